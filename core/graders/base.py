@@ -1,0 +1,42 @@
+"""What every grader can do: take pairs of texts, give back grades as they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from core.types import Grade, GraderSpec
+
+Pair = tuple[int, int]
+"""(question text key, passage text key): the two texts that one grade is about."""
+
+Outcome = tuple[int, int, Grade]
+"""A pair with the grade that it got."""
+
+
+class Grader(Protocol):
+    """A method with its model, prompt and parameters, ready to grade."""
+
+    @property
+    def spec(self) -> GraderSpec:
+        """What identifies this grader."""
+        ...
+
+    def grade(
+        self, questions: Mapping[int, str], passages: Mapping[int, str], pairs: Sequence[Pair]
+    ) -> Iterator[list[Outcome]]:
+        """Grade pairs, a batch at a time.
+
+        Args:
+            questions: question text by text key; has every key that `pairs` names.
+            passages: passage text by text key; likewise.
+            pairs: the pairs to grade, each once.
+
+        Yields:
+            Small batches of outcomes in any order. A caller may stop between two batches and
+            loses nothing but the calls in flight. Together they cover every pair.
+
+        Raises:
+            GradingError: the grader cannot go on at all (no model, no access).
+        """
+        ...

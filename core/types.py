@@ -1,0 +1,192 @@
+"""The plain records that flow from files into a project and from a project onto screens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["question", "nugget", "choice"]
+KINDS: tuple[Kind, ...] = ("question", "nugget", "choice")
+
+Status = Literal["graded", "defaulted", "failed"]
+
+MAX_RATING = 5
+RATINGS = range(MAX_RATING + 1)
+
+
+@dataclass(frozen=True)
+class Subtopic:
+    """A facet of a query."""
+
+    subtopic_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Query:
+    """An information need."""
+
+    query_id: str
+    text: str
+    narrative: str | None = None
+    subtopics: tuple[Subtopic, ...] = ()
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A piece of text of paragraph size."""
+
+    passage_id: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One line of a run: a passage at a rank (from 1) with a score, for a query."""
+
+    query_id: str
+    passage_id: str
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """The output of one system. `name` is what the project calls it, `tag` what the file says."""
+
+    name: str
+    tag: str
+    file: str
+    ranking: list[Ranked]
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """A relevance value for (query, passage), as read from qrels."""
+
+    query_id: str
+    passage_id: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Question:
+    """One entry of a question bank, in one wording.
+
+    `text` is None where a file names a question by id only. `weight` 0 keeps it out of every
+    score; a negative weight marks what a response should not contain.
+    """
+
+    question_id: str
+    query_id: str
+    text: str | None
+    kind: Kind = "question"
+    weight: float = 1.0
+    active: bool = True
+    subtopic_id: str | None = None
+    answer_key: str | None = None
+    choices: tuple[str, ...] = ()
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """One system on an imported leaderboard."""
+
+    run: str
+    score: float
+    std_error: float | None = None
+    rank: float | None = None
+
+
+@dataclass(frozen=True)
+class Board:
+    """A leaderboard that came from a file: systems with the scores of one measure."""
+
+    name: str
+    measure: str
+    rows: list[BoardRow]
+
+
+@dataclass(frozen=True)
+class GraderSpec:
+    """What identifies a grader: method, model, prompt and parameters.
+
+    Args:
+        name: what people call it; not part of the fingerprint.
+        method: self-rating, answer, extractive, choice, direct, embedding or human.
+        model: model name, or the checksum that pins it.
+        prompt: name of the prompt; empty where the method has none.
+        prompt_hash: SHA-256 of the prompt's content; empty where unknown.
+        parameters: everything else that changes a rating; JSON values only.
+        kinds: the kinds of question that it can grade.
+        max_rating: top of its scale (5; direct graders keep their own).
+    """
+
+    name: str
+    method: str
+    model: str
+    prompt: str = ""
+    prompt_hash: str = ""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    kinds: tuple[Kind, ...] = KINDS
+    max_rating: int = MAX_RATING
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (16 hex digits) over all that changes a rating."""
+        identity = [
+            self.method,
+            self.model,
+            self.prompt,
+            self.prompt_hash,
+            self.parameters,
+            sorted(self.kinds),
+            self.max_rating,
+        ]
+        canonical = json.dumps(identity, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What a grader says of one (question, passage).
+
+    `rating` is None exactly where `status` is failed. `answer` is the extracted answer or, for a
+    grader that only rates, what the model wrote. `confidence` is between 0 and 1.
+    """
+
+    rating: int | None
+    status: Status = "graded"
+    answer: str | None = None
+    confidence: float | None = None
+    raw: str | None = None
+
+
+@dataclass
+class GradeColumns:
+    """Many grades of one grader in columns of equal length, as files carry them."""
+
+    grader: GraderSpec
+    question_ids: list[str] = field(default_factory=list)
+    passage_ids: list[str] = field(default_factory=list)
+    ratings: list[int | None] = field(default_factory=list)
+    answers: list[str | None] = field(default_factory=list)
+
+
+@dataclass
+class GradedQuery:
+    """One line of an Autograder/RUBRIC file: a query with its passages and all that is known of them.
+
+    `rankings` maps a run's name to its ranking of this query. Grades of direct graders carry the
+    query id in place of a question id. `questions` names every question that a grade refers to.
+    """
+
+    query: Query
+    passages: list[Passage] = field(default_factory=list)
+    judgments: list[Judgment] = field(default_factory=list)
+    rankings: dict[str, list[Ranked]] = field(default_factory=dict)
+    questions: list[Question] = field(default_factory=list)
+    grades: list[GradeColumns] = field(default_factory=list)
