@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 Kind = Literal["question", "nugget", "choice"]
@@ -134,7 +135,7 @@ class GraderSpec:
     kinds: tuple[Kind, ...] = KINDS
     max_rating: int = MAX_RATING
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (16 hex digits) over all that changes a rating."""
         identity = [

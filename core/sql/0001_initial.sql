@@ -48,9 +48,14 @@ CREATE TABLE judgments (
 );
 
 -- Passages that a graded file lists under a query belong to its pool whether judged, ranked or neither.
-CREATE TABLE listed (query_key INTEGER NOT NULL, passage_key INTEGER NOT NULL);
+CREATE TABLE listed (query_key INTEGER NOT NULL, passage_key INTEGER NOT NULL, position INTEGER NOT NULL);
 -- Cache of (listed, judged, top of every run); rebuilt with what it derives from.
-CREATE TABLE pool (query_key INTEGER NOT NULL, passage_key INTEGER NOT NULL, text_key INTEGER);
+CREATE TABLE pool (
+    query_key INTEGER NOT NULL,
+    passage_key INTEGER NOT NULL,
+    text_key INTEGER,
+    position INTEGER NOT NULL
+);
 
 CREATE TABLE boards (board_key INTEGER PRIMARY KEY, name VARCHAR NOT NULL UNIQUE, measure VARCHAR NOT NULL);
 CREATE TABLE board_scores (
@@ -152,7 +157,7 @@ CREATE TABLE jobs (
 
 CREATE TABLE activity (
     activity_key INTEGER PRIMARY KEY,
-    at TIMESTAMP NOT NULL,
+    happened_at TIMESTAMP NOT NULL,
     author VARCHAR NOT NULL,
     act VARCHAR NOT NULL,
     detail VARCHAR NOT NULL

@@ -1,0 +1,71 @@
+# Every task of the workbench. `make run` and `make test` need Python 3.11, git and make, nothing else.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help run env test check lint types imports docs docs-check format bench
+
+VENV := .venv
+BIN := $(VENV)/bin
+PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
+DEMO := $(PROJECTS)/demo.duckdb
+PORT ?= 8501
+# Processes that share the tests, file by file; 0 runs them in one.
+WORKERS ?= 2
+TESTFLAGS ?=
+
+help: ## show the tasks
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: $(VENV)/.installed $(DEMO) ## set up, make the demo project where there is none, and serve the app
+	$(BIN)/exam serve --port $(PORT)
+
+env: $(VENV)/.installed-dev ## set up the environment with the tools of development
+
+test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser included
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTFLAGS)
+
+check: lint types imports docs-check test ## everything that CI checks
+
+lint: $(VENV)/.installed-dev ## style and common mistakes
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev ## strict types of core
+	$(BIN)/mypy
+
+imports: $(VENV)/.installed-dev ## who may import whom
+	$(BIN)/lint-imports
+
+docs-check: $(VENV)/.installed-dev ## the generated parts of the documentation are current
+	$(BIN)/python docs/generate.py --check
+
+docs: $(VENV)/.installed-dev ## write the generated parts of the documentation
+	$(BIN)/python docs/generate.py
+
+format: $(VENV)/.installed-dev ## format the code and repair what can be repaired
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed-dev ## measure the speed budgets beside their alternatives
+	$(BIN)/python bench/run.py
+
+$(DEMO): | $(VENV)/.installed
+	mkdir -p $(@D)
+	$(BIN)/exam demo
+
+# The stamps are newer than what they were made from, so pip runs only after a change.
+$(VENV)/.installed: requirements.txt pyproject.toml | $(BIN)/pip
+	$(BIN)/python -m pip install --progress-bar off -e .
+	touch $@
+
+$(VENV)/.installed-dev: requirements.txt pyproject.toml | $(BIN)/pip
+	$(BIN)/python -m pip install --progress-bar off -e '.[dev]'
+	touch $(VENV)/.installed $@
+
+$(BIN)/pip:
+	@python=; for name in python3.11 python3; do \
+	  if $$name -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null; then python=$$name; break; fi; \
+	done; \
+	if [ -z "$$python" ]; then echo "Python 3.11 was not found as python3.11 or python3." >&2; exit 1; fi; \
+	echo "$$python -m venv $(VENV)"; $$python -m venv $(VENV)

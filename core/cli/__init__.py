@@ -1,0 +1,50 @@
+"""The command line `exam`: the same functions as the screens, from a shell."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from core import __version__
+from core.cli import bank, files, grade, scores, serve
+from core.errors import InputError, WorkbenchError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="exam")
+def cli() -> None:
+    """Evaluate retrieval and RAG systems with exam questions that people curate."""
+
+
+for _command in (
+    files.init,
+    files.demo,
+    files.import_,
+    files.status,
+    bank.bank,
+    grade.plan,
+    grade.grade,
+    scores.leaderboard,
+    scores.correlate,
+    files.export,
+    serve.serve,
+):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    """Run a command; exit 0 when done, 1 when the work failed, 2 for wrong use or bad input."""
+    try:
+        cli(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.Abort:
+        click.echo("exam: stopped.", err=True)
+        sys.exit(1)
+    except click.ClickException as error:
+        click.echo(f"exam: {error.format_message()}", err=True)
+        sys.exit(2)
+    except WorkbenchError as error:
+        click.echo(f"exam: {error}", err=True)
+        sys.exit(2 if isinstance(error, InputError) else 1)

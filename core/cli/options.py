@@ -1,0 +1,139 @@
+"""What the commands share: naming the project, the policy options, printing."""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core.errors import InputError
+from core.policy import Policy
+from core.project import Project, open_project
+
+Command = Callable[..., Any]
+
+
+def project_option(command: Command) -> Command:
+    """Add `--project`, which every command takes, to a command; it gets the path, or None."""
+    return click.option(
+        "--project",
+        "project_path",
+        type=click.Path(path_type=Path),
+        envvar="EXAM_PROJECT",
+        metavar="FILE.duckdb",
+        help="The project; EXAM_PROJECT where not given.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """Add `--json` to a reading command."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
+
+
+def policy_options(command: Command) -> Command:
+    """Add the policy options to a command; it gets a `policy`."""
+
+    @functools.wraps(command)
+    def with_policy(
+        *args: Any,
+        grader: str | None,
+        bank_version: int | None,
+        min_rating: int,
+        cutoff: int,
+        label: str,
+        unweighted: bool,
+        skipped: str,
+        min_judgment: int,
+        **others: Any,
+    ) -> Any:
+        policy = Policy(
+            grader=grader,
+            bank_version=bank_version,
+            min_rating=min_rating,
+            cutoff=cutoff,
+            label=label,
+            weighted=not unweighted,
+            skipped="ignore" if skipped == "ignore" else "zero",
+            min_judgment=min_judgment,
+        )
+        return command(*args, policy=policy, **others)
+
+    default = Policy()
+    for option in (
+        click.option("--min-judgment", type=int, default=default.min_judgment, show_default=True,
+                     help="Judgment from which a passage is relevant in binary measures."),
+        click.option("--skipped", type=click.Choice(["zero", "ignore"]), default=default.skipped,
+                     show_default=True, help="A query that a run skipped scores zero, or is ignored."),
+        click.option("--unweighted", is_flag=True, help="Let every question count the same."),
+        click.option("--label", default=default.label, show_default=True, metavar="max|support:M|mean",
+                     help="How ratings become a label."),
+        click.option("--cutoff", type=int, default=default.cutoff, show_default=True,
+                     help="Rank depth of EXAM-Cover."),
+        click.option("--min-rating", type=int, default=default.min_rating, show_default=True,
+                     help="Rating from which a question counts as answered."),
+        click.option("--bank-version", type=int, help="Bank version; the newest where not given."),
+        click.option("--grader", help="Name or fingerprint of the grader."),
+    ):  # fmt: skip
+        with_policy = option(with_policy)
+    return with_policy
+
+
+def required(project_path: Path | None) -> Path:
+    """The path of the project.
+
+    Raises:
+        InputError: none was named.
+    """
+    if project_path is None:
+        raise InputError("No project was named.", "Give --project FILE.duckdb, or set EXAM_PROJECT.")
+    return project_path
+
+
+@contextmanager
+def opened(project_path: Path | None) -> Iterator[Project]:
+    """The named project, open until the block ends."""
+    project = open_project(required(project_path))
+    try:
+        yield project
+    finally:
+        project.close()
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object."""
+    click.echo(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print rows in columns: numbers to the right, text to the left, `-` for what is missing."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    right = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(header))]
+    for line in (list(header), *cells):
+        texts = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(line, widths, right, strict=True)
+        ]
+        click.echo("  ".join(texts).rstrip())
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def tell(message: str) -> None:
+    """Say something to the person on stderr, so that stdout stays clean for what was asked."""
+    click.echo(message, err=True)
+
+
+def is_terminal() -> bool:
+    """Whether a person watches stderr."""
+    return sys.stderr.isatty()

@@ -1,0 +1,83 @@
+"""Commands that show leaderboards and how well they agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from core import leaderboard as boards
+from core.cli.options import (
+    json_option,
+    opened,
+    policy_options,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
+from core.comparison import DEFAULT_MEASURE, compare
+from core.correlation import Ties
+from core.policy import Policy
+
+
+@click.command()
+@project_option
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="As nDCG@10, AP or EXAM-Cover@20.")
+@click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
+@policy_options
+@json_option
+def leaderboard(
+    project_path: Path | None, measure: str, source: str, policy: Policy, as_json: bool
+) -> None:
+    """Order the systems by a measure, with standard errors."""
+    with opened(project_path) as project:
+        board = boards.leaderboard(project, measure, source, policy)
+    if as_json:
+        print_json(board.as_dict())
+        return
+    print_table(
+        ("rank", "run", board.measure, "std error", "queries"),
+        [(s.rank, s.run, s.score, s.std_error, s.queries) for s in board.systems],
+    )
+    if board.usable < board.needed:
+        tell(f"Rests on {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
+
+
+@click.command()
+@project_option
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Measure of the board under study.")
+@click.option("--against", required=True, help="The official board: judgments, or the name of a source.")
+@click.option("--against-measure", help="Measure of the official board; the same where not given.")
+@click.option("--source", default="exam", show_default=True, help="What the board under study comes from.")
+@click.option("--ties", type=click.Choice(["average", "random"]), default="average", show_default=True,
+              help="Average ranks, or random tie breaking that also ties systems within standard error.")  # fmt: skip
+@policy_options
+@json_option
+def correlate(
+    project_path: Path | None,
+    measure: str,
+    against: str,
+    against_measure: str | None,
+    source: str,
+    ties: str,
+    policy: Policy,
+    as_json: bool,
+) -> None:
+    """Correlate a leaderboard with the official one."""
+    with opened(project_path) as project:
+        found = compare(project, measure, against, source, against_measure, policy, cast(Ties, ties))
+    if as_json:
+        print_json(found.as_dict())
+        return
+    result = found.correlation
+    click.echo(
+        f"{found.board.measure} of {found.board.source} against {found.official.measure} of"
+        f" {found.official.source}, {result.systems} systems, ties {result.ties}"
+    )
+    if result.undefined:
+        click.echo(f"undefined: {result.undefined}")
+        return
+    names = ("spearman", "kendall", "tau_ap", "pearson")
+    print_table(names, [[getattr(result, name) for name in names]])

@@ -1,0 +1,29 @@
+"""The command that starts the app."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from core.cli.options import project_option
+from core.errors import InputError
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+@click.command()
+@project_option
+@click.option("--port", type=int, default=8501, show_default=True, help="Port on localhost.")
+def serve(project_path: Path | None, port: int) -> None:
+    """Start the app in the browser; with --project, on that project."""
+    environment = dict(os.environ)
+    if project_path is not None:
+        if not project_path.exists():
+            raise InputError(f"{project_path}: there is no such project.", "Make it with exam init or exam demo.")
+        environment["EXAM_PROJECT"] = str(project_path.resolve())
+    command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
+    sys.exit(subprocess.run(command, cwd=APP.parent, env=environment, check=False).returncode)

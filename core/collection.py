@@ -1,0 +1,272 @@
+"""Writing the collection into a project: queries, passages, runs, judgments, boards, and the pool they make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from core.errors import InputError
+from core.project import Cursor, stage
+from core.types import Board, Judgment, Passage, Query, Ranked
+
+DEFAULT_POOL_DEPTH = 20
+"""Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
+
+PASSAGES_A_BATCH = 20_000
+
+
+def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int:
+    """Add queries and subtopics; known ones get a missing text, or with `replace` the new one.
+
+    Args:
+        replace: whether the text of a query that is there already is overwritten. A text that is
+            no more than the query's id counts as missing and always gives way.
+
+    Returns:
+        The number of queries that were not there before.
+    """
+    stage(
+        cursor,
+        "new_queries",
+        {
+            "query_id": [q.query_id for q in queries],
+            "text": [q.text for q in queries],
+            "narrative": [q.narrative for q in queries],
+            "position": list(range(len(queries))),
+        },
+        {"query_id": "VARCHAR", "text": "VARCHAR", "narrative": "VARCHAR", "position": "INTEGER"},
+    )
+    added = cursor.execute(
+        "INSERT INTO queries SELECT nextval('keys'), query_id, text, narrative FROM ("
+        " SELECT query_id, arg_min(text, position) AS text, arg_min(narrative, position) AS narrative,"
+        " min(position) AS first FROM new_queries ANTI JOIN queries USING (query_id)"
+        " GROUP BY query_id ORDER BY first)"
+    ).fetchall()[0][0]
+    cursor.execute(
+        "UPDATE queries SET text = n.text, narrative = coalesce(n.narrative, queries.narrative)"
+        " FROM new_queries n WHERE n.query_id = queries.query_id AND n.text <> queries.text"
+        " AND n.text <> n.query_id AND (? OR queries.text = queries.query_id)",
+        [replace],
+    )
+    _add_subtopics(cursor, queries)
+    return int(added)
+
+
+def _add_subtopics(cursor: Cursor, queries: Sequence[Query]) -> None:
+    rows = [(q.query_id, s.subtopic_id, s.text, i) for q in queries for i, s in enumerate(q.subtopics)]
+    if not rows:
+        return
+    names = ("query_id", "subtopic_id", "text", "position")
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    types = dict.fromkeys(names, "VARCHAR") | {"position": "INTEGER"}
+    stage(cursor, "new_subtopics", columns, types)
+    cursor.execute(
+        "INSERT INTO subtopics SELECT query_key, n.subtopic_id, n.text, n.position"
+        " FROM new_subtopics n JOIN queries USING (query_id)"
+        " ANTI JOIN subtopics s ON s.query_key = queries.query_key AND s.subtopic_id = n.subtopic_id"
+    )
+
+
+def add_passages(cursor: Cursor, passages: Iterable[Passage]) -> int:
+    """Add passages, or the text of passages that are known by id only.
+
+    Returns:
+        The number of passages that had no text before.
+
+    Raises:
+        InputError: a passage is there with another text. Grades are about texts, so a text is final.
+    """
+    stream = iter(passages)
+    added = 0
+    while batch := list(islice(stream, PASSAGES_A_BATCH)):
+        columns = {"passage_id": [p.passage_id for p in batch], "text": [p.text for p in batch]}
+        stage(cursor, "new_passages", columns, {"passage_id": "VARCHAR", "text": "VARCHAR"})
+        added += _add_passage_batch(cursor)
+    return added
+
+
+def _add_passage_batch(cursor: Cursor) -> int:
+    clash = cursor.execute(
+        "SELECT passage_id FROM (SELECT passage_id, text FROM new_passages"
+        " UNION SELECT passage_id, t.text FROM passages JOIN passage_texts t USING (text_key)"
+        " SEMI JOIN new_passages USING (passage_id)) GROUP BY passage_id HAVING count(*) > 1 LIMIT 1"
+    ).fetchall()
+    if clash:
+        raise InputError(
+            f"Passage {clash[0][0]} has two different texts.",
+            "Grades are about texts, so a text cannot change: give the new text a new passage id.",
+        )
+    cursor.execute(
+        "INSERT INTO passage_texts SELECT nextval('keys'), text FROM ("
+        " SELECT text, min(rowid) AS first FROM new_passages ANTI JOIN passage_texts USING (text)"
+        " GROUP BY text ORDER BY first)"
+    )
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE texted AS SELECT passage_id, any_value(text_key) AS text_key,"
+        " min(n.rowid) AS first FROM new_passages n JOIN passage_texts USING (text) GROUP BY passage_id"
+    )
+    filled = cursor.execute(
+        "UPDATE passages SET text_key = n.text_key FROM texted n"
+        " WHERE n.passage_id = passages.passage_id AND passages.text_key IS NULL"
+    ).fetchall()[0][0]
+    created = cursor.execute(
+        "INSERT INTO passages SELECT nextval('keys'), passage_id, text_key"
+        " FROM (SELECT * FROM texted ANTI JOIN passages USING (passage_id) ORDER BY first)"
+    ).fetchall()[0][0]
+    return int(filled + created)
+
+
+def _name_passages(cursor: Cursor, table: str) -> None:
+    """Give a key to every passage that a temporary table names and the project does not know yet."""
+    cursor.execute(
+        "INSERT INTO passages SELECT nextval('keys'), passage_id, NULL FROM ("
+        f" SELECT passage_id, min(rowid) AS first FROM {table} ANTI JOIN passages USING (passage_id)"
+        " GROUP BY passage_id ORDER BY first)"
+    )
+
+
+def unknown_queries(cursor: Cursor, query_ids: Iterable[str]) -> list[str]:
+    """Those of the ids that are no query of the project, in the order given, each once."""
+    known = {query_id for (query_id,) in cursor.execute("SELECT query_id FROM queries").fetchall()}
+    return [query_id for query_id in dict.fromkeys(query_ids) if query_id not in known]
+
+
+def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
+    """Collect lines of runs in the temporary table `staged_rankings`, to be written by `write_runs`."""
+    rows = [(run, r.query_id, r.passage_id, r.score) for run, lines in rankings.items() for r in lines]
+    names = ("run", "query_id", "passage_id", "score")
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    stage(cursor, "new_rankings", columns, dict.fromkeys(names, "VARCHAR") | {"score": "DOUBLE"})
+    cursor.execute("CREATE TEMP TABLE IF NOT EXISTS staged_rankings AS FROM new_rankings LIMIT 0")
+    cursor.execute("INSERT INTO staged_rankings FROM new_rankings")
+
+
+def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
+    """Write the staged rankings; a run of the same name gives way to the new one.
+
+    The rank is counted from the scores as trec_eval does it: by score as a 32-bit float, the
+    greater passage id first among equals.
+
+    Args:
+        runs: name, tag and file of each run that was staged.
+    """
+    _name_passages(cursor, "staged_rankings")
+    for name, tag, file in runs:
+        cursor.execute(
+            "DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name]
+        )
+        cursor.execute(
+            "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS"
+            " (SELECT * FROM runs WHERE name = ?)",
+            [name, tag, file, name],
+        )
+    cursor.execute(
+        "INSERT INTO rankings SELECT run_key, query_key, passage_key, row_number() OVER"
+        " (PARTITION BY run_key, query_key ORDER BY score::FLOAT DESC, passage_id DESC) AS rank, score"
+        " FROM staged_rankings s JOIN runs ON runs.name = s.run JOIN queries USING (query_id)"
+        " JOIN passages USING (passage_id) ORDER BY query_key, run_key, rank"
+    )
+    cursor.execute("DROP TABLE staged_rankings")
+
+
+def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
+    """Collect judgments in the temporary table `staged_judgments`, to be written by `write_judgments`."""
+    columns = {
+        "query_id": [j.query_id for j in judgments],
+        "passage_id": [j.passage_id for j in judgments],
+        "value": [j.value for j in judgments],
+    }
+    types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
+    stage(cursor, "new_judgments", columns, types)
+    cursor.execute("CREATE TEMP TABLE IF NOT EXISTS staged_judgments AS FROM new_judgments LIMIT 0")
+    cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
+
+
+def write_judgments(cursor: Cursor, source: str) -> int:
+    """Write the staged judgments under a source; judgments that the source had give way.
+
+    Returns:
+        The number of judgments written.
+    """
+    _name_passages(cursor, "staged_judgments")
+    cursor.execute(
+        "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
+        [source, source],
+    )
+    key = cursor.execute("SELECT source_key FROM sources WHERE name = ?", [source]).fetchall()[0][0]
+    cursor.execute("DELETE FROM judgments WHERE source_key = ?", [key])
+    written = cursor.execute(
+        "INSERT INTO judgments SELECT DISTINCT ON (query_key, passage_key) ?, query_key, passage_key, value"
+        " FROM staged_judgments JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+        " ORDER BY query_key, passage_key",
+        [key],
+    ).fetchall()[0][0]
+    cursor.execute("DROP TABLE staged_judgments")
+    return int(written)
+
+
+def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
+    """Put (query id, passage id) pairs into the pool by themselves, in the order given."""
+    columns = {"query_id": [q for q, _ in pairs], "passage_id": [p for _, p in pairs]}
+    stage(cursor, "new_listed", columns, {"query_id": "VARCHAR", "passage_id": "VARCHAR"})
+    cursor.execute(
+        "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
+        " SELECT query_key, passage_key, min(n.rowid) AS first"
+        " FROM new_listed n JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+        " ANTI JOIN listed USING (query_key, passage_key) GROUP BY ALL),"
+        " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)"
+    )
+
+
+def write_board(cursor: Cursor, board: Board) -> None:
+    """Write an imported leaderboard; one of the same name gives way."""
+    cursor.execute(
+        "DELETE FROM board_scores WHERE board_key IN (SELECT board_key FROM boards WHERE name = ?)",
+        [board.name],
+    )
+    cursor.execute("DELETE FROM boards WHERE name = ?", [board.name])
+    cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
+    columns = {
+        "run": [row.run for row in board.rows],
+        "score": [row.score for row in board.rows],
+        "std_error": [row.std_error for row in board.rows],
+        "rank": [row.rank for row in board.rows],
+    }
+    types = {"run": "VARCHAR", "score": "DOUBLE", "std_error": "DOUBLE", "rank": "DOUBLE"}
+    stage(cursor, "new_board", columns, types)
+    cursor.execute(
+        "INSERT INTO board_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
+        [board.name],
+    )
+
+
+def pool_depth(cursor: Cursor) -> int:
+    """How many passages of each run are pooled per query."""
+    rows = cursor.execute("SELECT value FROM settings WHERE name = 'pool_depth'").fetchall()
+    return int(rows[0][0]) if rows else DEFAULT_POOL_DEPTH
+
+
+def set_pool_depth(cursor: Cursor, depth: int) -> None:
+    """Change how many passages of each run are pooled, and pool again."""
+    if depth < 1:
+        raise InputError(f"{depth} is no pool depth.", "Give a whole number from 1.")
+    cursor.execute("INSERT OR REPLACE INTO settings VALUES ('pool_depth', ?)", [str(depth)])
+    refresh_pool(cursor)
+
+
+def refresh_pool(cursor: Cursor) -> None:
+    """Pool again: per query the listed and the judged passages and the top of every run.
+
+    To be called at the end of every transaction that changed one of these.
+    """
+    cursor.execute("DELETE FROM pool")
+    cursor.execute(
+        "INSERT INTO pool SELECT query_key, passage_key, text_key,"
+        " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key) FROM ("
+        " SELECT query_key, passage_key, min(position) AS place FROM ("
+        "  SELECT query_key, passage_key, position FROM listed"
+        "  UNION ALL SELECT query_key, passage_key, NULL FROM judgments"
+        "  UNION ALL SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= ?"
+        " ) GROUP BY ALL) JOIN passages USING (passage_key) ORDER BY query_key, place, passage_key",
+        [pool_depth(cursor)],
+    )

@@ -1,0 +1,193 @@
+"""Writing files out of a project: qrels, the bank, a graded file, a leaderboard."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+from core import bank
+from core.errors import InputError
+from core.formats import graded, leaderboards, question_bank, trec_qrels
+from core.grades import graders
+from core.leaderboard import judgments, leaderboard, sources
+from core.policy import Policy
+from core.project import Project
+from core.scores import labels
+from core.types import GradeColumns, GradedQuery, GraderSpec, Judgment, Passage, Query, Ranked, Subtopic
+
+
+def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool = False) -> str:
+    """Labels, or the judgments of a source, in trec_eval's four columns.
+
+    Args:
+        source: `exam` for labels from grades, or the name of a source of judgments.
+        binary: write 1 for what is relevant under the policy and 0 for the rest.
+
+    Returns:
+        One line a labelled (query, passage), in the pool's order; passages without a label are left out.
+
+    Raises:
+        InputError: there is nothing to export.
+    """
+    if source == "exam":
+        table = labels(project, policy).dropna(subset=["label"])
+        rows = list(zip(table["query_id"], table["passage_id"], table["label"].astype(int).tolist(), strict=True))
+        threshold = policy.min_rating
+    else:
+        found = judgments(project, source)
+        rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]
+        threshold = policy.min_judgment
+    if not rows:
+        raise InputError("There are no labels to export.", "Grade the pool first: exam grade.")
+    if binary:
+        rows = [(query, passage, int(value >= threshold)) for query, passage, value in rows]
+    out = io.StringIO()
+    trec_qrels.write_qrels(rows, out)
+    return out.getvalue()
+
+
+def bank_jsonl(project: Project, version: int | None = None) -> str:
+    """The question bank as JSON lines, one question each.
+
+    Raises:
+        InputError: there is no such version.
+    """
+    out = io.StringIO()
+    question_bank.write_bank(bank.questions(project, version), out)
+    return out.getvalue()
+
+
+def bank_csv(project: Project, version: int | None = None) -> str:
+    """The question bank as CSV for a spreadsheet; cells that could be formulas are neutralised.
+
+    Raises:
+        InputError: there is no such version.
+    """
+    out = io.StringIO()
+    question_bank.write_bank_csv(bank.questions(project, version), out)
+    return out.getvalue()
+
+
+def board_tsv(project: Project, measure: str, source: str, policy: Policy) -> str:
+    """A leaderboard as TSV: rank, run, score, standard error, number of queries.
+
+    Raises:
+        InputError: the board cannot be made.
+    """
+    board = leaderboard(project, measure, source, policy)
+    out = io.StringIO()
+    rows = [(s.rank, s.run, s.score, s.std_error, s.queries) for s in board.systems]
+    leaderboards.write_board_tsv(rows, board.measure, out)
+    return out.getvalue()
+
+
+def graded_file(project: Project, source: str | None = None) -> bytes:
+    """The pool with texts, grades, judgments and rankings in the Autograder/RUBRIC interchange format.
+
+    Args:
+        source: the judgments that go with it; the first source for None. The format has room for one.
+
+    Returns:
+        A gzip file; the same project gives the same bytes.
+    """
+    named = source or next(iter(sources(project)), None)
+    out = io.BytesIO()
+    graded.write_graded(_graded_queries(project, named), out)
+    return out.getvalue()
+
+
+def _graded_queries(project: Project, source: str | None) -> Iterator[GradedQuery]:
+    specs = {grader.key: grader.spec for grader in graders(project)}
+    for key, query in _queries(project):
+        passages = _texts(project, key)
+        if not passages:
+            continue
+        known = set(passages)
+        questions = bank.questions(project, query_id=query.query_id)
+        yield GradedQuery(
+            query=query,
+            passages=[Passage(passage_id, text) for passage_id, text in passages.items()],
+            judgments=_judgments(project, key, query.query_id, source, known),
+            rankings=_rankings(project, key, query.query_id, known),
+            questions=questions,
+            grades=_grades(project, key, query.query_id, specs),
+        )
+
+
+def _queries(project: Project) -> list[tuple[int, Query]]:
+    subtopics: dict[int, list[Subtopic]] = {}
+    for key, subtopic, text in project.rows(
+        "SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position"
+    ):
+        subtopics.setdefault(key, []).append(Subtopic(subtopic, text))
+    return [
+        (key, Query(query_id, text, narrative, tuple(subtopics.get(key, ()))))
+        for key, query_id, text, narrative in project.rows(
+            "SELECT query_key, query_id, text, narrative FROM queries ORDER BY query_key"
+        )
+    ]
+
+
+def _texts(project: Project, query_key: int) -> dict[str, str]:
+    return dict(
+        project.rows(
+            "SELECT passage_id, t.text FROM pool JOIN passages USING (passage_key)"
+            " JOIN passage_texts t ON t.text_key = pool.text_key WHERE query_key = ? ORDER BY position",
+            [query_key],
+        )
+    )
+
+
+def _judgments(
+    project: Project, query_key: int, query_id: str, source: str | None, known: set[str]
+) -> list[Judgment]:
+    return [
+        Judgment(query_id, passage_id, value)
+        for passage_id, value in project.rows(
+            "SELECT passage_id, value FROM judgments JOIN sources USING (source_key)"
+            " JOIN passages USING (passage_key) JOIN pool USING (query_key, passage_key)"
+            " WHERE query_key = ? AND name = ? ORDER BY position",
+            [query_key, source],
+        )
+        if passage_id in known
+    ]
+
+
+def _rankings(project: Project, query_key: int, query_id: str, known: set[str]) -> dict[str, list[Ranked]]:
+    found: dict[str, list[Ranked]] = {}
+    for run, passage_id, rank, score in project.rows(
+        "SELECT name, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+        " JOIN passages USING (passage_key) WHERE query_key = ? ORDER BY run_key, rank",
+        [query_key],
+    ):
+        if passage_id in known:
+            found.setdefault(run, []).append(Ranked(query_id, passage_id, rank, score))
+    return found
+
+
+def _grades(project: Project, query_key: int, query_id: str, specs: dict[int, GraderSpec]) -> list[GradeColumns]:
+    columns: dict[tuple[int, str], GradeColumns] = {}
+    for key, question_id, passage_id, rating, answer in project.rows(
+        "WITH asked AS (SELECT question_id, text_key FROM (SELECT question_key, arg_max(text_key, version)"
+        "  AS text_key FROM question_revisions GROUP BY 1) JOIN questions USING (question_key)"
+        "  WHERE query_key = $query UNION ALL SELECT query_id, t.text_key FROM queries q"
+        "  JOIN question_texts t ON t.text = q.text WHERE query_key = $query)"
+        " SELECT grader_key, question_id, passage_id, rating, answer FROM pool"
+        " JOIN passages USING (passage_key) JOIN asked ON true JOIN"
+        " (SELECT grader_key, question_text_key, passage_text_key, rating, answer FROM grades UNION ALL"
+        "  SELECT DISTINCT ON (ALL) grader_key, question_text_key, passage_text_key, NULL, raw FROM failures"
+        "  ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key)) g"
+        " ON g.question_text_key = asked.text_key AND g.passage_text_key = pool.text_key"
+        " WHERE pool.query_key = $query ORDER BY pool.position, grader_key, asked.text_key",
+        {"query": query_key},
+    ):
+        spec = specs[key]
+        if (question_id == query_id) != (spec.method == "direct"):
+            continue
+        found = columns.setdefault((key, passage_id), GradeColumns(spec))
+        found.question_ids.append(question_id)
+        found.passage_ids.append(passage_id)
+        found.ratings.append(rating)
+        found.answers.append(answer)
+    return list(columns.values())
+

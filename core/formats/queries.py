@@ -1,0 +1,156 @@
+"""Queries: a JSON map from id to text, TSV, or JSONL; written as JSONL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
+
+import orjson
+
+from core.formats.source import (
+    Refused,
+    Report,
+    Source,
+    first_of,
+    good_id,
+    good_text,
+    open_lines,
+    parse_json,
+    parse_object,
+)
+from core.types import Query, Subtopic
+
+ID_KEYS = ("query_id", "qid", "id", "topic_id")
+TEXT_KEYS = ("text", "query", "query_text", "title")
+
+
+def read_queries(source: Source, report: Report) -> list[Query]:
+    """Read queries.
+
+    Args:
+        source: a JSON map id -> text; or lines `id<TAB>text`, optionally with a narrative third; or
+            JSONL with an id, a text, and optionally `narrative` and `subtopics`
+            (list of `{"subtopic_id", "text"}`).
+        report: takes refused lines, among them an id with a second, different content.
+
+    Returns:
+        The queries in file order, each id once.
+    """
+    seen: dict[str, tuple[Query, int]] = {}
+    refused_before = report.count
+    for number, query in _read(source, report):
+        before = seen.setdefault(query.query_id, (query, number))
+        if before[1] == number and before[0] is query:
+            continue
+        if before[0] == query:
+            report.remark(source.name, number, "the query repeats an earlier one")
+        else:
+            reason = f"query {query.query_id} is already on line {before[1]} with another content"
+            report.refuse(source.name, number, reason)
+    if not seen and report.count == refused_before:
+        report.refuse(source.name, None, "the file has no queries in it")
+    return [query for query, _ in seen.values()]
+
+
+def write_queries(queries: Iterable[Query], out: TextIO) -> None:
+    """Write queries as JSONL with `query_id`, `text` and, where there are any, `narrative`, `subtopics`."""
+    for query in queries:
+        out.write(orjson.dumps(query_row(query)).decode() + "\n")
+
+
+def query_row(query: Query) -> dict[str, Any]:
+    """A query as the JSON object that `query_of` reads."""
+    row: dict[str, Any] = {"query_id": query.query_id, "text": query.text}
+    if query.narrative is not None:
+        row["narrative"] = query.narrative
+    if query.subtopics:
+        row["subtopics"] = [{"subtopic_id": s.subtopic_id, "text": s.text} for s in query.subtopics]
+    return row
+
+
+def query_of(row: dict[str, Any]) -> Query:
+    """A query from a JSON object.
+
+    Raises:
+        Refused: id or text is missing or unusable, or the subtopics are not in form.
+    """
+    narrative = row.get("narrative")
+    subtopics = row.get("subtopics") or []
+    if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
+        raise Refused("the subtopics are not a list of objects with subtopic_id and text")
+    return Query(
+        good_id(first_of(row, ID_KEYS), "query"),
+        good_text(first_of(row, TEXT_KEYS), "query's text"),
+        None if narrative is None else good_text(narrative, "narrative"),
+        tuple(
+            Subtopic(good_id(s.get("subtopic_id"), "subtopic"), good_text(s.get("text"), "subtopic's text"))
+            for s in subtopics
+        ),
+    )
+
+
+def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
+    lines = open_lines(source, report)
+    row_of = None
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        if row_of is None:
+            if line.lstrip().startswith("{") and not _is_row(line):
+                yield from _map(source, report, number, [line, *(rest for _, rest in lines)])
+                return
+            row_of = _of_json if line.lstrip().startswith("{") else _of_cells
+            if row_of is _of_cells and _is_header(line):
+                report.remark(source.name, number, "the line is a header")
+                continue
+        try:
+            yield number, row_of(line)
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+
+
+def _is_row(line: str) -> bool:
+    """Whether the first line of a file is an object of JSONL, so that the file is no JSON map."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        # A map broken over lines begins with a bare bracket or a first pair; a broken object of
+        # JSONL with an id key.
+        return any(line.lstrip("{ \t").startswith(f'"{key}"') for key in ID_KEYS)
+    return isinstance(value, dict) and any(key in value for key in (*ID_KEYS, *TEXT_KEYS))
+
+
+def _is_header(line: str) -> bool:
+    cells = [cell.strip().lower() for cell in line.split("\t")]
+    return len(cells) > 1 and cells[0] in ID_KEYS and cells[1] in TEXT_KEYS
+
+
+def _of_json(line: str) -> Query:
+    return query_of(parse_object(line))
+
+
+def _of_cells(line: str) -> Query:
+    cells = line.split("\t")
+    if len(cells) not in (2, 3):
+        raise Refused(f"the line has {len(cells)} tab-separated cells; it needs id and text, or a narrative too")
+    narrative = cells[2].strip() if len(cells) == 3 else ""
+    return Query(
+        good_id(cells[0].strip(), "query"), good_text(cells[1].strip(), "query's text"), narrative or None
+    )
+
+
+def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
+    text = "\n".join(lines)
+    try:
+        parse_json(text)
+    except Refused as refused:
+        place = refused.__cause__
+        line = start + place.lineno - 1 if isinstance(place, json.JSONDecodeError) else start
+        report.refuse(source.name, line, str(refused))
+        return
+    for query_id, query_text in json.loads(text, object_pairs_hook=list):
+        try:
+            yield start, Query(good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}"))
+        except Refused as refused:
+            report.refuse(source.name, start, str(refused))

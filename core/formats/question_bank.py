@@ -1,0 +1,328 @@
+"""Question banks: Autograder/RUBRIC JSONL, and our own JSONL and CSV."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, TextIO, cast
+
+import orjson
+
+from core.formats.source import (
+    Refused,
+    Report,
+    Source,
+    good_id,
+    good_text,
+    open_lines,
+    parse_json,
+    parse_object,
+)
+from core.types import KINDS, Kind, Query, Question, Subtopic
+
+COLUMNS = (
+    "query_id",
+    "question_id",
+    "text",
+    "kind",
+    "weight",
+    "active",
+    "subtopic_id",
+    "answer_key",
+    "choices",
+    "note",
+)
+KNOWN = {*COLUMNS, "query_text"}
+YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+FORMULA = re.compile(r"'*[=+\-@\t\r]")
+LARGEST_CELL = 10_000_000
+
+_Found = tuple[int, Query | None, list[Question]]
+
+
+@dataclass(frozen=True)
+class BankFile:
+    """What a bank file holds: the questions, and those queries whose text is in it."""
+
+    queries: list[Query]
+    questions: list[Question]
+
+
+def read_bank(source: Source, report: Report) -> BankFile:
+    """Read a question bank.
+
+    Args:
+        source: Autograder/RUBRIC JSONL (a line per query and facet, questions or nuggets in `items`);
+            or our JSONL, one question a line; or CSV with a header and the columns of our JSONL.
+            A question without an id gets one: its query id, `/`, and 12 hex digits of its text's SHA-256.
+        report: takes refused lines, among them a question id that occurs twice, and notes.
+
+    Returns:
+        Queries (subtopics collected over lines) and questions in file order.
+    """
+    queries: dict[str, Query] = {}
+    first_lines: dict[str, int] = {}
+    questions: list[Question] = []
+    refused_before = report.count
+    for number, query, found in _read(source, report):
+        if query is not None:
+            _collect(queries, query, source.name, number, report)
+        for question in found:
+            first = first_lines.setdefault(question.question_id, number)
+            if len(first_lines) > len(questions):
+                questions.append(question)
+            else:
+                reason = f"question id {question.question_id} is already on line {first}"
+                report.refuse(source.name, number, reason)
+    if not questions and report.count == refused_before:
+        report.refuse(source.name, None, "the file has no questions in it")
+    return BankFile(list(queries.values()), questions)
+
+
+def write_bank(questions: Iterable[Question], out: TextIO) -> None:
+    """Write questions as JSONL, one object with all columns a line."""
+    for question in questions:
+        out.write(orjson.dumps(question_row(question)).decode() + "\n")
+
+
+def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
+    """Write questions as CSV with a header.
+
+    A text that a spreadsheet would take for a formula gets a leading apostrophe, which `read_bank`
+    takes away again; the weight is a plain number and stays as it is.
+
+    Args:
+        questions: what to write; choices become a JSON list in one cell.
+        out: a text file opened with newline="".
+    """
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for question in questions:
+        row = question_row(question)
+        row["active"] = "true" if question.active else "false"
+        row["choices"] = orjson.dumps(row["choices"]).decode() if question.choices else ""
+        writer.writerow([cell if name == "weight" else _disarmed(cell) for name, cell in row.items()])
+
+
+def question_row(question: Question) -> dict[str, Any]:
+    """A question as the JSON object that `question_of` reads."""
+    row = {name: getattr(question, name) for name in COLUMNS}
+    row["choices"] = list(question.choices)
+    return row
+
+
+def question_of(row: dict[str, Any]) -> Question:
+    """A question from a JSON object with our columns; empty texts count as absent.
+
+    Raises:
+        Refused: a value is missing or unusable.
+    """
+    query_id = good_id(row.get("query_id"), "query")
+    text = _optional(row, "text")
+    question_id = row.get("question_id")
+    if question_id in (None, ""):
+        text = good_text(text, "question's text")
+        question_id = f"{query_id}/{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    kind = _given(row, "kind", "question")
+    if kind not in KINDS:
+        raise Refused(f"the kind {kind!r} is none of {', '.join(KINDS)}")
+    active = _given(row, "active", True)
+    if not isinstance(active, bool):
+        raise Refused(f"active is {active!r}, not true or false")
+    subtopic_id = _optional(row, "subtopic_id")
+    return Question(
+        good_id(question_id, "question"),
+        query_id,
+        text,
+        cast(Kind, kind),
+        _weight(_given(row, "weight", 1.0)),
+        active,
+        None if subtopic_id is None else good_id(subtopic_id, "subtopic"),
+        _optional(row, "answer_key"),
+        _choices(row.get("choices")),
+        _optional(row, "note"),
+    )
+
+
+def _read(source: Source, report: Report) -> Iterator[_Found]:
+    lines = open_lines(source, report, keep_return=True)
+    start = next(((n, line) for n, line in lines if line and not line.isspace()), None)
+    if start is None:
+        return
+    lines = chain([start], lines)
+    if not start[1].lstrip().startswith("{"):
+        yield from _read_csv(lines, source.name, report)
+        return
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        try:
+            row = parse_object(line)
+            if "items" in row:
+                yield number, *_rubric(row)
+            else:
+                yield number, *_ours(row, source.name, number, report)
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+
+
+def _ours(row: dict[str, Any], file: str, number: int, report: Report) -> tuple[Query | None, list[Question]]:
+    for name in row.keys() - KNOWN:
+        report.remark(file, number, f"the column {name} is unknown and ignored")
+    question = question_of(row)
+    if question.text is None:
+        report.remark(file, number, "the question has an id but no text yet")
+    query_text = _optional(row, "query_text")
+    return (None if query_text is None else Query(question.query_id, query_text)), [question]
+
+
+def _rubric(row: dict[str, Any]) -> tuple[Query, list[Question]]:
+    query_id = good_id(row.get("query_id"), "query")
+    text = good_text(row.get("query_text"), "query's text")
+    facet_id = row.get("facet_id")
+    subtopics: tuple[Subtopic, ...] = ()
+    if facet_id is not None:
+        text, _, facet = text.partition(" / ")
+        subtopics = (Subtopic(good_id(facet_id, "facet"), facet or text),)
+    items = row["items"]
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise Refused("the items are not a list of objects")
+    questions = [_rubric_item(item, query_id, facet_id) for item in items]
+    return Query(query_id, text, subtopics=subtopics), questions
+
+
+def _rubric_item(item: dict[str, Any], query_id: str, facet_id: str | None) -> Question:
+    of_query = item.get("query_id", query_id)
+    if of_query != query_id:
+        raise Refused(f"an item of query {query_id} names query {of_query}")
+    key = item.get("gold_answer")
+    choices = item.get("choices")
+    if isinstance(choices, dict):
+        key = choices.get(key, key) if isinstance(key, str) else key
+        choices = list(choices.values())
+    kind = "nugget" if "nugget_id" in item else "choice" if choices else "question"
+    row = {
+        "query_id": query_id,
+        "question_id": item.get("nugget_id" if kind == "nugget" else "question_id"),
+        "text": good_text(item.get("nugget_text" if kind == "nugget" else "question_text"), f"{kind}'s text"),
+        "kind": kind,
+        "subtopic_id": item.get("facet_id", facet_id),
+        "answer_key": key,
+        "choices": choices,
+    }
+    return question_of(row)
+
+
+def _collect(queries: dict[str, Query], query: Query, file: str, number: int, report: Report) -> None:
+    before = queries.setdefault(query.query_id, query)
+    if before is query:
+        return
+    if before.text != query.text:
+        report.remark(file, number, "the query has another text than on an earlier line; the first is kept")
+    known = {subtopic.subtopic_id for subtopic in before.subtopics}
+    fresh = tuple(subtopic for subtopic in query.subtopics if subtopic.subtopic_id not in known)
+    if fresh:
+        queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
+
+
+def _read_csv(lines: Iterator[tuple[int, str]], file: str, report: Report) -> Iterator[_Found]:
+    at = 0
+
+    def texts() -> Iterator[str]:
+        nonlocal at
+        for number, line in lines:
+            at = number
+            yield line + "\n"
+
+    csv.field_size_limit(LARGEST_CELL)
+    number, header = lines.__next__()
+    names = [name.strip().lower() for name in re.split("[,;\t]", header)]
+    if "query_id" not in names or not {"text", "question_id"} & set(names):
+        reason = "the file is neither JSONL nor CSV with a header that names query_id and text"
+        report.refuse(file, number, reason)
+        return
+    delimiter = max(",;\t", key=header.count)
+    rows = csv.reader(texts(), delimiter=delimiter, strict=True)
+    at = number
+    while True:
+        number = at + 1
+        try:
+            cells = next(rows, None)
+        except csv.Error as error:
+            report.refuse(file, number, f"this is not valid CSV: {error}")
+            return
+        if cells is None:
+            return
+        if not any(cells):
+            continue
+        if len(cells) != len(names):
+            report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(names)}")
+            continue
+        try:
+            row = _typed({name: _rearmed(cell) for name, cell in zip(names, cells, strict=True)})
+            yield number, *_ours(row, file, number, report)
+        except Refused as refused:
+            report.refuse(file, number, str(refused))
+
+
+def _typed(cells: dict[str, str]) -> dict[str, Any]:
+    """The cells of a CSV row as the values that our JSONL would have."""
+    row: dict[str, Any] = {name: cell for name, cell in cells.items() if cell != ""}
+    if "weight" in row:
+        try:
+            row["weight"] = float(row["weight"])
+        except ValueError:
+            raise Refused(f"the weight {row['weight']!r} is not a number") from None
+    if "active" in row:
+        row["active"] = YES_NO.get(row["active"].strip().lower(), row["active"])
+    if "choices" in row:
+        cell = row["choices"].strip()
+        row["choices"] = parse_json(cell) if cell.startswith("[") else [c.strip() for c in cell.split("|")]
+    return row
+
+
+def _disarmed(cell: str | None) -> str:
+    if cell is None:
+        return ""
+    return "'" + cell if FORMULA.match(cell) else cell
+
+
+def _rearmed(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+
+
+def _given(row: dict[str, Any], name: str, default: Any) -> Any:
+    value = row.get(name)
+    return default if value is None or value == "" else value
+
+
+def _optional(row: dict[str, Any], name: str) -> str | None:
+    value = row.get(name)
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise Refused(f"{name} is not a text")
+    if value.isspace():
+        raise Refused(f"{name} is empty")
+    return value
+
+
+def _weight(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise Refused(f"the weight {value!r} is not a number")
+    if not math.isfinite(value):
+        raise Refused(f"the weight {value!r} is not a finite number")
+    return float(value)
+
+
+def _choices(value: object) -> tuple[str, ...]:
+    if value is None or value == "":
+        return ()
+    if not isinstance(value, list) or not all(isinstance(choice, str) and choice for choice in value):
+        raise Refused("the choices are not a list of texts")
+    return tuple(value)

@@ -1,0 +1,424 @@
+"""Opening any input file safely: compression, encodings, limits, and the report of what was refused."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import unicodedata
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from core.errors import FileError, Problem
+
+KEPT = 100
+LONGEST_ID = 512
+CHUNK = 1 << 20
+MIB = 1 << 20
+
+GZIP_MAGIC = b"\x1f\x8b"
+OTHER_MAGIC = {
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"BZh": "a bzip2 file; unpack it first",
+    b"\xfd7zXZ": "an xz file; unpack it first",
+    b"\x28\xb5\x2f\xfd": "a zstandard file; unpack it first",
+    b"PAR1": "a Parquet file, not text",
+    b"%PDF": "a PDF file, not text",
+}
+NUL_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+BLANKS = " \t\r\v\f"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to read: from a path (shell) or from bytes in memory (upload).
+
+    Args:
+        name: what the user calls it; shown in every message.
+        path: where it lies, or None.
+        data: its content, or None; used in preference to the path.
+    """
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+
+    @classmethod
+    def of(cls, path: str | Path) -> Source:
+        """A source for a file on disk, named as the path was written."""
+        return cls(str(path), Path(path))
+
+    @property
+    def stem(self) -> str:
+        """The file's name without folders, compression ending and one usual ending."""
+        return re.sub(
+            r"(?<=.)\.(runs?|txt|trec|results?|res|input|tsv|csv|jsonl?|qrels?)$",
+            "",
+            re.sub(r"(?<=.)\.gz$", "", self.file, flags=re.IGNORECASE),
+            flags=re.IGNORECASE,
+        )
+
+    @property
+    def file(self) -> str:
+        """The file's name without folders."""
+        return re.split(r"[/\\]", self.name)[-1] or self.name
+
+
+class Report:
+    """What was refused and what was remarkable in files, gathered while they are read.
+
+    `problems` holds the first 100 refusals in file order and `count` the number of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.count = 0
+        self._remarks: dict[tuple[str, str], tuple[int | None, int]] = {}
+
+    def refuse(self, file: str, line: int | None, reason: str) -> None:
+        """Record that a line (None: the whole file) cannot be used."""
+        self.count += 1
+        if len(self.problems) < KEPT:
+            self.problems.append(Problem(file, line, reason))
+
+    def remark(self, file: str, line: int | None, reason: str, times: int = 1) -> None:
+        """Record something understood but worth telling; equal reasons in a file become one note.
+
+        Args:
+            file: name of the file as the user knows it.
+            line: where it happened (first), or None for the whole file.
+            reason: a sentence without a full stop that is the same for every such line.
+            times: how often it happened.
+        """
+        key = (file, reason)
+        if key in self._remarks:
+            first, before = self._remarks[key]
+            self._remarks[key] = (first, before + times)
+        elif len(self._remarks) < KEPT:
+            self._remarks[key] = (line, times)
+
+    @property
+    def notes(self) -> list[Problem]:
+        """One note per file and kind of thing, with its first line and how often it occurred."""
+        return [
+            Problem(file, line, reason if times == 1 else f"{reason} ({times} times, first here)")
+            for (file, reason), (line, times) in self._remarks.items()
+        ]
+
+    def raise_if_refused(self, hint: str = "") -> None:
+        """Raise FileError with the kept problems where anything was refused.
+
+        Raises:
+            FileError: at least one line or file was refused.
+        """
+        if self.problems:
+            raise FileError(self.problems, hint, self.count - len(self.problems))
+
+
+class Refused(ValueError):
+    """Why one line cannot be used; a reader turns it into a problem with file and line."""
+
+
+class _Broken(Exception):
+    """Why a file cannot be read any further."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a file is believed, in bytes.
+
+    Args:
+        line: longest line.
+        expanded: size after decompression.
+        ratio: expanded over compressed size, looked at from `ratio_after` expanded bytes on.
+        ratio_after: see `ratio`.
+    """
+
+    line: int = 50_000_000
+    expanded: int = 4 << 30
+    ratio: int = 200
+    ratio_after: int = 64 * MIB
+
+
+LIMITS = Limits()
+TREC_LIMITS = Limits(line=1_000_000)
+
+
+def open_byte_lines(
+    source: Source, report: Report, limits: Limits = LIMITS, keep_return: bool = False
+) -> Iterator[tuple[int, bytes]]:
+    """Stream the lines of a file, decompressed where it is gzip, whatever its name.
+
+    Args:
+        source: the file.
+        report: takes what is refused; reading goes on after a refused line where it can.
+        limits: sizes beyond which a line or the file is refused.
+        keep_return: keep a carriage return at a line's end (it may be inside a quoted CSV cell).
+
+    Yields:
+        Line number from 1 and the line in UTF-8 (not validated unless it came as UTF-16) without
+        its line feed. Lines that are too long or hold a NUL byte are left out.
+    """
+    number = 1
+    parts: list[bytes] = []
+    held = 0
+
+    def finished() -> bytes | None:
+        if held > limits.line:
+            report.refuse(source.name, number, f"the line is longer than {limits.line:,} bytes")
+            return None
+        line = parts[0] if len(parts) == 1 else b"".join(parts)
+        if b"\0" in line:
+            report.refuse(source.name, number, "the line has a NUL byte")
+            return None
+        return line if keep_return or not line.endswith(b"\r") else line[:-1]
+
+    try:
+        for chunk in _in_utf8(_expanded(source, limits)):
+            first, *rest = chunk.split(b"\n")
+            parts.append(first)
+            held += len(first)
+            for piece in rest:
+                line = finished()
+                if line is not None:
+                    yield number, line
+                number += 1
+                parts, held = [piece], len(piece)
+            if held > limits.line:
+                parts = []
+    except _Broken as broken:
+        report.refuse(source.name, number, str(broken))
+        return
+    except OSError as error:
+        report.refuse(source.name, None, f"the file cannot be read: {error.strerror or error}")
+        return
+    if held:
+        line = finished()
+        if line is not None:
+            yield number, line
+
+
+def open_lines(
+    source: Source, report: Report, limits: Limits = LIMITS, keep_return: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Stream the lines of a text file; `open_byte_lines` with UTF-8 checked line by line."""
+    for number, line in open_byte_lines(source, report, limits, keep_return):
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError as error:
+            report.refuse(source.name, number, _not_utf8(error))
+
+
+def open_columns(
+    source: Source, report: Report, names: Sequence[str], form: str, spare: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Stream the lines of a file in columns that any white space separates; blank lines are left out.
+
+    Args:
+        source: the file.
+        report: takes lines with too few or too many columns.
+        names: the columns that a line must have.
+        form: what such a file is called in messages.
+        spare: whether further columns are allowed.
+
+    Yields:
+        Line number and cells, `len(names)` of them or (with `spare`) more.
+    """
+    wanted = f"{form} has {len(names)} ({' '.join(names)})"
+    short: tuple[int, int] | None = None
+    any_good = False
+    for number, line in open_lines(source, report, TREC_LIMITS):
+        cells = line.split() if line.isascii() else re.split(f"[{BLANKS}]+", line.strip(BLANKS))
+        if not cells or not cells[0]:
+            continue
+        if short:
+            report.refuse(source.name, short[0], f"the line has {short[1]} columns; {wanted}")
+            short = None
+        if len(cells) < len(names):
+            short = (number, len(cells))
+        elif len(cells) > len(names) and not spare:
+            report.refuse(source.name, number, f"the line has {len(cells)} columns; {wanted}")
+        else:
+            any_good = True
+            yield number, cells
+    if short:
+        cut = "; the file seems cut off here" if any_good else ""
+        report.refuse(source.name, short[0], f"the line has {short[1]} columns; {wanted}{cut}")
+
+
+def open_objects(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Stream the JSON objects of a JSONL file with their line numbers; blank lines are left out."""
+    for number, line in open_lines(source, report):
+        if not line or line.isspace():
+            continue
+        try:
+            yield number, parse_object(line)
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+
+
+def parse_json(line: str | bytes) -> Any:
+    """Parse one JSON value.
+
+    Raises:
+        Refused: it is no valid JSON (NaN and lone surrogates are none) or holds a NUL character.
+    """
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        if isinstance(line, bytes):
+            try:
+                line.decode()
+            except UnicodeDecodeError as undecodable:
+                raise Refused(_not_utf8(undecodable)) from undecodable
+        raise Refused(f"this is not valid JSON: {error.msg} at character {error.colno}") from error
+    raw = line.encode() if isinstance(line, str) else line
+    if b"\\u0000" in raw and NUL_ESCAPE.search(raw):
+        raise Refused("the line has a NUL character")
+    return value
+
+
+def parse_object(line: str | bytes) -> dict[str, Any]:
+    """Parse one JSON object.
+
+    Raises:
+        Refused: as `parse_json`, or it is something else than an object.
+    """
+    value = parse_json(line)
+    if not isinstance(value, dict):
+        raise Refused("the line is not a JSON object")
+    return value
+
+
+def peek(source: Source, size: int) -> str | None:
+    """The first characters of a file, decompressed, for guessing what it is; None if unreadable."""
+    try:
+        read = b""
+        for chunk in _in_utf8(_expanded(source, LIMITS)):
+            read += chunk
+            if len(read) >= size:
+                break
+    except (_Broken, OSError):
+        return None
+    return read[:size].decode(errors="ignore")
+
+
+def good_id(value: object, what: str) -> str:
+    """An id as text; whole numbers in JSON count as ids.
+
+    Args:
+        value: what the file has.
+        what: what it identifies, for the message.
+
+    Raises:
+        Refused: it is empty, longer than 512 characters, has control characters, or is no id at all.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is None:
+        raise Refused(f"the {what} id is missing")
+    if not isinstance(value, str):
+        raise Refused(f"the {what} id is not a text")
+    if not value or value.isspace():
+        raise Refused(f"the {what} id is empty")
+    if len(value) > LONGEST_ID:
+        raise Refused(f"the {what} id is longer than {LONGEST_ID} characters")
+    if not value.isprintable() and any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in value):
+        raise Refused(f"the {what} id {value!r} has a control character")
+    return value
+
+
+def good_text(value: object, what: str) -> str:
+    """A text that is there and not blank.
+
+    Raises:
+        Refused: it is missing, blank, or no text.
+    """
+    if value is None:
+        raise Refused(f"the {what} is missing")
+    if not isinstance(value, str):
+        raise Refused(f"the {what} is not a text")
+    if not value or value.isspace():
+        raise Refused(f"the {what} is empty")
+    return value
+
+
+def first_of(row: dict[str, Any], keys: Sequence[str]) -> Any:
+    """The value of the first of several keys that an object has; None without any."""
+    return next((row[key] for key in keys if row.get(key) is not None), None)
+
+
+def _not_utf8(error: UnicodeDecodeError) -> str:
+    return f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not valid UTF-8"
+
+
+def _open(source: Source) -> io.BufferedReader:
+    if source.data is not None:
+        return io.BufferedReader(io.BytesIO(source.data))  # type: ignore[arg-type]
+    if source.path is None:
+        raise _Broken("the file has no content")
+    return open(source.path, "rb")
+
+
+def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
+    with _open(source) as raw:
+        head = raw.peek(8)[:8]
+        if head.startswith(GZIP_MAGIC):
+            yield from _gunzip(raw, limits)
+            return
+        if source.name.lower().endswith(".gz"):
+            raise _Broken("the file is not a gzip file, though its name ends in .gz")
+        for magic, what in OTHER_MAGIC.items():
+            if head.startswith(magic):
+                raise _Broken(f"the file is {what}")
+        while chunk := raw.read(CHUNK):
+            yield chunk
+
+
+def _gunzip(raw: IO[bytes], limits: Limits) -> Iterator[bytes]:
+    packed = expanded = 0
+    member = zlib.decompressobj(wbits=31)
+    try:
+        while chunk := raw.read(CHUNK):
+            packed += len(chunk)
+            while chunk:
+                if member.eof:
+                    chunk = chunk.lstrip(b"\0")
+                    if not chunk:
+                        break
+                    member = zlib.decompressobj(wbits=31)
+                data = member.decompress(chunk, CHUNK)
+                expanded += len(data)
+                if expanded > limits.expanded:
+                    raise _Broken(f"the gzip data expands to more than {limits.expanded:,} bytes")
+                if expanded > limits.ratio_after and expanded > limits.ratio * packed:
+                    raise _Broken(f"the gzip data expands to more than {limits.ratio} times its size")
+                yield data
+                chunk = member.unused_data if member.eof else member.unconsumed_tail
+    except zlib.error as error:
+        raise _Broken("the gzip data is damaged") from error
+    if not member.eof:
+        yield member.flush()
+    if not member.eof:
+        raise _Broken("the gzip data ends too early; the file seems cut off")
+
+
+def _in_utf8(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    first = next(chunks, b"")
+    if not first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        yield first.removeprefix(codecs.BOM_UTF8)
+        yield from chunks
+        return
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    try:
+        for chunk in chain([first], chunks):
+            yield decoder.decode(chunk).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeDecodeError as error:
+        raise _Broken("the file is not valid UTF-16, though it begins like it") from error

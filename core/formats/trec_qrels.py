@@ -1,0 +1,87 @@
+"""TREC qrels: four columns `query 0 passage value`, read and written as trec_eval does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TextIO
+
+from core.errors import InputError
+from core.formats.source import Refused, Report, Source, good_id, open_columns
+from core.types import Judgment
+
+COLUMNS = ("query", "0", "passage", "value")
+INTEGER = re.compile(r"[+-]?[0-9]+")
+LARGEST = 32_767
+
+
+def read_qrels(source: Source, report: Report) -> list[Judgment]:
+    """Read judgments.
+
+    Args:
+        source: qrels in any white space, gzip or not.
+        report: takes refused lines (wrong number of columns, a value that is no integer, a line that
+            contradicts an earlier one) and notes (repeated lines).
+
+    Returns:
+        The judgments in file order, each (query, passage) once.
+    """
+    seen: dict[tuple[str, str], tuple[int, int]] = {}
+    refused_before = report.count
+    for number, (query, _, passage, value) in open_columns(source, report, COLUMNS, "a qrels line"):
+        try:
+            key = (good_id(query, "query"), good_id(passage, "passage"))
+            relevance = _relevance(value)
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+            continue
+        if key not in seen:
+            seen[key] = (relevance, number)
+        elif seen[key][0] == relevance:
+            report.remark(source.name, number, "the line repeats an earlier one; trec_eval would refuse the file")
+        else:
+            report.refuse(
+                source.name,
+                number,
+                f"query {query}, passage {passage} has value {relevance} here"
+                f" and {seen[key][0]} on line {seen[key][1]}",
+            )
+    if not seen and report.count == refused_before:
+        report.refuse(source.name, None, "the file has no judgments in it")
+    return [Judgment(query, passage, value) for (query, passage), (value, _) in seen.items()]
+
+
+def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:
+    """Write qrels in the given order, without comment lines since trec_eval would refuse them.
+
+    Args:
+        rows: (query id, passage id, value).
+        out: takes lines `query 0 passage value`.
+
+    Raises:
+        InputError: an id holds white space, which the format cannot express.
+    """
+    for query, passage, value in rows:
+        out.write(f"{word(query, 'query')} 0 {word(passage, 'passage')} {value}\n")
+
+
+def word(text: str, what: str) -> str:
+    """An id as one column of a TREC file.
+
+    Raises:
+        InputError: it is empty or holds white space.
+    """
+    if text.split() != [text]:
+        raise InputError(
+            f"The {what} id {text!r} cannot be written to a TREC file, whose columns white space separates.",
+            "Import the collection with ids that have no white space.",
+        )
+    return text
+
+
+def _relevance(value: str) -> int:
+    if not INTEGER.fullmatch(value):
+        raise Refused(f"the value {value!r} is not an integer")
+    if len(value) > 6 or abs(int(value)) > LARGEST:
+        raise Refused(f"the value {value[:20]} is beyond {LARGEST}")
+    return int(value)

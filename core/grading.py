@@ -1,0 +1,220 @@
+"""Grading jobs: ask a grader for the pairs that are missing, commit as the answers come, stop cleanly."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from core import jobs
+from core.bank import check_version
+from core.errors import GradingError, WorkbenchError
+from core.grades import add_outcomes, pairs_to_grade, put_grader, with_texts
+from core.graders.base import Grader, Outcome
+from core.project import Project, log
+
+COMMIT_SECONDS = 1.0
+"""Grades are committed at least this often: so much work, and no more, a crash can lose."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a job is asked to do.
+
+    Args:
+        bank_version: whose active questions are graded; the newest for None.
+        queries: ids of the queries to grade; all for None.
+        retry_failed: whether failed pairs are asked again.
+        limit: at most this many pairs.
+    """
+
+    bank_version: int | None = None
+    queries: tuple[str, ...] | None = None
+    retry_failed: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is.
+
+    Args:
+        state: preparing, running, done, cancelled or failed.
+        total, graded, failed: numbers of pairs.
+        seconds: since the first pair was asked.
+        message: why it failed, or what the person should know.
+    """
+
+    state: str
+    total: int = 0
+    graded: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    message: str = ""
+
+    @property
+    def done(self) -> int:
+        """Pairs that need no more asking."""
+        return self.graded + self.failed
+
+    @property
+    def rate(self) -> float:
+        """Pairs per second so far; 0 before the first."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimate from the rate so far; None before the first pair."""
+        return (self.total - self.done) / self.rate if self.rate else None
+
+    @property
+    def over(self) -> bool:
+        """Whether the job has ended."""
+        return self.state in ("done", "cancelled", "failed")
+
+
+def run_job(
+    project: Project,
+    grader: Grader,
+    request: Request,
+    author: str,
+    report: Callable[[Progress], None] = lambda progress: None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Progress:
+    """Grade what is missing, in this thread, until done or cancelled.
+
+    Args:
+        report: is told of the progress after every commit.
+        cancelled: asked between batches; the job then stops with all it has.
+
+    Returns:
+        The final progress; its state is done, cancelled or failed.
+
+    Raises:
+        InputError: the request names an unknown bank version.
+    """
+    version = check_version(project, request.bank_version)
+    groups = pairs_to_grade(
+        project, grader.spec, version, request.queries, request.retry_failed, request.limit
+    )
+    total = sum(map(len, groups))
+    asked = {"bank_version": version, "queries": request.queries, "retry_failed": request.retry_failed}
+    with project.transaction() as cursor:
+        grader_key = put_grader(cursor, grader.spec)
+        job = jobs.start(cursor, grader_key, asked, total, author)
+        log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
+    keeper = _Keeper(project, grader_key, job, Progress("running", total), report)
+    state, message = "done", ""
+    try:
+        for pairs in groups:
+            texts = with_texts(project, pairs)
+            for outcomes in grader.grade(texts.questions, texts.passages, texts.pairs):
+                keeper.take(outcomes)
+                if cancelled():
+                    break
+            if cancelled():
+                state, message = "cancelled", "Stopped by a person. Run it again to grade the rest."
+                break
+    except WorkbenchError as error:
+        state, message = "failed", str(error)
+    except Exception as error:
+        # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
+        state, message = "failed", f"The grader broke: {type(error).__name__}: {error}"
+    keeper.commit()
+    with project.transaction() as cursor:
+        jobs.end(cursor, job, state, message)
+        log(cursor, author, f"job {state}", job=job, graded=keeper.progress.graded, failed=keeper.progress.failed)
+    final = replace(keeper.progress, state=state, message=message)
+    report(final)
+    return final
+
+
+class _Keeper:
+    """Collects outcomes and commits them once a second."""
+
+    def __init__(
+        self, project: Project, grader_key: int, job: int, progress: Progress, report: Callable[[Progress], None]
+    ) -> None:
+        self.project = project
+        self.grader_key = grader_key
+        self.job = job
+        self.progress = progress
+        self.report = report
+        self.started = self.committed = time.monotonic()
+        self.waiting: list[Outcome] = []
+        report(progress)
+
+    def take(self, outcomes: Sequence[Outcome]) -> None:
+        self.waiting.extend(outcomes)
+        if time.monotonic() - self.committed >= COMMIT_SECONDS:
+            self.commit()
+
+    def commit(self) -> None:
+        if self.waiting:
+            failed = sum(grade.rating is None for _, _, grade in self.waiting)
+            graded = len(self.waiting) - failed
+            with self.project.transaction() as cursor:
+                add_outcomes(cursor, self.grader_key, self.waiting, self.job)
+                jobs.advance(cursor, self.job, graded, failed)
+            self.waiting = []
+            self.progress = replace(
+                self.progress, graded=self.progress.graded + graded, failed=self.progress.failed + failed
+            )
+        self.committed = time.monotonic()
+        self.progress = replace(self.progress, seconds=self.committed - self.started)
+        self.report(self.progress)
+
+
+class BackgroundJob:
+    """A job that runs in a thread of this process while screens look at its progress."""
+
+    def __init__(self, project: Project, grader: Grader, request: Request, author: str) -> None:
+        self.grader_name = grader.spec.name
+        self.progress = Progress("preparing")
+        self._cancel = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, args=(project, grader, request, author), name="grading", daemon=True
+        )
+        self._thread.start()
+
+    def _run(self, project: Project, grader: Grader, request: Request, author: str) -> None:
+        try:
+            run_job(project, grader, request, author, self._report, self._cancel.is_set)
+        except Exception as error:
+            # Nobody waits for this thread: what is raised here would be lost if it were not shown.
+            self.progress = Progress("failed", message=f"The job could not start: {error}")
+
+    def _report(self, progress: Progress) -> None:
+        self.progress = progress
+
+    def cancel(self) -> None:
+        """Ask the job to stop after the batch in flight."""
+        self._cancel.set()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end; whether it came in time."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+
+_running: dict[str, BackgroundJob] = {}
+_starting = threading.Lock()
+
+
+def start_job(project: Project, grader: Grader, request: Request, author: str) -> BackgroundJob:
+    """Start a job in the background; a project runs one at a time.
+
+    Raises:
+        GradingError: one is running.
+    """
+    with _starting:
+        if (job := _running.get(str(project.path))) is not None and not job.progress.over:
+            raise GradingError("A grading job is running already.", "Wait for it, or cancel it first.")
+        _running[str(project.path)] = BackgroundJob(project, grader, request, author)
+        return _running[str(project.path)]
+
+
+def current_job(project: Project) -> BackgroundJob | None:
+    """The job that runs, or ran last, in this process for a project."""
+    return _running.get(str(project.path))

@@ -1,0 +1,79 @@
+"""The record of grading jobs: what was asked, how far each is, how it ended."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.project import Cursor, Project
+
+
+@dataclass(frozen=True)
+class Job:
+    """One grading session. `state` is running, done, cancelled, failed, interrupted or imported."""
+
+    key: int
+    grader: str
+    asked: dict[str, Any]
+    state: str
+    total: int
+    graded: int
+    failed: int
+    message: str
+    author: str
+    started_at: datetime
+    ended_at: datetime | None
+
+
+def start(cursor: Cursor, grader_key: int, asked: dict[str, Any], total: int, author: str) -> int:
+    """Record a new job as running and return its key."""
+    rows = cursor.execute(
+        "INSERT INTO jobs VALUES (nextval('keys'), ?, ?, 'running', ?, 0, 0, '', ?, now()::TIMESTAMP, NULL)"
+        " RETURNING job_key",
+        [grader_key, json.dumps(asked), total, author],
+    ).fetchall()
+    return int(rows[0][0])
+
+
+def advance(cursor: Cursor, job_key: int, graded: int, failed: int) -> None:
+    """Add to the counts of a job, in the transaction that writes the grades."""
+    cursor.execute(
+        "UPDATE jobs SET graded = graded + ?, failed = failed + ? WHERE job_key = ?", [graded, failed, job_key]
+    )
+
+
+def end(cursor: Cursor, job_key: int, state: str, message: str = "") -> None:
+    """Record how a job ended."""
+    cursor.execute(
+        "UPDATE jobs SET state = ?, message = ?, ended_at = now()::TIMESTAMP WHERE job_key = ?",
+        [state, message, job_key],
+    )
+
+
+def jobs(project: Project) -> list[Job]:
+    """Every job, newest first."""
+    return [
+        Job(row[0], row[1], json.loads(row[2]), *row[3:])
+        for row in project.rows(
+            "SELECT job_key, name, asked, state, total, graded, failed, message, author, started_at, ended_at"
+            " FROM jobs JOIN graders USING (grader_key) ORDER BY job_key DESC"
+        )
+    ]
+
+
+def close_interrupted(project: Project) -> int:
+    """Mark jobs that were running when their process died; to be called when a project is opened.
+
+    Returns:
+        How many there were.
+    """
+    with project.transaction() as cursor:
+        return int(
+            cursor.execute(
+                "UPDATE jobs SET state = 'interrupted', ended_at = now()::TIMESTAMP,"
+                " message = 'The process ended before the job did. Run it again: it asks only what is missing.'"
+                " WHERE state = 'running'"
+            ).fetchall()[0][0]
+        )

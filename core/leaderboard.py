@@ -1,0 +1,284 @@
+"""Leaderboards: systems ordered by a measure of labels, of coverage, of judgments, or as imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import InputError
+from core.grades import bank_for
+from core.measures import make_evaluator, parse_measure
+from core.policy import Policy
+from core.project import Project
+from core.scores import Scores, basis, coverage, labels
+from core.statistics import system_score
+
+COVER = "EXAM-Cover"
+
+Qrels = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class System:
+    """One row of a leaderboard. `rank` is from 1, equal for equal scores."""
+
+    run: str
+    score: float
+    std_error: float | None
+    queries: int
+    rank: int
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Systems ordered by a measure.
+
+    Args:
+        measure: its standard name, such as nDCG@10 or EXAM-Cover@20.
+        source: `exam`, the name of a source of judgments, or of an imported board.
+        systems: best first.
+        per_query: score by query by run; empty for an imported board.
+        needed, usable: the pairs that the labels should and do rest on; 0 where no grades are used.
+    """
+
+    measure: str
+    source: str
+    policy: Policy
+    systems: list[System]
+    per_query: Scores
+    needed: int = 0
+    usable: int = 0
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Score by run."""
+        return {system.run: system.score for system in self.systems}
+
+    @property
+    def std_errors(self) -> dict[str, float | None]:
+        """Standard error by run."""
+        return {system.run: system.std_error for system in self.systems}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The board as plain values, as `--json` prints it."""
+        return {
+            "measure": self.measure,
+            "source": self.source,
+            "policy": self.policy.as_dict(),
+            "systems": [vars(system) for system in self.systems],
+            "pairs": {"needed": self.needed, "usable": self.usable},
+        }
+
+
+def sources(project: Project) -> list[str]:
+    """Names of the sources of judgments, in the order of their first import."""
+    return [name for (name,) in project.rows("SELECT name FROM sources ORDER BY source_key")]
+
+
+def boards(project: Project) -> list[tuple[str, str]]:
+    """Name and measure of every imported leaderboard, in the order of their import."""
+    return [(row[0], row[1]) for row in project.rows("SELECT name, measure FROM boards ORDER BY board_key")]
+
+
+def official_sources(project: Project) -> list[str]:
+    """Everything that a leaderboard can be compared with: sources of judgments, then imported boards."""
+    return sources(project) + [name for name, _ in boards(project)]
+
+
+def find_source(project: Project, name: str) -> str:
+    """The source of judgments or imported board of that name; `judgments` means the first source.
+
+    Raises:
+        InputError: there is none.
+    """
+    known = official_sources(project)
+    if name in known:
+        return name
+    if name == "judgments" and (judged := sources(project)):
+        return judged[0]
+    if not known:
+        raise InputError(
+            "The project has no judgments and no imported leaderboard.",
+            "Import one: exam import qrels FILE, or exam import leaderboard FILE.",
+        )
+    raise InputError(f"There is no source '{name}'.", f"There are: {', '.join(known)}.")
+
+
+def rankings(project: Project) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """The score of every ranked passage, by run, query and passage id."""
+
+    def compute() -> dict[str, dict[str, dict[str, float]]]:
+        found: dict[str, dict[str, dict[str, float]]] = {
+            name: {} for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")
+        }
+        for run, query, passages, scores in project.rows(
+            "SELECT name, query_id, list(passage_id), list(score) FROM rankings JOIN runs USING (run_key)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key) GROUP BY ALL"
+        ):
+            found[run][query] = dict(zip(passages, scores, strict=True))
+        return found
+
+    return project.remember("rankings", compute)
+
+
+def judgments(project: Project, source: str) -> Qrels:
+    """The judgments of one source, by query and passage id."""
+
+    def compute() -> Qrels:
+        return {
+            query: dict(zip(passages, values, strict=True))
+            for query, passages, values in project.rows(
+                "SELECT query_id, list(passage_id), list(value) FROM judgments JOIN sources USING (source_key)"
+                " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+                " WHERE name = ? GROUP BY query_id, query_key ORDER BY query_key",
+                [source],
+            )
+        }
+
+    return project.remember(("judgments", source), compute)
+
+
+def label_qrels(project: Project, policy: Policy) -> Qrels:
+    """EXAM labels by query and passage id; passages without a label are left out."""
+
+    def compute() -> Qrels:
+        table = labels(project, policy).dropna(subset=["label"])
+        found: Qrels = {}
+        for query, passage, label in zip(
+            table["query_id"], table["passage_id"], table["label"].astype(int).tolist(), strict=True
+        ):
+            found.setdefault(query, {})[passage] = label
+        return found
+
+    base = basis(project, policy)
+    return project.remember(("qrels", base.grader.key, base.version, policy.label, policy.weighted), compute)
+
+
+def score_runs(
+    project: Project, measures: Sequence[str], qrels: Qrels, threshold: int
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Measures of every run on qrels.
+
+    Args:
+        threshold: the value from which a passage is relevant in binary measures.
+
+    Returns:
+        Score by measure by query by run; queries that a run skipped are not there.
+
+    Raises:
+        InputError: a measure is unknown.
+    """
+    evaluator = make_evaluator(measures, qrels, threshold)
+    return {run: evaluator(ranking) for run, ranking in rankings(project).items()}
+
+
+def cover_cutoff(measure: str, policy: Policy) -> int | None:
+    """The cutoff of `EXAM-Cover` (the policy's) or `EXAM-Cover@k`; None for any other measure."""
+    found = re.fullmatch(rf"(?:{COVER}|Cover)(?:@([1-9]\d*))?", measure, flags=re.IGNORECASE)
+    if found is None:
+        return None
+    return int(found[1]) if found[1] else policy.cutoff
+
+
+def leaderboard(
+    project: Project, measure: str, source: str = "exam", policy: Policy | None = None
+) -> Leaderboard:
+    """Order the systems by a measure.
+
+    Args:
+        measure: a measure of trec_eval under its standard name, or EXAM-Cover@k. Ignored for an
+            imported board, which has its own.
+        source: `exam` for labels and coverage from grades, the name of a source of judgments
+            (`judgments` for the first), or of an imported board.
+        policy: what turns grades into scores; the default policy for None.
+
+    Raises:
+        InputError: unknown measure, source, grader or version, or nothing to score.
+    """
+    policy = policy or Policy()
+    if source == "exam":
+        return _exam_board(project, measure, policy)
+    source = find_source(project, source)
+    imported = dict(boards(project))
+    if source in imported:
+        return _imported_board(project, source, imported[source], policy)
+    if cover_cutoff(measure, policy) is not None:
+        raise InputError(
+            f"{measure} is about answered questions: judgments cannot give it.",
+            "Use --source exam, or another measure.",
+        )
+    name = str(parse_measure(measure))
+    qrels = judgments(project, source)
+
+    def compute() -> Scores:
+        return _per_query(score_runs(project, [name], qrels, policy.min_judgment), name)
+
+    per_query = project.remember(("official", source, name, policy.min_judgment), compute)
+    return Leaderboard(name, source, policy, _order(per_query, list(qrels), policy), per_query)
+
+
+def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
+    if not rankings(project):
+        raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
+    table = labels(project, policy)
+    needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
+    if not usable:
+        raise InputError(
+            "No question of the bank has been graded for the pool yet.", "Run exam grade, or the Grading screen."
+        )
+    cutoff = cover_cutoff(measure, policy)
+    if cutoff is not None:
+        name = f"{COVER}@{cutoff}"
+        per_query = coverage(project, _with_cutoff(policy, cutoff))[policy.min_rating]
+        queries = _queries_with_questions(project, policy)
+    else:
+        name = str(parse_measure(measure))
+        qrels = label_qrels(project, policy)
+        base = basis(project, policy)
+
+        def compute() -> Scores:
+            return _per_query(score_runs(project, [name], qrels, policy.min_rating), name)
+
+        key = ("exam", name, base.grader.key, base.version, policy.label, policy.weighted, policy.min_rating)
+        per_query = project.remember(key, compute)
+        queries = list(qrels)
+    per_query = {run: per_query.get(run, {}) for run in rankings(project)}
+    return Leaderboard(name, "exam", policy, _order(per_query, queries, policy), per_query, needed, usable)
+
+
+def _with_cutoff(policy: Policy, cutoff: int) -> Policy:
+    return Policy(**(policy.as_dict() | {"cutoff": cutoff}))
+
+
+def _queries_with_questions(project: Project, policy: Policy) -> list[str]:
+    base = basis(project, policy)
+    rows = project.rows(
+        f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
+        " WHERE $grader IS NOT NULL GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
+        base.parameters,
+    )
+    return [query for (query,) in rows]
+
+
+def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure: str) -> Scores:
+    return {run: dict(by_measure.get(measure, {})) for run, by_measure in scores.items()}
+
+
+def _order(per_query: Scores, queries: Sequence[str], policy: Policy) -> list[System]:
+    rows = [(run, *system_score(scores, queries, policy.skipped)) for run, scores in per_query.items()]
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    all_scores = [row[1] for row in rows]
+    return [System(run, score, error, n, 1 + all_scores.index(score)) for run, score, error, n in rows]
+
+
+def _imported_board(project: Project, name: str, measure: str, policy: Policy) -> Leaderboard:
+    rows = project.rows(
+        "SELECT run, score, std_error FROM board_scores JOIN boards USING (board_key) WHERE name = ?"
+        " ORDER BY score DESC, run",
+        [name],
+    )
+    scores = [score for _, score, _ in rows]
+    systems = [System(run, score, error, 0, 1 + scores.index(score)) for run, score, error in rows]
+    return Leaderboard(measure, name, policy, systems, {})

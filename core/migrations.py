@@ -1,0 +1,62 @@
+"""The ordered steps that bring a project file to the current schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+
+SQL = Path(__file__).parent / "sql"
+
+
+def _script(name: str) -> Callable[[duckdb.DuckDBPyConnection], None]:
+    def run(connection: duckdb.DuckDBPyConnection) -> None:
+        connection.execute((SQL / f"{name}.sql").read_text(encoding="utf-8"))
+
+    return run
+
+
+MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] = (
+    ("0001_initial", _script("0001_initial")),
+)
+"""Name and step of every migration, oldest first. A released step is never edited."""
+
+
+def applied(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Names of the migrations that a database has seen, oldest first.
+
+    Returns:
+        An empty list for a database without the table, which is a file that is no project.
+    """
+    known = connection.execute(
+        "SELECT count(*) FROM information_schema.tables WHERE table_name = 'migrations'"
+    ).fetchall()
+    if not known[0][0]:
+        return []
+    rows = connection.execute("SELECT name FROM migrations ORDER BY position").fetchall()
+    return [name for (name,) in rows]
+
+
+def upgrade(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    """Apply every migration that is missing, each recorded in the transaction that makes it.
+
+    Returns:
+        The names of those that were applied now.
+    """
+    done = set(applied(connection))
+    missing = [(at, name, step) for at, (name, step) in enumerate(MIGRATIONS) if name not in done]
+    for position, name, step in missing:
+        connection.execute("BEGIN")
+        try:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migrations"
+                " (position INTEGER PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMP NOT NULL)"
+            )
+            step(connection)
+            connection.execute("INSERT INTO migrations VALUES (?, ?, now()::TIMESTAMP)", [position, name])
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+    return [name for _, name, _ in missing]

@@ -1,0 +1,128 @@
+"""From grades to scores: labels of passages and EXAM-Cover of runs, as pure functions of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from core.bank import check_version
+from core.grades import StoredGrader, bank_for, find_grader
+from core.policy import Policy, label_sql, weight_sql
+from core.project import Project
+
+Scores = dict[str, dict[str, float]]
+"""Score by query id, by run name."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A policy with its names looked up: what every score is computed from."""
+
+    policy: Policy
+    grader: StoredGrader
+    version: int
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The values of $version and $grader."""
+        return {"version": self.version, "grader": self.grader.key}
+
+
+def basis(project: Project, policy: Policy) -> Basis:
+    """Look up the grader and the bank version that a policy means.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    return Basis(policy, find_grader(project, policy.grader), check_version(project, policy.bank_version))
+
+
+def graded_pairs(grader: StoredGrader) -> str:
+    """Every needed pair with its rating, as a query over $version and $grader.
+
+    Its columns are query_key, passage_key, position, question_key, weight, rating (NULL where there
+    is no usable grade).
+    """
+    return (
+        "SELECT p.query_key, p.passage_key, p.position, b.question_key, b.weight, g.rating"
+        f" FROM pool p JOIN {bank_for(grader.spec)} b USING (query_key)"
+        " LEFT JOIN grades g ON g.grader_key = $grader AND g.question_text_key = b.text_key"
+        " AND g.passage_text_key = p.text_key"
+    )
+
+
+def labels(project: Project, policy: Policy) -> pd.DataFrame:
+    """The label of every pooled passage (DESIGN section 5; exam-plus-plus, equation 2).
+
+    Returns:
+        One row a (query, passage) of the pool, in the pool's order, with query_id, passage_id,
+        label (NA where no pair has a usable grade), usable and needed (numbers of pairs that
+        have a rating, and that should). A label with usable < needed is partial.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+
+    def compute() -> pd.DataFrame:
+        return project.table(
+            "SELECT query_id, passage_id, label, usable, needed FROM ("
+            f" SELECT query_key, passage_key, position, {label_sql(policy.label, policy.weighted)} AS label,"
+            " count(rating) FILTER (weight > 0)::INTEGER AS usable,"
+            " count(*) FILTER (weight > 0)::INTEGER AS needed"
+            f" FROM ({graded_pairs(base.grader)}) GROUP BY ALL)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position",
+            base.parameters,
+        ).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+
+    key = ("labels", base.grader.key, base.version, policy.label, policy.weighted)
+    return project.remember(key, compute)
+
+
+def coverage(project: Project, policy: Policy, min_ratings: Sequence[int] | None = None) -> dict[int, Scores]:
+    """EXAM-Cover@k of every run and query (exam-plus-plus, equation 1, with weights; DESIGN section 5).
+
+    The weight of the questions that any of the run's top k passages answers, minus that of the
+    "avoid" questions answered, over the weight of all questions; never below 0.
+
+    Args:
+        min_ratings: the thresholds tau to compute at once; the policy's own for None.
+
+    Returns:
+        Per threshold: score by query by run. A query that a run skipped is not in its scores; a
+        query without questions of positive weight is in no scores.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+    thresholds = tuple(min_ratings or (policy.min_rating,))
+
+    def compute() -> dict[int, Scores]:
+        answered = ", ".join(
+            f"greatest(0, coalesce(sum(w) FILTER (best >= {tau:d}), 0) / total)" for tau in thresholds
+        )
+        scores: dict[int, Scores] = {tau: {} for tau in thresholds}
+        for run, query, *values in project.rows(
+            f"WITH bank AS (SELECT *, {weight_sql(policy.weighted)} AS w FROM {bank_for(base.grader.spec)}),"
+            " totals AS (SELECT query_key, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY 1),"
+            " top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
+            "  WHERE rank <= $cutoff),"
+            " best AS (SELECT run_key, query_key, question_key, any_value(w) AS w, max(g.rating) AS best"
+            "  FROM top JOIN bank USING (query_key) LEFT JOIN grades g ON g.grader_key = $grader"
+            "  AND g.question_text_key = bank.text_key AND g.passage_text_key = top.text_key GROUP BY 1, 2, 3)"
+            f" SELECT name, query_id, {answered} FROM best JOIN totals USING (query_key)"
+            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " WHERE total > 0 GROUP BY name, query_id, query_key, total ORDER BY name, query_key",
+            base.parameters | {"cutoff": policy.cutoff},
+        ):
+            for tau, value in zip(thresholds, values, strict=True):
+                scores[tau].setdefault(run, {})[query] = value
+        return scores
+
+    key = ("coverage", base.grader.key, base.version, policy.cutoff, policy.weighted, thresholds)
+    return project.remember(key, compute)

@@ -1,0 +1,147 @@
+"""Where the sentences of a passage begin and end, by a few rules and without any model."""
+
+from __future__ import annotations
+
+import re
+
+SPLITTER = "rules-1"
+"""Version of the rules; it changes whenever a change of the rules can move a span."""
+
+MAX_SENTENCE = 400
+"""Characters beyond which a sentence is cut at a space."""
+
+Span = tuple[int, int]
+
+# Possessive quantifiers and the look-behind keep the scan linear on dot leaders and white space.
+_CANDIDATE = re.compile(
+    r"""(?<![.!?…])(?P<mark>[.!?…]++)["'”’»)\]]*+(?:\[\d{1,3}\])*+(?P<gap>\s++)"""
+    r"""|(?P<full>[。！？]++["'”’」』）]*+)"""
+    r"""|(?P<line>\n\s*+)"""
+    r"""|(?<!\S)(?P<bullet>[•▪●◦‣](?=\s))"""
+)
+_LAST_WORD = re.compile(r"""[^\s("'“‘\[]*\Z""")
+_NEXT_WORD = re.compile(r"""["'“‘«(\[]*([^\W\d_]*)""")
+_LIST_ITEM = re.compile(r"(?:[-*–—+•▪●◦‣]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")
+
+# Abbreviations that a name, a number or an explanation follows: they do not end a sentence.
+_INSIDE = frozenset(
+    "mr mrs ms dr prof st gen col sgt lt capt cmdr adm rev hon pres gov sen rep mt ft "
+    "vs e.g i.e eg ie cf viz al approx ca c fig figs eq eqs sec ch vol vols pp p ed eds art nos".split()
+)
+# Abbreviations that may end one: only a word that usually opens a sentence tells.
+_EITHER = frozenset(
+    "etc inc ltd co corp jr sr dept est univ assn bros no a.m p.m u.s u.k u.n ph.d b.c a.d "
+    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun "
+    "ave blvd rd in min max hr hrs kg km cm mm oz lb lbs".split()
+)
+_UNITS_AND_WORDS = frozenset("in min max no sun sat mar co est art".split())
+_OPENERS = frozenset(
+    "the a an this that these those it its he she we they you i there here in on at by for from with "
+    "as if when while where after before since although though because but and or so yet however "
+    "moreover also then thus therefore some many most other his her their our my your one what who how "
+    "why which to".split()
+)
+_WRAPPED = 45
+
+
+def split_sentences(text: str) -> list[Span]:
+    """Split a text into sentences.
+
+    A sentence ends at a full stop, question mark, exclamation mark or ellipsis (with the quotes and
+    brackets that close after it) unless the next word begins in lower case or the stop belongs to an
+    abbreviation, an initial, a number or a list number; at an empty line; at a line end that does not
+    look like wrapped text; and before a list item. What is longer than 400 characters is cut at a space.
+
+    Args:
+        text: any text.
+
+    Returns:
+        Character spans (begin, end) in order, disjoint and none empty; together they cover every
+        character that is not white space, and none begins or ends with white space.
+    """
+    spans: list[Span] = []
+    begin = 0
+    for match in _CANDIDATE.finditer(text):
+        if match["bullet"]:
+            end = match.start()
+        elif match["full"] or (_line_ends(text, match) if match["line"] else _mark_ends(text, begin, match)):
+            end = match.end()
+        else:
+            continue
+        _add(spans, text, begin, end)
+        begin = end
+    _add(spans, text, begin, len(text))
+    return spans
+
+
+def _mark_ends(text: str, begin: int, match: re.Match[str]) -> bool:
+    """Whether a punctuation mark followed by white space ends the sentence that started at `begin`."""
+    if match["gap"].count("\n") > 1:
+        return True
+    after = match.end()
+    if _LIST_ITEM.match(text, after) and "\n" in match["gap"]:
+        return True
+    next_word = _NEXT_WORD.match(text, after)
+    opener = next_word[1] if next_word else ""
+    if opener[:1].islower():
+        return False
+    if match["mark"] != ".":
+        return True
+    at = match.start()
+    found = _LAST_WORD.search(text, max(begin, at - 24), at)
+    word = found[0] if found else ""
+    if word.isdigit() and len(word) <= 3 and not text[begin : at - len(word)].strip():
+        return False
+    lower = word.lower()
+    if lower == "no" and text[after : after + 1].isdigit():
+        return False
+    if lower in _UNITS_AND_WORDS:
+        return True
+    if lower in _INSIDE:
+        return False
+    if lower in _EITHER or (len(word) == 1 and word.isupper()) or re.fullmatch(r"(?:[a-zA-Z]\.)+[a-zA-Z]", word):
+        return opener.lower() in _OPENERS
+    return True
+
+
+def _line_ends(text: str, match: re.Match[str]) -> bool:
+    """Whether a line end without a punctuation mark before it ends a sentence."""
+    at, after = match.span()
+    if match["line"].count("\n") > 1 or _LIST_ITEM.match(text, after):
+        return True
+    if text[after : after + 1].islower():
+        return False
+    line = text[text.rfind("\n", 0, at) + 1 : at].rstrip()
+    return len(line) < _WRAPPED or line.endswith((":", ";"))
+
+
+def _add(spans: list[Span], text: str, begin: int, end: int) -> None:
+    """Append the span without the white space around it, cut where it is too long."""
+    while begin < end and text[begin].isspace():
+        begin += 1
+    while end > begin and text[end - 1].isspace():
+        end -= 1
+    while end - begin > MAX_SENTENCE:
+        cut = _last_space(text, begin, begin + MAX_SENTENCE) or _first_space(text, begin + MAX_SENTENCE, end)
+        if cut is None:
+            break
+        spans.append((begin, cut))
+        begin = cut
+        while text[begin].isspace():
+            begin += 1
+        # The span before the cut may end in several spaces.
+        while text[spans[-1][1] - 1].isspace():
+            spans[-1] = (spans[-1][0], spans[-1][1] - 1)
+    if begin < end:
+        spans.append((begin, end))
+
+
+def _last_space(text: str, begin: int, limit: int) -> int | None:
+    """Index of the last white space in text[begin + 1 : limit + 1], or None."""
+    return next((i for i in range(limit, begin, -1) if text[i].isspace()), None)
+
+
+def _first_space(text: str, begin: int, end: int) -> int | None:
+    """Index of the first white space in text[begin:end], or None."""
+    found = re.compile(r"\s").search(text, begin, end)
+    return found.start() if found else None

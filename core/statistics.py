@@ -1,0 +1,67 @@
+"""Means over queries with their standard errors, and when two of them are tied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+Skipped = Literal["zero", "ignore"]
+"""What a query that a run did not answer counts: 0 (the papers) or nothing (trec_eval without -c)."""
+
+
+def mean_and_standard_error(values: Iterable[float]) -> tuple[float | None, float | None]:
+    """Mean of values and its standard error: sample standard deviation / sqrt(n).
+
+    Args:
+        values: one number a query.
+
+    Returns:
+        (mean, standard error). The mean is None without values, the error with fewer than two:
+        one value says nothing of the spread. Sums are exact (fsum), so that the same values in any
+        order give the same mean and equal systems come out equal.
+    """
+    numbers = list(values)
+    n = len(numbers)
+    if n == 0:
+        return None, None
+    mean = math.fsum(numbers) / n
+    if n == 1:
+        return mean, None
+    variance = math.fsum((number - mean) ** 2 for number in numbers) / (n - 1)
+    return mean, math.sqrt(variance / n)
+
+
+def tied(a: float, se_a: float | None, b: float, se_b: float | None) -> bool:
+    """Whether the error bars of two scores overlap or touch.
+
+    Args:
+        a, b: the two scores.
+        se_a, se_b: their standard errors; None, where unknown, is a bar without length.
+
+    Returns:
+        True where |a - b| <= se_a + se_b. Source: original-exam, section 4.1.1.
+    """
+    # Printed leaderboards are rounded: .94 and .93 with errors of .005 touch, though not in binary.
+    return abs(a - b) <= (se_a or 0.0) + (se_b or 0.0) + 1e-12
+
+
+def system_score(
+    per_query: Mapping[str, float], queries: Sequence[str], skipped: Skipped
+) -> tuple[float | None, float | None, int]:
+    """Score of a system: the mean over queries.
+
+    Args:
+        per_query: score by query id; queries that the system did not answer are absent.
+        queries: the queries to average over, each once; others in `per_query` do not count.
+        skipped: whether an absent query counts 0 or is left out.
+
+    Returns:
+        (mean, standard error, number of queries that the mean is over).
+    """
+    if skipped == "zero":
+        values = [per_query.get(query, 0.0) for query in queries]
+    else:
+        values = [per_query[query] for query in queries if query in per_query]
+    mean, error = mean_and_standard_error(values)
+    return mean, error, len(values)

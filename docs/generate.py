@@ -1,0 +1,167 @@
+"""Write the generated parts of the documentation, or with --check say which of them are out of date.
+
+A part lies between `<!-- generated:NAME -->` and `<!-- /generated -->` in README.md or docs/*.md,
+NAME being a key of GENERATORS. Every generator has to be used somewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).resolve().parents[1]
+PART = re.compile(
+    r"(?P<start><!-- generated:(?P<name>[a-z-]+) -->\n)(?P<body>.*?)(?P<end><!-- /generated -->)", re.S
+)
+HELP_WIDTH = 100
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; cells may hold any text of one line."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines)
+
+
+def commands_of(
+    command: click.Command, context: click.Context
+) -> Iterator[tuple[click.Command, click.Context]]:
+    """Every command below a group with the context that knows its full name, in the order of the help."""
+    if not isinstance(command, click.Group):
+        yield command, context
+        return
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        if child is not None and not child.hidden:
+            yield from commands_of(child, child.context_class(child, info_name=name, parent=context))
+
+
+def all_commands() -> list[tuple[click.Command, click.Context]]:
+    from core.cli import cli
+
+    top = click.Context(cli, info_name="exam", terminal_width=HELP_WIDTH, max_content_width=HELP_WIDTH)
+    return list(commands_of(cli, top))
+
+
+def command_list() -> str:
+    """One line per command: its name and what it does."""
+    return table(
+        ["command", "what it does"],
+        [(f"`{c.command_path}`", command.get_short_help_str(limit=200)) for command, c in all_commands()],
+    )
+
+
+def commands() -> str:
+    """The full help of every command."""
+    return "\n".join(
+        f"## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
+        for command, context in all_commands()
+    )
+
+
+def formats() -> str:
+    """The kinds of file that are read and written."""
+    from core.formats import KINDS_OF_FILE
+
+    return table(
+        ["kind", "what it holds", "file names", "read", "written"],
+        [
+            (
+                f"`{kind.name}`",
+                kind.description,
+                ", ".join(f"`{extension}`" for extension in kind.extensions),
+                "yes" if kind.reader else "–",
+                "yes" if kind.writer else "–",
+            )
+            for kind in KINDS_OF_FILE
+        ],
+    )
+
+
+def measures() -> str:
+    """The measures, with their sources."""
+    from core.measures import MEASURES
+
+    return table(
+        ["measure", "what it says", "source"],
+        [(f"`{name}`", info.description, info.citation) for name, info in MEASURES.items()],
+    )
+
+
+def modules() -> str:
+    """Every module of core with the first sentence of its docstring, folders after their files."""
+    rows = []
+    for path in sorted((ROOT / "core").rglob("*.py"), key=lambda p: (p.parent.parts, p.name)):
+        docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if docstring is None:
+            raise click.ClickException(f"{path.relative_to(ROOT)} does not say at its top what it is for")
+        rows.append((f"`{name}`", first_sentence(docstring)))
+    return table(["module", "purpose"], rows)
+
+
+def first_sentence(docstring: str) -> str:
+    """The first sentence of a docstring on one line."""
+    paragraph = " ".join(docstring.split("\n\n")[0].split())
+    return re.split(r"(?<=\.)\s+(?=[A-Z`])", paragraph)[0]
+
+
+GENERATORS: dict[str, Callable[[], str]] = {
+    "command-list": command_list,
+    "commands": commands,
+    "formats": formats,
+    "measures": measures,
+    "modules": modules,
+}
+
+
+def fill(text: str, parts: Mapping[str, str]) -> str:
+    """A page with the body of each generated part replaced.
+
+    Args:
+        text: the page.
+        parts: new body by name of the part.
+
+    Raises:
+        click.ClickException: the page names a part that nothing generates.
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in parts:
+            raise click.ClickException(f"nothing generates '{name}'; known are {', '.join(sorted(parts))}")
+        return f"{match['start']}\n{parts[name].strip()}\n\n{match['end']}"
+
+    return PART.sub(replacement, text)
+
+
+@click.command()
+@click.option("--check", is_flag=True, help="Write nothing; fail where a page is out of date.")
+def main(check: bool) -> None:
+    """Write the generated parts of README.md and docs/*.md."""
+    pages = {
+        path: path.read_text(encoding="utf-8")
+        for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    }
+    used = {match["name"] for text in pages.values() for match in PART.finditer(text)}
+    if unused := set(GENERATORS) - used:
+        raise click.ClickException(f"no page has the generated part {', '.join(sorted(unused))}")
+    parts = {name: generate() for name, generate in GENERATORS.items()}
+    stale = {path: new for path, text in pages.items() if (new := fill(text, parts)) != text}
+    for path, new in stale.items():
+        click.echo(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")
+        if not check:
+            path.write_text(new, encoding="utf-8")
+    if check and stale:
+        click.echo("Run `make docs`.", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    main()

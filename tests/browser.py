@@ -1,0 +1,125 @@
+"""Fixtures that start the app and drive it in a headless Chromium."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[1]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+START_DEADLINE = 90.0
+"""Seconds that the app may take until it answers; generous, because test machines are busy."""
+
+
+def find_chromium() -> str | None:
+    """The Chromium that EXAM_CHROMIUM names, else the first on the PATH, else None."""
+    named = os.environ.get("EXAM_CHROMIUM")
+    return shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium. Without one the test skips, or fails where EXAM_REQUIRE_BROWSER is 1."""
+    executable = find_chromium()
+    if executable is None:
+        reason = f"no browser: none of {', '.join(BROWSERS)} is on the PATH, nor does EXAM_CHROMIUM name one"
+        if os.environ.get("EXAM_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def chromium_page(chromium: Browser) -> Iterator[Page]:
+    """An empty browser tab of its own, 1440 by 900."""
+    with chromium.new_context(viewport={"width": 1440, "height": 900}) as context:
+        yield context.new_page()
+
+
+@pytest.fixture
+def app_server(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
+    """A function that serves the app for a folder of projects and returns its address.
+
+    Every server it started is stopped at the end of the test.
+    """
+    servers: list[subprocess.Popen[bytes]] = []
+
+    def start(projects: Path) -> str:
+        log = tmp_path / f"server-{len(servers)}.log"
+        port = _free_port()
+        with log.open("wb") as output:
+            server = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "streamlit", "run", "app.py"),
+                    *("--server.port", str(port), "--server.headless", "true"),
+                ],
+                cwd=ROOT,
+                env={**os.environ, "EXAM_PROJECTS_DIR": str(projects)},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        servers.append(server)
+        address = f"http://localhost:{port}"
+        _wait_until_healthy(server, address, log)
+        return address
+
+    yield start
+    for server in servers:
+        server.terminate()
+    for server in servers:
+        try:
+            server.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    deadline = time.monotonic() + START_DEADLINE
+    while time.monotonic() < deadline:
+        if _answers(f"{address}/_stcore/health"):
+            return
+        try:
+            # Between two questions the process is waited for, so that one that ends is noticed at once.
+            server.wait(timeout=0.1)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+    pytest.fail(f"the app did not answer at {address}; its log ends:\n{tail}", pytrace=False)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, TimeoutError, ConnectionError):
+        return False

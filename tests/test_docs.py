@@ -1,0 +1,116 @@
+"""The documentation says what the code does: generated parts, dependencies, links."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    """docs/generate.py, which is a script and not in a package."""
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_parts_are_current(generate: ModuleType) -> None:
+    result = CliRunner().invoke(generate.main, ["--check"])
+    assert result.exit_code == 0, result.output
+
+
+def test_every_command_is_documented(generate: ModuleType) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert [c.command_path for _, c in generate.all_commands() if f"## {c.command_path}\n" not in page] == []
+
+
+def test_check_names_the_page_that_is_out_of_date_and_leaves_it(
+    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "README.md"
+    page.write_text("before\n<!-- generated:words -->\nold\n<!-- /generated -->\nafter\n")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr(generate, "GENERATORS", {"words": lambda: "new"})
+
+    checked = CliRunner().invoke(generate.main, ["--check"])
+    assert (checked.exit_code, "out of date: README.md" in checked.output) == (1, True)
+    assert "old" in page.read_text()
+
+    assert CliRunner().invoke(generate.main, []).exit_code == 0
+    assert page.read_text() == ("before\n<!-- generated:words -->\n\nnew\n\n<!-- /generated -->\nafter\n")
+    assert CliRunner().invoke(generate.main, ["--check"]).exit_code == 0
+
+
+def test_a_part_that_nothing_generates_or_no_page_shows_is_an_error(
+    generate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "README.md").write_text("<!-- generated:words -->\n<!-- /generated -->\n")
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
+    monkeypatch.setattr(generate, "GENERATORS", {})
+    assert "nothing generates 'words'" in CliRunner().invoke(generate.main, []).output
+    monkeypatch.setattr(generate, "GENERATORS", {"words": str, "pictures": str})
+    assert "no page has the generated part pictures" in CliRunner().invoke(generate.main, []).output
+
+
+def test_commands_of_nested_groups_are_listed_by_their_full_name(generate: ModuleType) -> None:
+    bank = click.Group("bank", commands=[click.Command("save"), click.Command("old", hidden=True)])
+    top = click.Group("exam", commands=[bank, click.Command("demo")])
+    listed = generate.commands_of(top, click.Context(top, info_name="exam"))
+    assert [context.command_path for _, context in listed] == ["exam bank save", "exam demo"]
+
+
+@pytest.mark.parametrize(
+    ("docstring", "sentence"),
+    [
+        ("One line.", "One line."),
+        (
+            "Two\nlines: e.g. this, one\nsentence. And another.\n\nMore.",
+            "Two lines: e.g. this, one sentence.",
+        ),
+        ("No full stop\n\nMore.", "No full stop"),
+    ],
+)
+def test_the_purpose_of_a_module_is_its_first_sentence(
+    generate: ModuleType, docstring: str, sentence: str
+) -> None:
+    assert generate.first_sentence(docstring) == sentence
+
+
+def requirements() -> list[str]:
+    """Every direct dependency, those of development included, as `name==version`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    run = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
+    return run + list(project["optional-dependencies"]["dev"])
+
+
+def test_dependencies_are_pinned() -> None:
+    assert [line for line in requirements() if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
+
+
+def test_every_dependency_has_its_reason_and_licence_and_no_other_is_listed() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in page.splitlines()
+        if line.startswith("| ") and not line.startswith(("| package", "| ---"))
+    ]
+    assert [row[0] for row in rows] == [line.split("==")[0] for line in requirements()]
+    assert [row[0] for row in rows if len(row) != 3 or not all(row)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []

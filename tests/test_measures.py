@@ -1,0 +1,286 @@
+"""Measures: trec_eval's own numbers, real runs, and the cases in which trec_eval itself would die."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from core.errors import InputError
+from core.measures import (
+    MEASURES,
+    MeasureInfo,
+    evaluate,
+    evaluate_alpha_ndcg,
+    make_alpha_ndcg,
+    make_evaluator,
+    parse_measure,
+    trec_order,
+)
+from core.statistics import mean_and_standard_error, system_score, tied
+
+CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+# Standard name: trec_eval's name.
+TREC_NAMES = {
+    "AP": "map",
+    "Rprec": "Rprec",
+    "RR": "recip_rank",
+    "Bpref": "bpref",
+    "nDCG": "ndcg",
+    "infAP": "infAP",
+    "SetP": "set_P",
+    "SetR": "set_recall",
+    "SetF": "set_F",
+    "SetAP": "set_map",
+    **{f"P@{k}": f"P_{k}" for k in CUTOFFS},
+    **{f"R@{k}": f"recall_{k}" for k in CUTOFFS},
+    **{f"nDCG@{k}": f"ndcg_cut_{k}" for k in CUTOFFS},
+    **{f"AP@{k}": f"map_cut_{k}" for k in CUTOFFS},
+    **{f"Success@{k}": f"success_{k}" for k in (1, 5, 10)},
+}
+
+
+def read_qrels(path: Path) -> dict[str, dict[str, int]]:
+    qrels: dict[str, dict[str, int]] = defaultdict(dict)
+    for line in path.read_text().splitlines():
+        query, _, passage, value = line.split()
+        qrels[query][passage] = int(value)
+    return qrels
+
+
+def read_run(path: Path) -> dict[str, dict[str, float]]:
+    run: dict[str, dict[str, float]] = defaultdict(dict)
+    for line in path.read_text().splitlines():
+        query, _, passage, _, score, _ = line.split()
+        run[query][passage] = float(score)
+    return run
+
+
+def read_expected(path: Path) -> dict[str, dict[str, float]]:
+    """trec_eval's output: its measure name -> query id (or all) -> value."""
+    expected: dict[str, dict[str, float]] = defaultdict(dict)
+    for line in path.read_text().splitlines():
+        measure, query, value = line.split()
+        if measure != "runid" and not measure.startswith("relstring"):
+            expected[measure][query] = float(value)
+    return expected
+
+
+@pytest.mark.parametrize(
+    ("qrels_file", "output", "min_rating"),
+    [("qrels.test", "out.test.aq", 1), ("qrels.rel_level", "out.test.aql", 2)],
+)
+def test_trec_eval_own_numbers(shared_data: Path, qrels_file: str, output: str, min_rating: int) -> None:
+    """Per query and on average, for binary qrels and for graded ones with -1 at trec_eval -l 2."""
+    folder = shared_data / "trec-eval"
+    expected = read_expected(folder / output)
+    scores = evaluate(
+        list(TREC_NAMES), read_qrels(folder / qrels_file), read_run(folder / "results.test"), min_rating
+    )
+    for name, trec_name in TREC_NAMES.items():
+        assert scores[name].keys() == {"301", "302", "303"}
+        for query, value in scores[name].items():
+            assert value == pytest.approx(expected[trec_name][query], abs=5.1e-5), (name, query)
+        mean, _ = mean_and_standard_error(scores[name].values())
+        assert mean == pytest.approx(expected[trec_name]["all"], abs=5.1e-5), name
+
+
+@pytest.mark.parametrize(
+    ("qrels_file", "output"), [("qrels.test", "out.test.aq"), ("qrels.rel_level", "out.test.aql")]
+)
+def test_judged_is_what_trec_eval_does_not_call_unjudged(
+    shared_data: Path, qrels_file: str, output: str
+) -> None:
+    folder = shared_data / "trec-eval"
+    expected = read_expected(folder / output)
+    qrels, run = read_qrels(folder / qrels_file), read_run(folder / "results.test")
+    scores = evaluate(["Judged@5", "Judged@10", "Judged@20"], qrels, run)
+    for cutoff in (5, 10, 20):
+        for query, value in scores[f"Judged@{cutoff}"].items():
+            assert 1 - value == pytest.approx(expected[f"unj_{cutoff}"][query], abs=5.1e-5)
+
+
+def test_averages_match_trec_evals_summary(shared_data: Path) -> None:
+    folder = shared_data / "trec-eval"
+    expected = read_expected(folder / "out.test.a")
+    qrels, run = read_qrels(folder / "qrels.test"), read_run(folder / "results.test")
+    for name, per_query in evaluate(list(TREC_NAMES), qrels, run).items():
+        mean, _, n = system_score(per_query, list(qrels), "ignore")
+        assert n == 3
+        assert mean == pytest.approx(expected[TREC_NAMES[name]]["all"], abs=5.1e-5), name
+
+
+def test_skipped_queries_count_zero_in_the_reference_leaderboard(shared_data: Path) -> None:
+    """The reference numbers are means over all 25 queries: `random2_miss5` tells zero from ignore."""
+    folder = shared_data / "dl23-llmjudge"
+    reference = json.loads((folder / "reference" / "scores-ndcg10.json").read_text())
+    qrels = read_qrels(folder / "qrels-nist.txt")
+    evaluator = make_evaluator(["nDCG@10"], qrels)
+    for name, expected in reference.items():
+        per_query = evaluator(read_run(folder / "runs" / f"{name}.run"))["nDCG@10"]
+        mean, _, n = system_score(per_query, list(qrels), "zero")
+        assert n == 25
+        assert mean == pytest.approx(expected, abs=5.1e-5), name
+        if name == "random2_miss5":
+            ignoring, _, answered = system_score(per_query, list(qrels), "ignore")
+            assert answered == 20
+            assert ignoring == pytest.approx(expected * 25 / 20, abs=1e-4)
+
+
+def test_min_rating_moves_binary_measures_only() -> None:
+    qrels = {"q": {"a": 1, "b": 3}}
+    run = {"q": {"a": 2.0, "b": 1.0}}
+    names = ["RR", "P@5", "nDCG"]
+    lenient, strict = evaluate(names, qrels, run), evaluate(names, qrels, run, min_rating=2)
+    assert (lenient["RR"]["q"], strict["RR"]["q"]) == (1.0, 0.5)
+    assert (lenient["P@5"]["q"], strict["P@5"]["q"]) == (0.4, 0.2)
+    assert lenient["nDCG"] == strict["nDCG"]
+
+
+def test_a_level_in_the_name_beats_the_min_rating() -> None:
+    qrels = {"q": {"a": 1, "b": 2, "c": 3}}
+    run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    scores = evaluate(["P(rel=2)@5", "P@5"], qrels, run, min_rating=3)
+    assert scores == {"P(rel=2)@5": {"q": 0.4}, "P@5": {"q": 0.2}}
+
+
+def test_only_queries_with_both_qrels_and_passages_are_scored() -> None:
+    qrels = {"both": {"a": 1}, "not run": {"a": 1}, "empty answer": {"a": 1}, "no labels": {}}
+    run = {"both": {"a": 1.0}, "not judged": {"a": 1.0}, "empty answer": {}, "no labels": {"a": 1.0}}
+    scores = evaluate(["AP", "Judged@10"], qrels, run)
+    assert scores == {"AP": {"both": 1.0}, "Judged@10": {"both": 1.0}}
+
+
+def test_a_query_with_negative_judgments_alone_scores_zero() -> None:
+    """pytrec_eval ends the process on such a query."""
+    qrels = {"q": {"a": -2, "b": -1}, "r": {"a": -2, "b": 1}}
+    run = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 2.0, "b": 1.0}}
+    scores = evaluate(["AP", "nDCG", "Bpref", "P@5", "Judged@10"], qrels, run)
+    assert {per_query["q"] for per_query in scores.values()} == {0.0}
+    assert scores["AP"]["r"] == 0.5
+    assert scores["Bpref"]["r"] == 1.0
+    assert scores["Judged@10"]["r"] == 0.5
+
+
+def test_nothing_relevant_is_zero_not_an_error() -> None:
+    scores = evaluate(["AP", "nDCG@10", "Rprec", "R@100"], {"q": {"a": 0}}, {"q": {"a": 1.0}}, min_rating=5)
+    assert all(per_query == {"q": 0.0} for per_query in scores.values())
+
+
+def test_ties_fall_as_in_trec_eval() -> None:
+    """Equal scores by falling id; scores that differ beyond single precision are equal."""
+    scores = {"a": 1.000000001, "c": 1.0, "b": 1.0, "d": 0.5}
+    assert trec_order(scores, 3) == ["c", "b", "a"]
+    ranks = {passage: evaluate(["RR"], {"q": {passage: 1}}, {"q": scores})["RR"]["q"] for passage in scores}
+    assert ranks == pytest.approx({"c": 1.0, "b": 1 / 2, "a": 1 / 3, "d": 1 / 4})
+
+
+def test_judged_of_a_short_ranking_is_measured_at_its_length() -> None:
+    run = {"q": {"a": 4.0, "b": 3.0, "c": 2.0, "z": 1.0}}
+    scores = evaluate(["Judged@2", "Judged@10"], {"q": {"a": 0, "b": 5, "c": 1}}, run)
+    assert scores == {"Judged@2": {"q": 1.0}, "Judged@10": {"q": 0.75}}
+
+
+def test_every_listed_measure_prints_as_its_name_and_can_be_computed() -> None:
+    qrels, run = {"q": {"a": 2, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}
+    for name, info in MEASURES.items():
+        assert str(info) == info.name == name
+        assert info.description
+        assert info.citation
+        if info.needs_intents:
+            assert info.cutoff is not None
+            intents = {"q": {"a": {"r": 1}}}
+            assert evaluate_alpha_ndcg(intents, run, info.cutoff) == {"q": 1.0}
+        else:
+            assert list(evaluate([name], qrels, run)) == [name]
+
+
+def test_other_cutoffs_and_spellings_are_understood() -> None:
+    assert parse_measure("P@30").cutoff == 30
+    assert parse_measure(" nDCG@5 ").name == "nDCG@5"
+    assert parse_measure("MAP").name == "AP"
+    assert parse_measure("Recall@7").name == "R@7"
+    assert isinstance(parse_measure("alpha_nDCG@7"), MeasureInfo)
+    assert parse_measure("alpha_nDCG@7").needs_intents
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", "XX@10", "P", "P@0", "P@-1", "P@True", "P@'5'", "P@1000000000000", "P_5", "RR@10", "ERR@10",
+        "IPrec@0.1", "P(rel=0)@5", "P(rel=2", "nDCG(dcg='exp-log2')@10", "alpha_nDCG", "Judged", "\0",
+        "__import__('os').getcwd()", "NumRet", "P@5, nDCG", "(" * 90, "P@" + "9" * 5000,
+    ],
+)  # fmt: skip
+def test_unknown_measures_are_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        parse_measure(name)
+    assert "nDCG@10" in refusal.value.hint
+    assert len(str(refusal.value)) < 400
+
+
+def test_measures_with_intents_are_not_computed_from_qrels() -> None:
+    with pytest.raises(InputError, match="answered questions"):
+        evaluate(["alpha_nDCG@10"], {"q": {"a": 1}}, {"q": {"a": 1.0}})
+    with pytest.raises(InputError, match="min rating"):
+        evaluate(["AP"], {"q": {"a": 1}}, {"q": {"a": 1.0}}, min_rating=0)
+
+
+def test_alpha_ndcg_by_hand() -> None:
+    """Two passages answer r1 and r2, one answers r3: the ideal puts the new question second."""
+    intents = {"q": {"a": {"r1": 1, "r2": 1, "r3": 0}, "b": {"r1": 1, "r2": 1}, "c": {"r3": 1}}}
+    ideal = 2 + 1 / math.log2(3) + 2 * 0.5 / math.log2(4)
+    best = evaluate_alpha_ndcg(intents, {"q": {"a": 3.0, "c": 2.0, "b": 1.0}}, 10)
+    assert best["q"] == pytest.approx(1.0)
+    repeats = evaluate_alpha_ndcg(intents, {"q": {"a": 3.0, "b": 2.0, "x": 1.5, "c": 1.0}}, 10)
+    assert repeats["q"] == pytest.approx((2 + 1 / math.log2(3) + 1 / math.log2(5)) / ideal)
+    cut = evaluate_alpha_ndcg(intents, {"q": {"c": 3.0, "a": 1.0}}, 1)
+    assert cut["q"] == pytest.approx(1 / 2)
+    forgiving = evaluate_alpha_ndcg(intents, {"q": {"a": 2.0, "b": 1.0}}, 2, alpha=0.0)
+    assert forgiving["q"] == pytest.approx(1.0)
+
+
+def test_alpha_ndcg_of_one_question_and_alpha_zero_is_binary_ndcg() -> None:
+    relevant = {"a": 1, "c": 1, "f": 1}
+    run = {"q": {passage: float(-i) for i, passage in enumerate("abcdefg")}}
+    intents = {"q": {passage: {"r": relevant.get(passage, 0)} for passage in "abcdefg"}}
+    expected = evaluate(["nDCG@5"], {"q": relevant}, run)["nDCG@5"]["q"]
+    assert evaluate_alpha_ndcg(intents, run, 5, alpha=0.0)["q"] == pytest.approx(expected)
+
+
+def test_alpha_ndcg_edges() -> None:
+    intents = {"nothing answered": {"a": {"r": 0}}, "skipped": {"a": {"r": 1}}, "empty": {"a": {"r": 1}}}
+    run = {"nothing answered": {"a": 1.0}, "empty": {}, "unknown": {"a": 1.0}}
+    assert evaluate_alpha_ndcg(intents, run, 10) == {"nothing answered": 0.0}
+    for cutoff, alpha in ((0, 0.5), (10, 1.5), (10, -0.1)):
+        with pytest.raises(InputError, match="out of range"):
+            make_alpha_ndcg(intents, cutoff, alpha)
+
+
+def test_standard_error_is_unknown_for_one_value_and_zero_for_equal_ones() -> None:
+    assert mean_and_standard_error([]) == (None, None)
+    assert mean_and_standard_error([0.5]) == (0.5, None)
+    assert mean_and_standard_error([0.1, 0.1, 0.1]) == (pytest.approx(0.1), pytest.approx(0.0, abs=1e-15))
+    mean, error = mean_and_standard_error([1.0, 2.0, 3.0, 4.0])
+    assert mean == 2.5
+    assert error == pytest.approx(math.sqrt(5 / 3 / 4))
+
+
+def test_error_bars_that_touch_are_tied() -> None:
+    assert tied(0.94, 0.005, 0.93, 0.005)
+    assert tied(0.93, 0.005, 0.94, 0.005)
+    assert not tied(0.95, 0.005, 0.93, 0.005)
+    assert tied(0.5, None, 0.5, None)
+    assert not tied(0.5, None, 0.51, None)
+
+
+def test_queries_outside_the_list_do_not_count() -> None:
+    per_query = {"q1": 1.0, "q2": 0.5, "other": 0.0}
+    mean, error, n = system_score(per_query, ["q1", "q2", "q3"], "zero")
+    assert (mean, n) == (0.5, 3)
+    assert error == pytest.approx(0.5 / math.sqrt(3))
+    assert system_score(per_query, ["q1", "q2", "q3"], "ignore")[::2] == (0.75, 2)
+    assert system_score({}, ["q1"], "ignore") == (None, None, 0)
