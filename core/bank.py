@@ -94,7 +94,9 @@ _COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, an
 
 
 def _question(row: tuple[Any, ...]) -> Question:
-    return Question(*row[:8], choices=tuple(json.loads(row[8])), note=row[9])
+    values = list(row)
+    values[8] = tuple(json.loads(row[8]))
+    return Question(*values)
 
 
 def versions(project: Project) -> list[BankVersion]:
@@ -285,9 +287,7 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
     if not cursor.execute("SELECT count(*) FROM new_revisions").fetchall()[0][0]:
         return None
     version = int(newest) + 1
-    cursor.execute(
-        "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)", [version, note.strip(), author]
-    )
+    cursor.execute("INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)", [version, note.strip(), author])
     cursor.execute(
         "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
         " active, subtopic_id, answer_key, choices, note,"

@@ -1,9 +1,10 @@
-"""Writing the collection into a project: queries, passages, runs, judgments, boards, and the pool they make."""
+"""Writing the collection into a project: queries, passages, runs, judgments, boards and the pool."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Any
 
 from core.errors import InputError
 from core.project import Cursor, stage
@@ -152,12 +153,9 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
     """
     _name_passages(cursor, "staged_rankings")
     for name, tag, file in runs:
+        cursor.execute("DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
         cursor.execute(
-            "DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name]
-        )
-        cursor.execute(
-            "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS"
-            " (SELECT * FROM runs WHERE name = ?)",
+            "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS (SELECT * FROM runs WHERE name = ?)",
             [name, tag, file, name],
         )
     cursor.execute(
@@ -171,7 +169,7 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
 
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
     """Collect judgments in the temporary table `staged_judgments`, to be written by `write_judgments`."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         "query_id": [j.query_id for j in judgments],
         "passage_id": [j.passage_id for j in judgments],
         "value": [j.value for j in judgments],
@@ -226,7 +224,7 @@ def write_board(cursor: Cursor, board: Board) -> None:
     )
     cursor.execute("DELETE FROM boards WHERE name = ?", [board.name])
     cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
-    columns = {
+    columns: dict[str, list[Any]] = {
         "run": [row.run for row in board.rows],
         "score": [row.score for row in board.rows],
         "std_error": [row.std_error for row in board.rows],

@@ -45,6 +45,7 @@ def compare(
     against_measure: str | None = None,
     policy: Policy | None = None,
     ties: Ties = "average",
+    within_error: bool = False,
 ) -> Comparison:
     """Make two leaderboards and correlate them.
 
@@ -53,7 +54,8 @@ def compare(
         against: the official board: a source of judgments or an imported leaderboard.
         source: what the board under study comes from: `exam`, or again a source or board.
         against_measure: the measure of the official board; see `official_measure` for None.
-        ties: `average` ranks, or `random` tie breaking that also ties systems within standard error.
+        ties: `average` ranks, or `random` tie breaking.
+        within_error: whether systems whose error bars overlap are tied too; with `random` only.
 
     Raises:
         InputError: a board cannot be made.
@@ -64,7 +66,6 @@ def compare(
     imported = dict(boards(project))
     wanted = against_measure or official_measure(measure, policy)
     official = leaderboard(project, imported.get(against, wanted), against, policy)
-    random = ties == "random"
     return Comparison(
         board,
         official,
@@ -72,7 +73,7 @@ def compare(
             board.scores,
             official.scores,
             ties=ties,
-            std_errors_a=board.std_errors if random else None,
-            std_errors_b=official.std_errors if random else None,
+            std_errors_a=board.std_errors if within_error else None,
+            std_errors_b=official.std_errors if within_error else None,
         ),
     )

@@ -132,9 +132,7 @@ def bootstrap(
         InputError: an unknown statistic, or a level or a number of samples out of range.
     """
     if not 0 < level < 1:
-        raise InputError(
-            f"A level of {level} is out of range.", "Use a number between 0 and 1, such as 0.95."
-        )
+        raise InputError(f"A level of {level} is out of range.", "Use a number between 0 and 1, such as 0.95.")
     drawn = bootstrap_samples(per_query_a, per_query_b, statistics, samples, seed, skipped)
     intervals: dict[str, tuple[float, float] | None] = {}
     for name, values in drawn.items():
@@ -234,9 +232,7 @@ def _undefined(systems: int, levels_a: Array, levels_b: Array) -> str | None:
     constant = [np.ptp(levels) == 0 for levels in (levels_a, levels_b)]
     if not any(constant):
         return None
-    which = (
-        "both leaderboards" if all(constant) else f"the {'first' if constant[0] else 'second'} leaderboard"
-    )
+    which = "both leaderboards" if all(constant) else f"the {'first' if constant[0] else 'second'} leaderboard"
     return f"All {systems} common systems are tied on {which}."
 
 

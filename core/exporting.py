@@ -77,7 +77,7 @@ def board_tsv(project: Project, measure: str, source: str, policy: Policy) -> st
     board = leaderboard(project, measure, source, policy)
     out = io.StringIO()
     rows = [(s.rank, s.run, s.score, s.std_error, s.queries) for s in board.systems]
-    leaderboards.write_board_tsv(rows, board.measure, out)
+    leaderboards.write_board_tsv(board.measure, rows, out)
     return out.getvalue()
 
 
@@ -190,4 +190,3 @@ def _grades(project: Project, query_key: int, query_id: str, specs: dict[int, Gr
         found.ratings.append(rating)
         found.answers.append(answer)
     return list(columns.values())
-

@@ -37,9 +37,7 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
 
     A name that another grader has already gets a number.
     """
-    known = cursor.execute(
-        "SELECT grader_key FROM graders WHERE fingerprint = ?", [spec.fingerprint]
-    ).fetchall()
+    known = cursor.execute("SELECT grader_key FROM graders WHERE fingerprint = ?", [spec.fingerprint]).fetchall()
     if known:
         return int(known[0][0])
     taken = {name for (name,) in cursor.execute("SELECT name FROM graders").fetchall()}

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from core import jobs
 from core.bank import check_version
 from core.errors import GradingError, WorkbenchError
-from core.grades import add_outcomes, pairs_to_grade, put_grader, with_texts
 from core.graders.base import Grader, Outcome
+from core.grades import add_outcomes, pairs_to_grade, put_grader, with_texts
 from core.project import Project, log
 
 COMMIT_SECONDS = 1.0
@@ -95,9 +95,7 @@ def run_job(
         InputError: the request names an unknown bank version.
     """
     version = check_version(project, request.bank_version)
-    groups = pairs_to_grade(
-        project, grader.spec, version, request.queries, request.retry_failed, request.limit
-    )
+    groups = pairs_to_grade(project, grader.spec, version, request.queries, request.retry_failed, request.limit)
     total = sum(map(len, groups))
     asked = {"bank_version": version, "queries": request.queries, "retry_failed": request.retry_failed}
     with project.transaction() as cursor:
@@ -124,7 +122,14 @@ def run_job(
     keeper.commit()
     with project.transaction() as cursor:
         jobs.end(cursor, job, state, message)
-        log(cursor, author, f"job {state}", job=job, graded=keeper.progress.graded, failed=keeper.progress.failed)
+        log(
+            cursor,
+            author,
+            f"job {state}",
+            job=job,
+            graded=keeper.progress.graded,
+            failed=keeper.progress.failed,
+        )
     final = replace(keeper.progress, state=state, message=message)
     report(final)
     return final
@@ -134,7 +139,12 @@ class _Keeper:
     """Collects outcomes and commits them once a second."""
 
     def __init__(
-        self, project: Project, grader_key: int, job: int, progress: Progress, report: Callable[[Progress], None]
+        self,
+        project: Project,
+        grader_key: int,
+        job: int,
+        progress: Progress,
+        report: Callable[[Progress], None],
     ) -> None:
         self.project = project
         self.grader_key = grader_key

@@ -48,11 +48,20 @@ class Imported:
     notes: tuple[Problem, ...] = field(default_factory=tuple)
 
 
-class _Preview(Exception):
-    """Carries the result of an import out of the transaction that is undone."""
+@dataclass(frozen=True)
+class Group:
+    """Files of one kind that are imported together, and how."""
 
-    def __init__(self, result: Imported) -> None:
-        self.result = result
+    kind: str
+    sources: Sequence[Source]
+    options: Options = Options()
+
+
+class _Preview(Exception):
+    """Carries the results of imports out of the transaction that is undone."""
+
+    def __init__(self, results: list[Imported]) -> None:
+        self.results = results
 
 
 def import_files(
@@ -63,33 +72,48 @@ def import_files(
     options: Options | None = None,
     preview: bool = False,
 ) -> Imported:
-    """Import files of one kind in one transaction.
+    """Import files of one kind in one transaction; see `import_groups`."""
+    return import_groups(project, [Group(kind, sources, options or Options())], author, preview)[0]
+
+
+def import_groups(project: Project, groups: Sequence[Group], author: str, preview: bool = False) -> list[Imported]:
+    """Import groups of files, all in one transaction, in the order in which kinds build on each other.
 
     Args:
-        kind: queries, passages, runs, qrels, bank, graded or leaderboard.
-        preview: say what the import would do and change nothing.
+        groups: files by kind; at most one group a kind.
+        preview: say what the imports would do and change nothing.
+
+    Returns:
+        What was done, a result for each group, in the order of `IMPORTERS`.
 
     Raises:
         FileError: a file was refused; it names the lines.
         InputError: the content does not fit the project, or there is no such kind.
     """
-    if kind not in IMPORTERS:
-        raise InputError(f"'{kind}' cannot be imported.", f"Use one of {', '.join(IMPORTERS)}.")
-    if not sources:
-        raise InputError("There is no file to import.", "Name at least one.")
-    report = Report()
+    order = list(IMPORTERS)
+    for group in groups:
+        if group.kind not in order:
+            raise InputError(f"'{group.kind}' cannot be imported.", f"Use one of {', '.join(order)}.")
+        if not group.sources:
+            raise InputError("There is no file to import.", "Name at least one.")
+    results = []
     try:
         with project.transaction() as cursor:
-            counts = IMPORTERS[kind](cursor, sources, report, options or Options(), author)
-            report.raise_if_refused("Nothing was imported. Mend the lines and import again.")
-            files = tuple(source.name for source in sources)
-            result = Imported(kind, files, counts, tuple(report.notes))
+            for group in sorted(groups, key=lambda group: order.index(group.kind)):
+                report = Report()
+                counts = IMPORTERS[group.kind](cursor, group.sources, report, group.options, author)
+                report.raise_if_refused(_MEND)
+                files = tuple(source.name for source in group.sources)
+                results.append(Imported(group.kind, files, counts, tuple(report.notes)))
+                log(cursor, author, f"import {group.kind}", files=list(files), counts=counts)
             if preview:
-                raise _Preview(result)
-            log(cursor, author, f"import {kind}", files=list(files), counts=counts)
+                raise _Preview(results)
     except _Preview as carried:
-        return carried.result
-    return result
+        return carried.results
+    return results
+
+
+_MEND = "Nothing was imported. Mend the file and import it again."
 
 
 def _queries(
@@ -98,9 +122,6 @@ def _queries(
     found = [query for source in sources for query in queries.read_queries(source, report)]
     report.raise_if_refused(_MEND)
     return {"queries": len(found), "new queries": collection.add_queries(cursor, found, replace=True)}
-
-
-_MEND = "Nothing was imported. Mend the file and import it again."
 
 
 def _passages(
@@ -207,7 +228,14 @@ class _GradedImport:
     def __init__(self, cursor: Cursor, author: str) -> None:
         self.cursor = cursor
         self.author = author
-        self.counts = {"queries": 0, "passages": 0, "new passages": 0, "grades": 0, "new grades": 0, "failed": 0}
+        self.counts = {
+            "queries": 0,
+            "passages": 0,
+            "new passages": 0,
+            "grades": 0,
+            "new grades": 0,
+            "failed": 0,
+        }
         self.graders: dict[str, tuple[int, int]] = {}
         self.questions: dict[str, Question] = {}
         self.runs: set[str] = set()
@@ -251,7 +279,9 @@ class _GradedImport:
         self._clear()
 
     def _write_grades(self, lines: Sequence[GradedQuery]) -> None:
-        columns: dict[str, list[Any]] = {name: [] for name in ("key", "question_id", "passage_id", "rating", "answer")}
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("key", "question_id", "passage_id", "rating", "answer")
+        }
         direct: dict[str, int] = {}
         for line in lines:
             for grades in line.grades:
@@ -271,7 +301,7 @@ class _GradedImport:
             "answer": "VARCHAR",
         }
         stage(self.cursor, "read_grades", columns, types)
-        keys = {"question_id": list(direct), "text_key": list(direct.values())}
+        keys: dict[str, list[Any]] = {"question_id": list(direct), "text_key": list(direct.values())}
         stage(self.cursor, "direct_texts", keys, {"question_id": "VARCHAR", "text_key": "INTEGER"})
         self.cursor.execute(
             "CREATE OR REPLACE TEMP TABLE new_grades AS SELECT key AS grader_key,"
@@ -299,7 +329,10 @@ class _GradedImport:
         fingerprint = spec.fingerprint
         if fingerprint not in self.graders:
             key = put_grader(self.cursor, spec)
-            self.graders[fingerprint] = (key, jobs.start(self.cursor, key, {"import": "graded"}, 0, self.author))
+            self.graders[fingerprint] = (
+                key,
+                jobs.start(self.cursor, key, {"import": "graded"}, 0, self.author),
+            )
         return self.graders[fingerprint]
 
     def _query_text_key(self, query_id: str) -> int:
@@ -314,9 +347,7 @@ class _GradedImport:
             self.counts["runs"] = len(self.runs)
         if self.judged:
             self.counts["judgments"] = collection.write_judgments(self.cursor, source)
-        version = bank.save_questions(
-            self.cursor, list(self.questions.values()), f"Imported {names}", self.author
-        )
+        version = bank.save_questions(self.cursor, list(self.questions.values()), f"Imported {names}", self.author)
         if version:
             self.counts["bank version"] = version
         self.counts["questions"] = len(self.questions)
@@ -355,13 +386,13 @@ Importer = Callable[[Cursor, Sequence[Source], Report, Options, str], dict[str, 
 IMPORTERS: dict[str, Importer] = {
     "queries": _queries,
     "passages": _passages,
-    "runs": _runs,
-    "qrels": _qrels,
     "bank": _bank,
     "graded": _graded,
+    "runs": _runs,
+    "qrels": _qrels,
     "leaderboard": _leaderboard,
 }
-"""What can be imported, and how."""
+"""What can be imported, and how; in the order in which one kind builds on another."""
 
 
 def problems_of(error: InputError) -> tuple[Problem, ...]:

@@ -40,7 +40,8 @@ def start(cursor: Cursor, grader_key: int, asked: dict[str, Any], total: int, au
 def advance(cursor: Cursor, job_key: int, graded: int, failed: int) -> None:
     """Add to the counts of a job, in the transaction that writes the grades."""
     cursor.execute(
-        "UPDATE jobs SET graded = graded + ?, failed = failed + ? WHERE job_key = ?", [graded, failed, job_key]
+        "UPDATE jobs SET graded = graded + ?, failed = failed + ? WHERE job_key = ?",
+        [graded, failed, job_key],
     )
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from core.errors import InputError
 from core.grades import bank_for
-from core.measures import make_evaluator, parse_measure
+from core.measures import make_alpha_ndcg, make_evaluator, parse_measure
 from core.policy import Policy
 from core.project import Project
-from core.scores import Scores, basis, coverage, labels
+from core.scores import Scores, basis, coverage, graded_pairs, labels
 from core.statistics import system_score
 
 COVER = "EXAM-Cover"
@@ -182,9 +182,7 @@ def cover_cutoff(measure: str, policy: Policy) -> int | None:
     return int(found[1]) if found[1] else policy.cutoff
 
 
-def leaderboard(
-    project: Project, measure: str, source: str = "exam", policy: Policy | None = None
-) -> Leaderboard:
+def leaderboard(project: Project, measure: str, source: str = "exam", policy: Policy | None = None) -> Leaderboard:
     """Order the systems by a measure.
 
     Args:
@@ -226,7 +224,8 @@ def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
     needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
     if not usable:
         raise InputError(
-            "No question of the bank has been graded for the pool yet.", "Run exam grade, or the Grading screen."
+            "No question of the bank has been graded for the pool yet.",
+            "Run exam grade, or the Grading screen.",
         )
     cutoff = cover_cutoff(measure, policy)
     if cutoff is not None:
@@ -234,18 +233,52 @@ def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
         per_query = coverage(project, _with_cutoff(policy, cutoff))[policy.min_rating]
         queries = _queries_with_questions(project, policy)
     else:
-        name = str(parse_measure(measure))
+        name, per_query, queries = _exam_scores(project, measure, policy)
+    per_query = {run: per_query.get(run, {}) for run in rankings(project)}
+    return Leaderboard(name, "exam", policy, _order(per_query, queries, policy), per_query, needed, usable)
+
+
+def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, Scores, list[str]]:
+    """Name, scores and queries of a measure that is computed from labels, or from answered questions."""
+    info = parse_measure(measure)
+    name, cutoff = str(info), info.cutoff
+    base = basis(project, policy)
+    if info.needs_intents and cutoff is not None:
+        intents = answered_questions(project, policy)
+        queries: list[str] = list(intents)
+
+        def compute() -> Scores:
+            evaluator = make_alpha_ndcg(intents, cutoff)
+            return {run: evaluator(ranking) for run, ranking in rankings(project).items()}
+
+    else:
         qrels = label_qrels(project, policy)
-        base = basis(project, policy)
+        queries = list(qrels)
 
         def compute() -> Scores:
             return _per_query(score_runs(project, [name], qrels, policy.min_rating), name)
 
-        key = ("exam", name, base.grader.key, base.version, policy.label, policy.weighted, policy.min_rating)
-        per_query = project.remember(key, compute)
-        queries = list(qrels)
-    per_query = {run: per_query.get(run, {}) for run in rankings(project)}
-    return Leaderboard(name, "exam", policy, _order(per_query, queries, policy), per_query, needed, usable)
+    key = ("exam", name, base.grader.key, base.version, policy.label, policy.weighted, policy.min_rating)
+    return name, project.remember(key, compute), queries
+
+
+def answered_questions(project: Project, policy: Policy) -> dict[str, dict[str, dict[str, int]]]:
+    """Which questions of positive weight each graded passage answers: 1 or 0 by query, passage, question."""
+    base = basis(project, policy)
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for query, passage, asked, ratings in project.rows(
+        "SELECT query_id, passage_id, list(question_id), list(rating) FROM"
+        f" ({graded_pairs(base.grader)}) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        " JOIN (SELECT question_key, question_id FROM questions UNION ALL SELECT query_key, query_id"
+        "  FROM queries) USING (question_key) WHERE rating IS NOT NULL AND weight > 0"
+        " GROUP BY query_id, query_key, passage_id ORDER BY query_key",
+        base.parameters,
+    ):
+        answers = {
+            question: int(rating >= policy.min_rating) for question, rating in zip(asked, ratings, strict=True)
+        }
+        found.setdefault(query, {})[passage] = answers
+    return found
 
 
 def _with_cutoff(policy: Policy, cutoff: int) -> Policy:
@@ -267,7 +300,12 @@ def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure:
 
 
 def _order(per_query: Scores, queries: Sequence[str], policy: Policy) -> list[System]:
-    rows = [(run, *system_score(scores, queries, policy.skipped)) for run, scores in per_query.items()]
+    rows = []
+    for run, scores in per_query.items():
+        score, error, answered = system_score(scores, queries, policy.skipped)
+        # A run that answered none of the queries has no score where skipped queries are ignored.
+        if score is not None:
+            rows.append((run, score, error, answered))
     rows.sort(key=lambda row: (-row[1], row[0]))
     all_scores = [row[1] for row in rows]
     return [System(run, score, error, n, 1 + all_scores.index(score)) for run, score, error, n in rows]

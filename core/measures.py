@@ -56,7 +56,8 @@ class MeasureInfo:
 _BOOK = "van Rijsbergen: Information Retrieval, 1979"
 _SYSTEMS = "Buckley and Voorhees: Retrieval System Evaluation, 2005"
 
-# One row a measure; parameters such as the cutoff come from the name that was asked for.
+# One row a measure; parameters such as the cutoff come from the name that was asked for. Interpolated
+# precision is left out: pytrec_eval's numbers differ from trec_eval's own at some levels of recall.
 _ROWS = (
     MeasureInfo("AP", "Mean of the precision at every relevant passage", "Harman: TREC-1, 1992"),
     MeasureInfo(
@@ -249,9 +250,7 @@ def _judged_shares(cutoffs: Mapping[str, int], qrels: Qrels, run: RunScores) -> 
     return shares
 
 
-def make_alpha_ndcg(
-    intents: Intents, cutoff: int, alpha: float = 0.5
-) -> Callable[[RunScores], dict[str, float]]:
+def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Callable[[RunScores], dict[str, float]]:
     """Find the ideal rankings once, to evaluate many runs with alpha_nDCG at a cutoff.
 
     A passage at rank i gains (1 - alpha)^c for each question that it answers, c being how many
@@ -321,8 +320,6 @@ def _ideal_gain(rows: list[list[int]], questions: int, discounts: list[float], a
     return total
 
 
-def evaluate_alpha_ndcg(
-    intents: Intents, run: RunScores, cutoff: int, alpha: float = 0.5
-) -> dict[str, float]:
+def evaluate_alpha_ndcg(intents: Intents, run: RunScores, cutoff: int, alpha: float = 0.5) -> dict[str, float]:
     """alpha_nDCG of one run; for several runs use `make_alpha_ndcg`. Args, returns, raises: as there."""
     return make_alpha_ndcg(intents, cutoff, alpha)(run)

@@ -74,9 +74,7 @@ def label_sql(rule: str, weighted: bool = True) -> str:
         return "max(rating) FILTER (weight > 0)"
     if rule == "mean":
         weight = weight_sql(weighted)
-        return (
-            f"floor(sum({weight} * rating) FILTER ({usable}) / sum({weight}) FILTER ({usable}) + 0.5)::TINYINT"
-        )
+        return f"floor(sum({weight} * rating) FILTER ({usable}) / sum({weight}) FILTER ({usable}) + 0.5)::TINYINT"
     if found := re.fullmatch(r"support:([1-9]\d*)", rule):
         levels = " ".join(
             f"WHEN count(*) FILTER (rating >= {level} AND weight > 0) >= {found[1]} THEN {level}"

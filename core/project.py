@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 import re
 import shutil
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -55,7 +56,7 @@ class Project:
     def table(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> pa.Table:
         """The result of a query as an Arrow table."""
         with self.cursor() as cursor:
-            return cursor.execute(sql, parameters).to_arrow_table()
+            return cursor.sql(sql, params=parameters).to_arrow_table()
 
     def value(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> Any:
         """The first column of the first row of a query, or None where there is no row."""
@@ -103,7 +104,7 @@ class Project:
         self._connection.close()
 
 
-def stage(cursor: Cursor, name: str, columns: dict[str, list[Any]], types: dict[str, str]) -> None:
+def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
     """Make a temporary table of columns, so that SQL can work on them as a set.
 
     Args:
@@ -139,6 +140,12 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> None:
         "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?)",
         [author, act, json.dumps(detail, ensure_ascii=False)],
     )
+
+
+def projects_folder() -> Path:
+    """Where projects are kept: EXAM_PROJECTS_DIR, or data/projects beside the code."""
+    chosen = os.environ.get("EXAM_PROJECTS_DIR")
+    return Path(chosen) if chosen else Path(__file__).resolve().parents[1] / "data" / "projects"
 
 
 def current_author() -> str:

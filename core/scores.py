@@ -69,7 +69,7 @@ def labels(project: Project, policy: Policy) -> pd.DataFrame:
     base = basis(project, policy)
 
     def compute() -> pd.DataFrame:
-        return project.table(
+        found: pd.DataFrame = project.table(
             "SELECT query_id, passage_id, label, usable, needed FROM ("
             f" SELECT query_key, passage_key, position, {label_sql(policy.label, policy.weighted)} AS label,"
             " count(rating) FILTER (weight > 0)::INTEGER AS usable,"
@@ -78,6 +78,7 @@ def labels(project: Project, policy: Policy) -> pd.DataFrame:
             " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position",
             base.parameters,
         ).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
+        return found
 
     key = ("labels", base.grader.key, base.version, policy.label, policy.weighted)
     return project.remember(key, compute)

@@ -21,26 +21,35 @@ _CANDIDATE = re.compile(
 )
 _LAST_WORD = re.compile(r"""[^\s("'“‘\[]*\Z""")
 _NEXT_WORD = re.compile(r"""["'“‘«(\[]*([^\W\d_]*)""")
+_INITIALS = re.compile(r"[A-Z]|(?:[a-zA-Z]\.)+[a-zA-Z]|[Pp]h\.[Dd]")
+_SPACE = re.compile(r"\s")
 _LIST_ITEM = re.compile(r"(?:[-*–—+•▪●◦‣]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")
 
-# Abbreviations that a name, a number or an explanation follows: they do not end a sentence.
-_INSIDE = frozenset(
-    "mr mrs ms dr prof st gen col sgt lt capt cmdr adm rev hon pres gov sen rep mt ft "
-    "vs e.g i.e eg ie cf viz al approx ca c fig figs eq eqs sec ch vol vols pp p ed eds art nos".split()
+
+def _words(*lines: str) -> frozenset[str]:
+    return frozenset(word for line in lines for word in line.split())
+
+
+# Abbreviations that a name or an explanation follows: they do not end a sentence.
+_INSIDE = _words(
+    "mr mrs ms dr prof st gen col sgt lt capt cmdr adm rev hon pres gov sen rep mt",
+    "vs e.g i.e eg ie cf viz approx ca",
 )
+# Abbreviations that do not end one where a number follows.
+_NUMBERED = _words("no nos fig figs eq eqs sec ch vol vols p pp art ed")
 # Abbreviations that may end one: only a word that usually opens a sentence tells.
-_EITHER = frozenset(
-    "etc inc ltd co corp jr sr dept est univ assn bros no a.m p.m u.s u.k u.n ph.d b.c a.d "
-    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun "
-    "ave blvd rd in min max hr hrs kg km cm mm oz lb lbs".split()
+_EITHER = _words(
+    "etc al inc ltd co corp jr sr dept univ assn bros ave blvd",
+    "jan feb apr jun jul aug sep sept oct nov dec mon tue wed thu fri",
+    "hr hrs kg km cm mm oz lb lbs ft",
 )
-_UNITS_AND_WORDS = frozenset("in min max no sun sat mar co est art".split())
-_OPENERS = frozenset(
-    "the a an this that these those it its he she we they you i there here in on at by for from with "
-    "as if when while where after before since although though because but and or so yet however "
-    "moreover also then thus therefore some many most other his her their our my your one what who how "
-    "why which to".split()
+_OPENERS = _words(
+    "the a an this that these those it its he she we they you i there here in on at by for from with",
+    "as if when while where after before since although though because but and or so yet however",
+    "moreover also then thus therefore some many most other his her their our my your one what who how",
+    "why which to",
 )
+# A shorter line that ends without a punctuation mark is a heading or an item, not wrapped text.
 _WRAPPED = 45
 
 
@@ -93,13 +102,9 @@ def _mark_ends(text: str, begin: int, match: re.Match[str]) -> bool:
     if word.isdigit() and len(word) <= 3 and not text[begin : at - len(word)].strip():
         return False
     lower = word.lower()
-    if lower == "no" and text[after : after + 1].isdigit():
+    if lower in _INSIDE or (lower in _NUMBERED and text[after : after + 1].isdigit()):
         return False
-    if lower in _UNITS_AND_WORDS:
-        return True
-    if lower in _INSIDE:
-        return False
-    if lower in _EITHER or (len(word) == 1 and word.isupper()) or re.fullmatch(r"(?:[a-zA-Z]\.)+[a-zA-Z]", word):
+    if lower in _EITHER or _INITIALS.fullmatch(word):
         return opener.lower() in _OPENERS
     return True
 
@@ -143,5 +148,5 @@ def _last_space(text: str, begin: int, limit: int) -> int | None:
 
 def _first_space(text: str, begin: int, end: int) -> int | None:
     """Index of the first white space in text[begin:end], or None."""
-    found = re.compile(r"\s").search(text, begin, end)
+    found = _SPACE.search(text, begin, end)
     return found.start() if found else None

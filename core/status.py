@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from core.project import Project
 
 _COUNTS = {
@@ -33,3 +35,33 @@ def counts(project: Project) -> dict[str, int]:
     names = list(_COUNTS)
     row = project.rows("SELECT " + ", ".join(f"({sql})" for sql in _COUNTS.values()))[0]
     return dict(zip(names, row, strict=True))
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What a person would do next, in a sentence, and the screen for it."""
+
+    sentence: str
+    screen: str
+
+
+def next_step(found: dict[str, int]) -> NextStep:
+    """What is most useful to do next in a project with these counts."""
+    for missing, sentence, screen in (
+        (
+            "queries",
+            "Import queries to begin: a JSON map, TSV or JSONL, or a graded file that has all.",
+            "home",
+        ),
+        ("pooled passages", "Import runs or judgments, so that there are passages to grade.", "home"),
+        (
+            "questions",
+            "Write or import questions: they say what a relevant passage answers.",
+            "question_bank",
+        ),
+        ("grades", "Grade the pool: every passage against every question of its query.", "grading"),
+        ("runs", "Import runs to see a leaderboard.", "home"),
+    ):
+        if not found[missing]:
+            return NextStep(sentence, screen)
+    return NextStep("Look at the leaderboard that your questions make, beside the official one.", "leaderboard")

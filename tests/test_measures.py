@@ -272,6 +272,7 @@ def test_standard_error_is_unknown_for_one_value_and_zero_for_equal_ones() -> No
 def test_error_bars_that_touch_are_tied() -> None:
     assert tied(0.94, 0.005, 0.93, 0.005)
     assert tied(0.93, 0.005, 0.94, 0.005)
+    assert tied(0.17, 0.01, 0.15, 0.01)
     assert not tied(0.95, 0.005, 0.93, 0.005)
     assert tied(0.5, None, 0.5, None)
     assert not tied(0.5, None, 0.51, None)

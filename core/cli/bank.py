@@ -26,9 +26,7 @@ def bank() -> None:
 @click.option("--version", type=int, help="The bank as this version left it.")
 @click.option("--versions", is_flag=True, help="List the saved versions instead.")
 @json_option
-def list_(
-    project_path: Path | None, query: str | None, version: int | None, versions: bool, as_json: bool
-) -> None:
+def list_(project_path: Path | None, query: str | None, version: int | None, versions: bool, as_json: bool) -> None:
     """List the questions, or the saved versions."""
     with opened(project_path) as project:
         if versions:
@@ -37,8 +35,8 @@ def list_(
                 print_json({"versions": [asdict(one) for one in saved]})
             else:
                 header = ("version", "questions changed", "saved at", "author", "note")
-                rows = [(v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note) for v in saved]
-                print_table(header, rows)
+                lines = [(v.version, v.changed, f"{v.saved_at:%Y-%m-%d %H:%M}", v.author, v.note) for v in saved]
+                print_table(header, lines)
             return
         found = banks.questions(project, version, query)
         shown = banks.check_version(project, version)
@@ -46,7 +44,8 @@ def list_(
         print_json({"version": shown, "questions": [asdict(question) for question in found]})
     else:
         rows = [
-            (q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)") for q in found
+            (q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)")
+            for q in found
         ]
         print_table(("question", "kind", "weight", "active", "text"), rows)
 

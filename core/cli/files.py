@@ -24,7 +24,7 @@ from core.errors import FileError, InputError
 from core.formats.source import Source
 from core.importing import IMPORTERS, Options, import_files
 from core.policy import Policy
-from core.project import Project, create, current_author
+from core.project import Project, create, current_author, projects_folder
 from core.status import counts
 
 
@@ -40,8 +40,11 @@ def init(project_path: Path | None) -> None:
 @project_option
 @click.option("--grade/--no-grade", default=True, help="Grade it with the embedded default grader.")
 def demo(project_path: Path | None, grade: bool) -> None:
-    """Make a project of the demo collection and grade it; a project that is there is left alone."""
-    path = required(project_path)
+    """Make a project of the demo collection and grade it; a project that is there is left alone.
+
+    Without --project it is demo.duckdb among the projects that the app lists.
+    """
+    path = project_path or projects_folder() / "demo.duckdb"
     if path.exists():
         tell(f"{path} is there already.")
         return

@@ -10,8 +10,8 @@ import click
 from core.bank import latest_version
 from core.cli.options import is_terminal, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError
-from core.grades import make_plan
 from core.graders import GRADERS, make_grader
+from core.grades import make_plan
 from core.grading import Progress, Request, run_job
 from core.project import current_author
 
@@ -34,9 +34,7 @@ _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade 
 @_query_option
 @_retry_option
 @json_option
-def plan(
-    project_path: Path | None, name: str, queries: tuple[str, ...], retry_failed: bool, as_json: bool
-) -> None:
+def plan(project_path: Path | None, name: str, queries: tuple[str, ...], retry_failed: bool, as_json: bool) -> None:
     """Say what a grading job would do: pairs needed, known, failed, to grade."""
     with opened(project_path) as project:
         spec = make_grader(name, {}).spec

@@ -28,9 +28,7 @@ from core.policy import Policy
 @click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
 @policy_options
 @json_option
-def leaderboard(
-    project_path: Path | None, measure: str, source: str, policy: Policy, as_json: bool
-) -> None:
+def leaderboard(project_path: Path | None, measure: str, source: str, policy: Policy, as_json: bool) -> None:
     """Order the systems by a measure, with standard errors."""
     with opened(project_path) as project:
         board = boards.leaderboard(project, measure, source, policy)
@@ -52,7 +50,8 @@ def leaderboard(
 @click.option("--against-measure", help="Measure of the official board; the same where not given.")
 @click.option("--source", default="exam", show_default=True, help="What the board under study comes from.")
 @click.option("--ties", type=click.Choice(["average", "random"]), default="average", show_default=True,
-              help="Average ranks, or random tie breaking that also ties systems within standard error.")  # fmt: skip
+              help="Average ranks, or ties broken at random, ten times, and the mean.")  # fmt: skip
+@click.option("--within-error", is_flag=True, help="With random ties: tie systems whose error bars overlap.")
 @policy_options
 @json_option
 def correlate(
@@ -62,12 +61,13 @@ def correlate(
     against_measure: str | None,
     source: str,
     ties: str,
+    within_error: bool,
     policy: Policy,
     as_json: bool,
 ) -> None:
     """Correlate a leaderboard with the official one."""
     with opened(project_path) as project:
-        found = compare(project, measure, against, source, against_measure, policy, cast(Ties, ties))
+        found = compare(project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error)
     if as_json:
         print_json(found.as_dict())
         return

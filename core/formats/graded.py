@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from itertools import groupby
+from typing import Any, BinaryIO
 
 import orjson
 
-from core.formats.queries import query_of
-from core.formats.question_bank import question_of
+from core.formats.queries import query_of, query_row
+from core.formats.question_bank import question_of, question_row
 from core.formats.source import Limits, Refused, Report, Source, good_id, open_byte_lines, parse_json
 from core.types import (
     KINDS,
@@ -85,9 +88,7 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         if not line or line.isspace():
             continue
         try:
-            query = _query(
-                line, graders, lambda reason, number=number: report.remark(source.name, number, reason)
-            )
+            query = _query(line, graders, partial(report.remark, source.name, number))
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             continue
@@ -97,27 +98,10 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         report.refuse(source.name, None, "the file has no graded queries in it")
 
 
-def grader_key(model: object, options: object, info: object, kind: object) -> tuple[Any, ...]:
-    """What tells two imported graders apart, as a hashable key."""
-    return model, orjson.dumps([options, info]), kind
-
-
-def imported_grader(
+def _imported(
     model: str, options: object, info: dict[str, Any] | None, prompt_type: object, rated: bool, direct: bool
 ) -> GraderSpec:
-    """The grader that a graded file describes.
-
-    Args:
-        model: `llm` of the entry.
-        options: its `llm_options`, verbatim.
-        info: its `prompt_info`, verbatim.
-        prompt_type: its `prompt_type`; `nugget` or another.
-        rated: whether it gives ratings, not only answered or not.
-        direct: whether it judges passages without questions.
-
-    Raises:
-        Refused: model or prompt are no texts.
-    """
+    """The grader that an entry of a foreign file describes; `rated` where it gives ratings."""
     prompt = (info or {}).get("prompt_class") or ""
     if not isinstance(model, str) or not isinstance(prompt, str):
         raise Refused("llm or prompt_class is not a text")
@@ -132,6 +116,23 @@ def imported_grader(
     return GraderSpec(name or method, method, model, prompt, "", parameters, kinds, top)
 
 
+def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
+    """Write a graded file that `read_graded` reads back to the same records, gzip-compressed.
+
+    The bytes depend on the records alone. What the interchange form has no place for (graders made
+    here, question texts, pairs that failed) stands under keys `exam_workbench`, which its other
+    readers pass over. A passage that only a judgment, a ranking or a grade names is listed with an
+    empty text; a query without any passage keeps its id only.
+
+    Args:
+        queries: one record a line.
+        out: a binary file.
+    """
+    with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=6) as packed:
+        for query in queries:
+            packed.write(orjson.dumps(_record(query), option=orjson.OPT_APPEND_NEWLINE))
+
+
 def _query(line: bytes, graders: dict[Any, _Grader], remark: Callable[[str], None]) -> GradedQuery:
     record = parse_json(line)
     if not (isinstance(record, list) and len(record) == 2 and isinstance(record[1], list)):
@@ -141,14 +142,15 @@ def _query(line: bytes, graders: dict[Any, _Grader], remark: Callable[[str], Non
         _passage(passage, state)
     for ranking in state.rankings.values():
         ranking.sort(key=lambda ranked: ranked.rank)
-    for question in state.banked:
-        state.questions[question.question_id] = question
+    banked = {question.question_id: question for question in state.banked}
+    for question_id, question in state.questions.items():
+        banked.setdefault(question_id, question)
     return GradedQuery(
         state.query or Query(state.query_id, state.title),
         list(state.passages.values()),
         list(state.judgments.values()),
         state.rankings,
-        list(state.questions.values()),
+        list(banked.values()),
         [*state.exam.values(), *state.direct.values()],
     )
 
@@ -187,7 +189,8 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
         value = entry["relevance"]
         if type(value) is not int:
             raise Refused(f"the relevance {value!r} is not an integer")
-        state.title = state.title or entry.get("titleQuery") or ""
+        if not state.title and isinstance(entry.get("titleQuery"), str):
+            state.title = entry["titleQuery"]
         if entry.get("query", state.query_id) != state.query_id:
             state.remark("judgments of subqueries are taken as of the query, the highest of several counts")
         before = state.judgments.get(passage_id)
@@ -205,20 +208,20 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
     if OURS in data:
         ours = data[OURS]
         if "query" in ours:
-            state.query = query_of({"text": " ", **ours["query"]}) if ours["query"]["text"] else None
+            state.query = query_of({**ours["query"], "query_id": state.query_id})
         state.banked += [question_of(row) for row in ours.get("questions") or ()]
 
 
 def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: _Line) -> _Grader:
     model, options, info = entry["llm"], entry.get("llm_options"), entry.get("prompt_info")
     prompt_type = entry.get("prompt_type")
-    key = (*grader_key(model, options, info, prompt_type), rated, direct)
+    key = (model, orjson.dumps([options, info]), prompt_type, rated, direct)
     known = state.graders.get(key)
     if known is None:
         if info and OURS in info:
             spec = _restored(info[OURS])
         else:
-            spec = imported_grader(model, options, info, prompt_type, rated, direct)
+            spec = _imported(model, options, info, prompt_type, rated, direct)
         known = _Grader(spec, spec.fingerprint, frozenset((*range(spec.max_rating + 1), None)))
         state.graders[key] = known
     return known
@@ -243,7 +246,7 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     given = entry.get("self_ratings")
     rated = info.get("is_self_rated")
     if rated is None:
-        rated = bool(given)
+        rated = given is not None
     grader = _grader(entry, bool(rated), False, state)
     answered = dict(entry.get("answers") or ())
     asked = entry[OURS]["asked"] if OURS in entry else None
@@ -301,7 +304,7 @@ def _refuse_rating(ids: list[str], ratings: list[Any], grader: _Grader) -> None:
     top = grader.spec.max_rating
     for question_id, rating in zip(ids, ratings, strict=True):
         if type(rating) not in RATING_TYPES or rating not in grader.allowed:
-            raise Refused(f"question {question_id}: the rating {rating!r} is not an integer from 0 to {top}")
+            raise Refused(f"the rating {rating!r} for {question_id} is not an integer from 0 to {top}")
 
 
 def _direct_grade(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
@@ -323,3 +326,158 @@ def _direct_grade(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     columns.passage_ids.append(passage_id)
     columns.ratings.append(rating)
     columns.answers.append(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The grades of one grader on their way into a file, with what all its entries share."""
+
+    columns: GradeColumns
+    shared: dict[str, Any]
+    kind: str | None
+    rows: dict[str, list[int]]
+
+
+def _record(graded: GradedQuery) -> list[Any]:
+    query_id = graded.query.query_id
+    passages: dict[str, dict[str, Any]] = {}
+
+    def of(passage_id: str, text: str = "") -> dict[str, Any]:
+        data: dict[str, Any] = {"judgments": [], "rankings": []}
+        row = {"paragraph_id": passage_id, "text": text, "paragraph": "", "paragraph_data": data}
+        return passages.setdefault(passage_id, row)
+
+    for passage in graded.passages:
+        of(passage.passage_id, passage.text)
+    for judgment in graded.judgments:
+        judged = {
+            "paragraphId": judgment.passage_id,
+            "query": query_id,
+            "relevance": judgment.value,
+            "titleQuery": graded.query.text,
+        }
+        of(judgment.passage_id)["paragraph_data"]["judgments"].append(judged)
+    for name, ranking in graded.rankings.items():
+        for entry in ranking:
+            ranked = {
+                "method": name,
+                "paragraphId": entry.passage_id,
+                "queryId": query_id,
+                "rank": entry.rank,
+                "score": entry.score,
+            }
+            of(entry.passage_id)["paragraph_data"]["rankings"].append(ranked)
+    kinds: dict[str, str] = {question.question_id: question.kind for question in graded.questions}
+    implied: dict[str, Question] = {}
+    for columns in graded.grades:
+        written = _written(columns)
+        direct = columns.grader.method == "direct"
+        for passage_id, rows in written.rows.items():
+            if direct:
+                entries = [_direct_entry(written, row) for row in rows]
+            else:
+                entries = _exam_entries(written, rows, kinds)
+            of(passage_id).setdefault("grades" if direct else "exam_grades", []).extend(entries)
+    for row in passages.values():
+        for entry in row.get("exam_grades", ()):
+            kind: Kind = "nugget" if entry["prompt_type"] == "nugget" else "question"
+            for question_id in _asked(entry):
+                implied.setdefault(question_id, Question(question_id, query_id, None, kind))
+    ours: dict[str, Any] = {}
+    if graded.query.text and graded.query != Query(query_id, graded.query.text if graded.judgments else ""):
+        ours["query"] = query_row(graded.query)
+    if graded.questions != list(implied.values()):
+        ours["questions"] = [question_row(question) for question in graded.questions]
+    if ours and passages:
+        next(iter(passages.values()))["paragraph_data"][OURS] = ours
+    return [query_id, list(passages.values())]
+
+
+def _written(columns: GradeColumns) -> _Written:
+    spec = columns.grader
+    rated, direct = spec.max_rating > 1, spec.method == "direct"
+    options, info = spec.parameters.get("llm_options"), spec.parameters.get("prompt_info")
+    default = DIRECT if direct else "nugget" if spec.kinds == ("nugget",) else "question"
+    kind: str | None = spec.parameters.get("prompt_type", default)
+    foreign = (
+        (info is None or isinstance(info, dict))
+        and (info or {}).get("is_self_rated") in (None, rated)
+        and _imported(spec.model, options, info, kind, rated, direct) == spec
+    )
+    if not foreign:
+        made = {
+            "prompt_class": spec.prompt or spec.method,
+            "prompt_style": "",
+            "context_first": False,
+            "check_unanswerable": not direct,
+            "check_answer_key": False,
+        }
+        base = info if isinstance(info, dict) else made
+        info = {**base, "is_self_rated": rated, OURS: asdict(spec)}
+        options = {} if options is None else options
+        kind = DIRECT if direct else None
+    rows: dict[str, list[int]] = {}
+    for row, passage_id in enumerate(columns.passage_ids):
+        rows.setdefault(passage_id, []).append(row)
+    shared = {"llm": spec.model, "llm_options": options, "prompt_info": info}
+    return _Written(columns, shared, kind, rows)
+
+
+def _exam_entries(written: _Written, rows: list[int], kinds: dict[str, str]) -> list[dict[str, Any]]:
+    """The entries of one grader for one passage: one, or one for every stretch of one kind of question."""
+    ids = written.columns.question_ids
+    if written.kind is not None or OURS not in (written.shared["prompt_info"] or {}):
+        return [_exam_entry(written, rows, written.kind)]
+    stretches = groupby(rows, lambda row: "nugget" if kinds.get(ids[row]) == "nugget" else "question")
+    return [_exam_entry(written, list(stretch), kind) for kind, stretch in stretches]
+
+
+def _exam_entry(written: _Written, rows: list[int], prompt_type: str | None) -> dict[str, Any]:
+    columns = written.columns
+    ids = [columns.question_ids[row] for row in rows]
+    ratings = zip(ids, (columns.ratings[row] for row in rows), strict=True)
+    usable = [(question_id, rating) for question_id, rating in ratings if rating is not None]
+    texts = zip(ids, (columns.answers[row] for row in rows), strict=True)
+    right = [question_id for question_id, rating in usable if rating >= 1]
+    entry: dict[str, Any] = {
+        "correctAnswered": right,
+        "wrongAnswered": [question_id for question_id, rating in usable if rating < 1],
+        "answers": [[question_id, text] for question_id, text in texts if text is not None],
+        **written.shared,
+        "exam_ratio": len(right) / len(ids),
+        "prompt_type": prompt_type,
+    }
+    if columns.grader.max_rating > 1:
+        key = "nugget_id" if prompt_type == "nugget" else "question_id"
+        entry["self_ratings"] = [{key: question_id, "self_rating": rating} for question_id, rating in usable]
+    if _asked(entry) != ids:
+        entry[OURS] = {"asked": ids}
+    return entry
+
+
+def _asked(entry: dict[str, Any]) -> list[str]:
+    """The questions of an entry in the order in which it is read."""
+    if OURS in entry:
+        asked: list[str] = entry[OURS]["asked"]
+        return asked
+    if "self_ratings" in entry:
+        return _rated(entry["self_ratings"], entry)[0]
+    return _answered(entry, dict(entry["answers"]))[0]
+
+
+def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
+    columns = written.columns
+    rating, answer = columns.ratings[row], columns.answers[row]
+    ours = OURS in (written.shared["prompt_info"] or {})
+    scaled = ours or columns.grader.max_rating > 1
+    entry: dict[str, Any] = {
+        "correctAnswered": None if rating is None else rating >= 1,
+        **written.shared,
+        "self_ratings": rating if scaled else None,
+        "prompt_type": written.kind,
+    }
+    if answer is not None:
+        entry["answer"] = answer
+    if rating is None and scaled:
+        entry[OURS] = {"failed": True}
+    return entry

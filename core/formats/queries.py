@@ -133,11 +133,9 @@ def _of_json(line: str) -> Query:
 def _of_cells(line: str) -> Query:
     cells = line.split("\t")
     if len(cells) not in (2, 3):
-        raise Refused(f"the line has {len(cells)} tab-separated cells; it needs id and text, or a narrative too")
+        raise Refused(f"the line has {len(cells)} tab-separated cells; it needs id, text, maybe narrative")
     narrative = cells[2].strip() if len(cells) == 3 else ""
-    return Query(
-        good_id(cells[0].strip(), "query"), good_text(cells[1].strip(), "query's text"), narrative or None
-    )
+    return Query(good_id(cells[0].strip(), "query"), good_text(cells[1].strip(), "query's text"), narrative or None)
 
 
 def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:

@@ -360,7 +360,7 @@ def _not_utf8(error: UnicodeDecodeError) -> str:
 
 def _open(source: Source) -> io.BufferedReader:
     if source.data is not None:
-        return io.BufferedReader(io.BytesIO(source.data))  # type: ignore[arg-type]
+        return io.BufferedReader(io.BytesIO(source.data))
     if source.path is None:
         raise _Broken("the file has no content")
     return open(source.path, "rb")

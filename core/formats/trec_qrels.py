@@ -38,7 +38,7 @@ def read_qrels(source: Source, report: Report) -> list[Judgment]:
         if key not in seen:
             seen[key] = (relevance, number)
         elif seen[key][0] == relevance:
-            report.remark(source.name, number, "the line repeats an earlier one; trec_eval would refuse the file")
+            report.remark(source.name, number, "the line repeats an earlier one (trec_eval would refuse)")
         else:
             report.refuse(
                 source.name,

