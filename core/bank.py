@@ -174,8 +174,12 @@ def save(project: Project, changed: Sequence[Question], note: str, author: str) 
 
 def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, author: str) -> int | None:
     """The same as `save`, as part of a larger transaction and without a line in the activity log."""
+    ids: set[str] = set()
     for question in changed:
         check_question(question)
+        if question.question_id in ids:
+            raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
+        ids.add(question.question_id)
     _stage(cursor, changed)
     stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
     if stray:
@@ -195,9 +199,10 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
 
 
 def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
-    """Give keys to questions that grades refer to, before `save_questions` puts them into the bank."""
+    """Give keys to questions and texts that grades refer to, before `save_questions` puts them into the bank."""
     _stage(cursor, named)
     _name_questions(cursor)
+    _take_texts(cursor)
 
 
 def _name_questions(cursor: Cursor) -> None:
@@ -258,6 +263,10 @@ def _take_texts(cursor: Cursor) -> None:
             f"UPDATE {table} SET question_text_key = new FROM merged WHERE question_text_key = old"
             f" AND NOT EXISTS (SELECT * FROM {table} g WHERE g.question_text_key = new AND g.grader_key ="
             f" {table}.grader_key AND g.passage_text_key = {table}.passage_text_key)"
+            # Where several ids meet in one text, the oldest id's grade of a pair is the text's.
+            f" AND NOT EXISTS (SELECT * FROM {table} g JOIN merged m ON m.old = g.question_text_key"
+            f"  WHERE m.new = merged.new AND m.old < merged.old AND g.grader_key = {table}.grader_key"
+            f"  AND g.passage_text_key = {table}.passage_text_key)"
         )
     cursor.execute("UPDATE question_revisions SET text_key = new FROM merged WHERE text_key = old")
     cursor.execute(
@@ -278,10 +287,10 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
         " LEFT JOIN question_texts t ON t.text = i.text"
         " LEFT JOIN question_texts p ON p.placeholder = i.question_id AND r.revision_key IS NULL"
         "  AND i.text IS NULL"
-        " WHERE r.revision_key IS NULL OR (i.text IS NOT NULL AND"
+        " WHERE r.revision_key IS NULL OR"
         "  (coalesce(t.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
         "   i.choices, i.note) IS DISTINCT FROM"
-        "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note))",
+        "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)",
         {"version": newest},
     )
     if not cursor.execute("SELECT count(*) FROM new_revisions").fetchall()[0][0]:

@@ -31,7 +31,7 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int:
         "new_queries",
         {
             "query_id": [q.query_id for q in queries],
-            "text": [q.text for q in queries],
+            "text": [q.text or q.query_id for q in queries],
             "narrative": [q.narrative for q in queries],
             "position": list(range(len(queries))),
         },
@@ -45,7 +45,8 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int:
     ).fetchall()[0][0]
     cursor.execute(
         "UPDATE queries SET text = n.text, narrative = coalesce(n.narrative, queries.narrative)"
-        " FROM new_queries n WHERE n.query_id = queries.query_id AND n.text <> queries.text"
+        " FROM new_queries n WHERE n.query_id = queries.query_id"
+        " AND (n.text <> queries.text OR n.narrative IS DISTINCT FROM queries.narrative)"
         " AND n.text <> n.query_id AND (? OR queries.text = queries.query_id)",
         [replace],
     )
@@ -138,7 +139,12 @@ def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
     names = ("run", "query_id", "passage_id", "score")
     columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
     stage(cursor, "new_rankings", columns, dict.fromkeys(names, "VARCHAR") | {"score": "DOUBLE"})
-    cursor.execute("CREATE TEMP TABLE IF NOT EXISTS staged_rankings AS FROM new_rankings LIMIT 0")
+    # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
+    # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
+    cursor.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
+        " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
+    )
     cursor.execute("INSERT INTO staged_rankings FROM new_rankings")
 
 
@@ -152,6 +158,8 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
         runs: name, tag and file of each run that was staged.
     """
     _name_passages(cursor, "staged_rankings")
+    # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
+    single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
     for name, tag, file in runs:
         cursor.execute("DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
         cursor.execute(
@@ -160,7 +168,7 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
         )
     cursor.execute(
         "INSERT INTO rankings SELECT run_key, query_key, passage_key, row_number() OVER"
-        " (PARTITION BY run_key, query_key ORDER BY score::FLOAT DESC, passage_id DESC) AS rank, score"
+        f" (PARTITION BY run_key, query_key ORDER BY {single} DESC, passage_id DESC) AS rank, score"
         " FROM staged_rankings s JOIN runs ON runs.name = s.run JOIN queries USING (query_id)"
         " JOIN passages USING (passage_id) ORDER BY query_key, run_key, rank"
     )
@@ -176,7 +184,9 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
     }
     types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
     stage(cursor, "new_judgments", columns, types)
-    cursor.execute("CREATE TEMP TABLE IF NOT EXISTS staged_judgments AS FROM new_judgments LIMIT 0")
+    cursor.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id VARCHAR, value INTEGER)"
+    )
     cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
 
 

@@ -9,7 +9,7 @@ from core import bank
 from core.errors import InputError
 from core.formats import graded, leaderboards, question_bank, trec_qrels
 from core.grades import graders
-from core.leaderboard import judgments, leaderboard, sources
+from core.leaderboard import find_source, judgments, leaderboard, sources
 from core.policy import Policy
 from core.project import Project
 from core.scores import labels
@@ -34,7 +34,7 @@ def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool =
         rows = list(zip(table["query_id"], table["passage_id"], table["label"].astype(int).tolist(), strict=True))
         threshold = policy.min_rating
     else:
-        found = judgments(project, source)
+        found = judgments(project, find_source(project, source))
         rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]
         threshold = policy.min_judgment
     if not rows:
@@ -89,8 +89,11 @@ def graded_file(project: Project, source: str | None = None) -> bytes:
 
     Returns:
         A gzip file; the same project gives the same bytes.
+
+    Raises:
+        InputError: there is no such source.
     """
-    named = source or next(iter(sources(project)), None)
+    named = find_source(project, source) if source else next(iter(sources(project)), None)
     out = io.BytesIO()
     graded.write_graded(_graded_queries(project, named), out)
     return out.getvalue()
@@ -175,10 +178,11 @@ def _grades(project: Project, query_key: int, query_id: str, specs: dict[int, Gr
         " SELECT grader_key, question_id, passage_id, rating, answer FROM pool"
         " JOIN passages USING (passage_key) JOIN asked ON true JOIN"
         " (SELECT grader_key, question_text_key, passage_text_key, rating, answer FROM grades UNION ALL"
-        "  SELECT DISTINCT ON (ALL) grader_key, question_text_key, passage_text_key, NULL, raw FROM failures"
-        "  ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key)) g"
+        "  SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid) FROM failures"
+        "  ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) GROUP BY 1, 2, 3) g"
         " ON g.question_text_key = asked.text_key AND g.passage_text_key = pool.text_key"
-        " WHERE pool.query_key = $query ORDER BY pool.position, grader_key, asked.text_key",
+        " WHERE pool.query_key = $query ORDER BY pool.position, grader_key, asked.text_key,"
+        " question_id",
         {"query": query_key},
     ):
         spec = specs[key]

@@ -73,7 +73,12 @@ def graders(project: Project) -> list[StoredGrader]:
             " ORDER BY grader_key"
         )
     ]
-    return sorted(stored, key=lambda g: (g.grades == 0, METHOD_ORDER.index(g.spec.method), -g.grades, g.key))
+    return sorted(stored, key=lambda g: (g.grades == 0, _preference(g.spec.method), -g.grades, g.key))
+
+
+def _preference(method: str) -> int:
+    # A graded file may come from a version that knows more methods.
+    return METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER)
 
 
 def _spec(row: tuple[Any, ...]) -> GraderSpec:
@@ -144,7 +149,7 @@ class Plan:
         known: those that have a grade.
         failed: those that were asked and gave nothing usable.
         to_grade: those that the job would ask.
-        without_text: pooled (query, passage) whose passage text, and questions whose text, is missing.
+        without_text: pooled (query, passage) whose passage text is missing.
     """
 
     needed: int
@@ -204,7 +209,13 @@ def make_plan(
         known=states.get("known", 0),
         failed=states.get("failed", 0),
         to_grade=open_pairs if limit is None else min(open_pairs, limit),
-        without_text=int(project.value("SELECT count(*) FROM pool WHERE text_key IS NULL")),
+        without_text=int(
+            project.value(
+                "SELECT count(*) FROM pool JOIN queries USING (query_key) WHERE text_key IS NULL"
+                " AND ($queries IS NULL OR list_contains($queries, query_id))",
+                {"queries": None if queries is None else list(queries)},
+            )
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from core.formats import graded, leaderboards, passages, queries, question_bank,
 from core.formats.source import Report, Source, open_lines
 from core.grades import put_grader, question_text_key, write_staged_grades
 from core.project import Cursor, Project, log, stage
-from core.types import GradedQuery, GraderSpec, Question
+from core.types import GradedQuery, GraderSpec, Query, Question, Run
 
 GRADES_A_BATCH = 200_000
 
@@ -119,9 +119,15 @@ _MEND = "Nothing was imported. Mend the file and import it again."
 def _queries(
     cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
 ) -> dict[str, int]:
-    found = [query for source in sources for query in queries.read_queries(source, report)]
+    found: dict[str, Query] = {}
+    for source in sources:
+        for query in queries.read_queries(source, report):
+            if found.setdefault(query.query_id, query) != query:
+                reason = f"query {query.query_id} is in another of the files with another content"
+                report.refuse(source.name, None, reason)
     report.raise_if_refused(_MEND)
-    return {"queries": len(found), "new queries": collection.add_queries(cursor, found, replace=True)}
+    new = collection.add_queries(cursor, list(found.values()), replace=True)
+    return {"queries": len(found), "new queries": new}
 
 
 def _passages(
@@ -144,16 +150,30 @@ def _runs(
         unknown = set(_unknown(cursor, sources, run.file, [r.query_id for r in run.ranking], options, report))
         kept[run.name] = [ranked for ranked in run.ranking if ranked.query_id not in unknown]
     report.raise_if_refused("Import the queries first, or choose to leave unknown queries out.")
-    collection.stage_rankings(cursor, kept)
-    collection.write_runs(cursor, [(run.name, run.tag, run.file) for run in found])
+    names = _free_names(cursor, found, report)
+    collection.stage_rankings(cursor, {names[name]: ranking for name, ranking in kept.items()})
+    collection.write_runs(cursor, [(names[run.name], run.tag, run.file) for run in found])
     collection.refresh_pool(cursor)
     return {"runs": len(found), "ranked passages": sum(map(len, kept.values()))}
+
+
+def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str, str]:
+    """What the project calls each run: its name, or its file's where a run of another file has the name."""
+    holders = dict(cursor.execute("SELECT name, file FROM runs").fetchall())
+    names = {}
+    for run in runs:
+        taken = holders.get(run.name, run.file) != run.file
+        names[run.name] = Source(run.file).stem if taken else run.name
+        if taken:
+            report.remark(run.file, None, f"the name {run.name} is taken: the run is called {names[run.name]}")
+    return names
 
 
 def _qrels(
     cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
 ) -> dict[str, int]:
     written = 0
+    names: set[str] = set()
     for source in sources:
         found = trec_qrels.read_qrels(source, report)
         report.raise_if_refused(_MEND)
@@ -161,6 +181,10 @@ def _qrels(
         report.raise_if_refused("Import the queries first, or choose to leave unknown queries out.")
         collection.stage_judgments(cursor, [j for j in found if j.query_id not in unknown])
         name = options.source if options.source and len(sources) == 1 else source.stem
+        if name in names:
+            report.refuse(source.name, None, f"another file gives the source {name} too; rename one of them")
+            report.raise_if_refused(_MEND)
+        names.add(name)
         written += collection.write_judgments(cursor, name)
     collection.refresh_pool(cursor)
     return {"sources": len(sources), "judgments": written}
@@ -178,7 +202,7 @@ def _unknown(
     unknown = collection.unknown_queries(cursor, query_ids)
     if not unknown:
         return []
-    source = next(source for source in sources if source.name == file)
+    source = next(source for source in sources if file in (source.name, source.file))
     line = _first_line(source, unknown[0])
     rest = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
     if options.skip_unknown:
@@ -251,7 +275,16 @@ class _GradedImport:
         """Take one line of the file."""
         self.lines.append(line)
         self.size += len(line.passages) + sum(len(columns.ratings) for columns in line.grades)
-        self.questions.update((question.question_id, question) for question in line.questions)
+        for question in line.questions:
+            known = self.questions.setdefault(question.question_id, question)
+            if known.query_id != question.query_id:
+                raise InputError(
+                    f"The graded file asks question {question.question_id} of the queries {known.query_id}"
+                    f" and {question.query_id}.",
+                    "A question belongs to one query: give it an id of its own in each.",
+                )
+            if known.text is None:
+                self.questions[question.question_id] = question
         if self.size >= GRADES_A_BATCH:
             self.flush()
 
@@ -274,7 +307,8 @@ class _GradedImport:
         if found := [judgment for line in lines for judgment in line.judgments]:
             collection.stage_judgments(cursor, found)
             self.judged = True
-        bank.name_questions(cursor, [question for line in lines for question in line.questions])
+        named = dict.fromkeys(question.question_id for line in lines for question in line.questions)
+        bank.name_questions(cursor, [self.questions[question_id] for question_id in named])
         self._write_grades(lines)
         self._clear()
 
@@ -305,15 +339,25 @@ class _GradedImport:
         stage(self.cursor, "direct_texts", keys, {"question_id": "VARCHAR", "text_key": "INTEGER"})
         self.cursor.execute(
             "CREATE OR REPLACE TEMP TABLE new_grades AS SELECT key AS grader_key,"
-            " CASE WHEN method = 'direct' THEN d.text_key ELSE coalesce(n.text_key, t.text_key) END"
+            " CASE WHEN method = 'direct' THEN d.text_key"
+            "  ELSE coalesce(w.text_key, n.text_key, t.text_key) END"
             "  AS question_text_key, p.text_key AS passage_text_key, rating, false AS defaulted,"
             " NULL::FLOAT AS confidence, answer, NULL::VARCHAR AS raw"
             " FROM read_grades r JOIN graders ON grader_key = key JOIN passages p USING (passage_id)"
             " LEFT JOIN direct_texts d ON d.question_id = r.question_id"
             " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
-            " LEFT JOIN (SELECT question_id, arg_max(text_key, version) AS text_key FROM question_revisions"
+            # A grade is about the words that its file gives, or, for an id alone, about the first wording.
+            " LEFT JOIN (SELECT question_id, text_key FROM incoming_bank JOIN question_texts USING (text)) w"
+            "  ON w.question_id = r.question_id"
+            " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
             "  JOIN questions USING (question_key) GROUP BY 1) n ON n.question_id = r.question_id"
             " ORDER BY r.rowid"
+        )
+        # Reading of a failure once more is no further attempt.
+        self.cursor.execute(
+            "DELETE FROM new_grades WHERE rating IS NULL AND EXISTS (SELECT * FROM failures f"
+            " WHERE f.grader_key = new_grades.grader_key AND f.question_text_key = new_grades.question_text_key"
+            " AND f.passage_text_key = new_grades.passage_text_key)"
         )
         job = min(job for _, job in self.graders.values()) if self.graders else 0
         self.differing += self.cursor.execute(
@@ -347,7 +391,12 @@ class _GradedImport:
             self.counts["runs"] = len(self.runs)
         if self.judged:
             self.counts["judgments"] = collection.write_judgments(self.cursor, source)
-        version = bank.save_questions(self.cursor, list(self.questions.values()), f"Imported {names}", self.author)
+        banked = self.cursor.execute(
+            "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
+        ).fetchall()
+        # An id alone says nothing of a question that the bank has already.
+        told = [q for q in self.questions.values() if q.text is not None or (q.question_id,) not in banked]
+        version = bank.save_questions(self.cursor, told, f"Imported {names}", self.author)
         if version:
             self.counts["bank version"] = version
         self.counts["questions"] = len(self.questions)

@@ -130,7 +130,8 @@ def judgments(project: Project, source: str) -> Qrels:
         return {
             query: dict(zip(passages, values, strict=True))
             for query, passages, values in project.rows(
-                "SELECT query_id, list(passage_id), list(value) FROM judgments JOIN sources USING (source_key)"
+                "SELECT query_id, list(passage_id ORDER BY passage_key), list(value ORDER BY passage_key)"
+                " FROM judgments JOIN sources USING (source_key)"
                 " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
                 " WHERE name = ? GROUP BY query_id, query_key ORDER BY query_key",
                 [source],

@@ -198,26 +198,40 @@ def open_project(path: Path) -> Project:
             backup = path.with_name(f"{path.name}.before-{known[len(seen)]}")
             shutil.copy2(path, backup)
             connection = _connect(path)
-            migrations.upgrade(connection)
-    except BaseException:
+            _upgrade(connection, path, backup)
+    except BaseException as error:
         connection.close()
+        if isinstance(error, duckdb.Error):
+            raise _explained(path, str(error)) from error
         raise
     return Project(path, connection)
 
 
-def _connect(path: Path) -> Cursor:
+def _upgrade(connection: Cursor, path: Path, backup: Path) -> None:
     try:
-        connection = duckdb.connect(str(path))
-    except duckdb.IOException as error:
+        migrations.upgrade(connection)
+    except duckdb.Error as error:
+        raise ProjectError(
+            f"{path} cannot be upgraded: {str(error).splitlines()[0]}.",
+            f"Nothing of it was lost: {backup.name} is as it was before.",
+        ) from error
+
+
+def _connect(path: Path) -> Cursor:
+    # Nothing is ever loaded from outside, not even to look at a file of another kind: the file alone
+    # is the project.
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    try:
+        return duckdb.connect(str(path), config=config)
+    except duckdb.Error as error:
         raise _explained(path, str(error)) from error
-    # Nothing is ever loaded from outside: the file alone is the project.
-    connection.execute("SET autoinstall_known_extensions = false")
-    connection.execute("SET autoload_known_extensions = false")
-    return connection
 
 
 def _explained(path: Path, reason: str) -> ProjectError:
-    if "lock" in reason.lower():
+    if "set lock" in reason:
         holder = re.search(r"held in (.+?) \(PID (\d+)\)", reason)
         who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
         return ProjectError(

@@ -27,9 +27,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |\n" for line in lines)
 
 
-def commands_of(
-    command: click.Command, context: click.Context
-) -> Iterator[tuple[click.Command, click.Context]]:
+def commands_of(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
     """Every command below a group with the context that knows its full name, in the order of the help."""
     if not isinstance(command, click.Group):
         yield command, context
@@ -145,8 +143,7 @@ def fill(text: str, parts: Mapping[str, str]) -> str:
 def main(check: bool) -> None:
     """Write the generated parts of README.md and docs/*.md."""
     pages = {
-        path: path.read_text(encoding="utf-8")
-        for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+        path: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
     }
     used = {match["name"] for text in pages.values() for match in PART.finditer(text)}
     if unused := set(GENERATORS) - used:

@@ -8,48 +8,63 @@ import pandas as pd
 from core.comparison import Comparison
 from core.leaderboard import Leaderboard
 
-GREY = "#8a919c"
+GREY = "#737b87"
 ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
 
 
-def board(found: Leaderboard, marked: str | None = None) -> alt.LayerChart:
-    """Systems as dots with error bars of one standard error, best on top.
+def board(found: Leaderboard, official: Leaderboard | None, marked: str | None = None) -> alt.Chart:
+    """Systems as dots with bars of one standard error, best on top; the official board beside it.
 
     Args:
+        found: the board that gives the order of the systems.
+        official: the board to draw in a second panel, in the same order.
         marked: the run to point out.
     """
+    order = [system.run for system in found.systems]
+    panel = _panel(found, order, "Exam", marked, names=True)
+    if official is None:
+        return panel.properties(width="container")
+    beside = _panel(official, order, "Official", marked, names=False)
+    return alt.hconcat(panel.properties(width=205), beside.properties(width=165), spacing=14)
+
+
+def _panel(found: Leaderboard, order: list[str], title: str, marked: str | None, names: bool) -> alt.LayerChart:
     table = pd.DataFrame(
-        {
-            "run": [s.run for s in found.systems],
-            "score": [s.score for s in found.systems],
-            "low": [s.score - (s.std_error or 0) for s in found.systems],
-            "high": [s.score + (s.std_error or 0) for s in found.systems],
-            "error": [s.std_error for s in found.systems],
-            "rank": [s.rank for s in found.systems],
-            "marked": [s.run == marked for s in found.systems],
-        }
+        [
+            {
+                "run": s.run,
+                "score": s.score,
+                "low": s.score - (s.std_error or 0),
+                "high": s.score + (s.std_error or 0),
+                "error": s.std_error,
+                "rank": s.rank,
+                "marked": s.run == marked,
+            }
+            for s in found.systems
+            if s.run in order
+        ],
+        columns=["run", "score", "low", "high", "error", "rank", "marked"],
     )
-    tooltip = [
-        alt.Tooltip("run", title="Run"),
-        alt.Tooltip("rank", title="Rank"),
-        alt.Tooltip("score", title=found.measure, format=".4f"),
-        alt.Tooltip("error", title="Standard error", format=".4f"),
-    ]
-    colour = alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY))
-    base = alt.Chart(table).encode(
-        y=alt.Y("run", sort=list(table["run"]), title=None, axis=alt.Axis(labelLimit=230, ticks=False)),
-        tooltip=tooltip,
-        color=colour,
+    axis = alt.Axis(labelLimit=170, labelOverlap=False, labels=names, ticks=False, domain=False, grid=True)
+    base = alt.Chart(table, title=alt.Title(f"{title}: {found.measure}", anchor="start")).encode(
+        y=alt.Y("run", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order)),
+        color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY)),
+        tooltip=[
+            alt.Tooltip("run", title="Run"),
+            alt.Tooltip("rank", title="Rank"),
+            alt.Tooltip("score", title=found.measure, format=".4f"),
+            alt.Tooltip("error", title="Standard error", format=".4f"),
+        ],
     )
-    title = alt.X("low", title=found.measure, scale=alt.Scale(zero=False, nice=True))
-    bars = base.mark_rule(strokeWidth=1.5).encode(x=title, x2="high")
+    low = alt.X("low", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=4, grid=False))
+    bars = base.mark_rule(strokeWidth=1.5).encode(x=low, x2="high")
     dots = base.mark_circle(size=70, opacity=1).encode(x="score")
-    return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(table)) + 30)
+    return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)))
 
 
 def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
-    """Ranks on the official board and on the board under study, a line a system.
+    """The order of the systems on the official board and on the board under study, a line a system.
 
     Args:
         marked: the run to point out.
@@ -57,38 +72,37 @@ def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
     left = {s.run: s.rank for s in found.official.systems}
     right = {s.run: s.rank for s in found.board.systems}
     common = [run for run in right if run in left]
-    names = [f"Official: {found.official.measure}", f"Exam: {found.board.measure}"]
+    # Tied systems share a rank but get a place each, so that no name covers another.
+    places = {
+        "Official": sorted(common, key=lambda run: (left[run], right[run])),
+        "Exam": sorted(common, key=lambda run: (right[run], left[run])),
+    }
     rows = [
         {
             "run": run,
-            "board": name,
-            "rank": ranks[run],
+            "board": board,
+            "place": place,
+            "name": f"{run}  {left[run]}" if board == "Official" else f"{right[run]}  {run}",
             "move": left[run] - right[run],
             "marked": run == marked,
         }
-        for run in common
-        for name, ranks in zip(names, (left, right), strict=True)
+        for board, order in places.items()
+        for place, run in enumerate(order, 1)
     ]
-    table = pd.DataFrame(rows, columns=["run", "board", "rank", "move", "marked"])
+    table = pd.DataFrame(rows, columns=["run", "board", "place", "name", "move", "marked"])
+    boards = alt.Axis(labelAngle=0, orient="top", domain=False, ticks=False, grid=False)
     base = alt.Chart(table).encode(
-        x=alt.X(
-            "board",
-            sort=names,
-            title=None,
-            axis=alt.Axis(labelAngle=0, orient="top", domain=False, ticks=False),
-        ),
-        y=alt.Y("rank", scale=alt.Scale(reverse=True, zero=False), title="Rank", axis=alt.Axis(tickMinStep=1)),
+        x=alt.X("board", sort=list(places), title=None, axis=boards, scale=alt.Scale(padding=0.75)),
+        y=alt.Y("place", scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None),
         color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY)),
-        tooltip=[
-            alt.Tooltip("run", title="Run"),
-            alt.Tooltip("rank", title="Rank"),
-            alt.Tooltip("move", title="Ranks gained on the exam board"),
-        ],
+        tooltip=[alt.Tooltip("run", title="Run"), alt.Tooltip("move", title="Ranks gained on the exam board")],
         detail="run",
     )
-    lines = base.mark_line(point=True, strokeWidth=1.5)
-    labels = [
-        base.transform_filter(alt.datum.board == name).mark_text(align=align, dx=dx, limit=220).encode(text="run")
-        for name, align, dx in ((names[0], "right", -10), (names[1], "left", 10))
+    lines = base.mark_line(point=True).encode(
+        strokeWidth=alt.condition("datum.marked", alt.value(3), alt.value(1.3))
+    )
+    names = [
+        base.transform_filter(alt.datum.board == board).mark_text(align=align, dx=dx, limit=165).encode(text="name")
+        for board, align, dx in (("Official", "right", -9), ("Exam", "left", 9))
     ]
-    return alt.layer(lines, *labels).properties(height=ROW_HEIGHT * max(3, len(common)) + 40)
+    return alt.layer(lines, *names).properties(height=ROW_HEIGHT * max(3, len(common)) + 20)

@@ -84,7 +84,7 @@ def others(project: Project) -> None:
         )
 
 
+ui.begin("Export")
 project = ui.project()
-st.title("Export")
 qrels(project)
 others(project)

@@ -19,7 +19,7 @@ from pages import ui
 def choose_grader() -> Grader | None:
     """The grader with its parameters; None while they make no sense."""
     name = st.selectbox("Grader", list(GRADERS), format_func=lambda name: GRADERS[name].title, key="grader kind")
-    st.caption(ui.plain(GRADERS[name].description))
+    st.caption(ui.plain(GRADERS[name].about))
     return make_grader(name, {})
 
 
@@ -132,8 +132,8 @@ def known_graders(project: Project) -> None:
     )
 
 
+ui.begin("Grading")
 project = ui.project()
-st.title("Grading")
 job = grading.current_job(project)
 running = job is not None and not job.progress.over
 progress(project)

@@ -166,16 +166,15 @@ def _preview(project: Project, groups: list[Group]) -> None:
                 st.caption(f"and {rest} more notes")
 
 
+ui.begin("Exam Workbench")
 project = ui.chosen_project()
 if project is None:
-    st.title("Exam Workbench")
     st.text(
         "People define relevance by curating exam questions; a machine grades the passages;"
         " labels, leaderboards and qrels follow at once."
     )
     creation()
 else:
-    st.title(project.name)
     at_a_glance(project)
     imports(project)
     with st.expander("Create another project"):

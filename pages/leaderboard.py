@@ -94,8 +94,8 @@ def closer(project: Project, board: Leaderboard, official: Leaderboard | None, p
             body.caption(ui.plain(f"{label}{judged}" + (f" · {row.question}" if row.question else "")))
 
 
+ui.begin("Leaderboard")
 project = ui.project()
-st.title("Leaderboard")
 policy = policy_widgets.policy(project, cutoff=True, judged=True)
 left, middle, right, ties = st.columns([3, 3, 3, 3], vertical_alignment="bottom")
 with left:
@@ -127,22 +127,15 @@ if board.usable < board.needed:
         f":material/info: The labels rest on {board.usable:,} of {board.needed:,} needed pairs"
         f" ({board.usable / board.needed:.1%}); the rest is ungraded or failed."
     )
-charts_place = st.container()
+drawn = st.container()
 run = table(board, official)
-with charts_place:
+with drawn:
     if comparison is None:
-        st.altair_chart(charts.board(board, run))
+        st.altair_chart(charts.board(board, None, run))
     else:
-        first, second, third = st.columns([4, 4, 5], gap="medium")
-        with first:
-            st.markdown("**Exam board**")
-            st.altair_chart(charts.board(board, run))
-        with second:
-            st.markdown("**Official board**")
-            st.altair_chart(charts.board(comparison.official, run))
-        with third:
-            st.markdown("**Ranks**")
-            st.altair_chart(charts.slope(comparison, run))
+        left, right = st.columns([11, 9], gap="medium")
+        left.altair_chart(charts.board(board, comparison.official, run))
+        right.altair_chart(charts.slope(comparison, run))
 if run is None:
     st.caption("Select a system in the table to follow its score down to the passages.")
 else:

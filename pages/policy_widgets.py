@@ -43,7 +43,7 @@ def policy(project: Project, cutoff: bool = False, judged: bool = False) -> Poli
     if not known:
         ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
     default = Policy()
-    columns = iter(st.columns([5, 3, 4, *([3] * (cutoff + judged)), 3], vertical_alignment="bottom"))
+    columns = iter(st.columns([7, 3, 5, *([3] * (cutoff + judged)), 3], vertical_alignment="bottom"))
     next(columns).selectbox("Grader", known, key="grader", bind="query-params")
     next(columns).selectbox(
         "Min rating", range(1, MAX_RATING + 1), index=default.min_rating - 1, key="tau", bind="query-params",
@@ -60,7 +60,7 @@ def policy(project: Project, cutoff: bool = False, judged: bool = False) -> Poli
         )  # fmt: skip
     if judged:
         next(columns).selectbox(
-            "Relevant from", [1, 2, 3], key="relevant", bind="query-params",
+            "Judged ≥", [1, 2, 3], key="relevant", bind="query-params",
             help="The judgment from which a passage is relevant in binary measures of the official board.",
         )  # fmt: skip
     next(columns).checkbox("Weights", True, key="weights", bind="query-params", help="Use the questions' weights.")

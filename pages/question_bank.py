@@ -15,6 +15,8 @@ from pages import ui
 
 QUESTIONS_A_PAGE = 20
 QUERIES_A_PAGE = 25
+ROW = (13, 2.4, 1.3, 1.2)
+"""Widths of the columns of a question: text, weight, active, more."""
 
 
 def query_list(project: Project) -> str:
@@ -44,7 +46,7 @@ def _query_button(query: QueryOverview, edited: bool) -> None:
     if not query.active:
         alert += " :material/warning:"
     if st.button(
-        f"{ui.plain(query.text)}{alert}  \n:small[{query.active} questions · {query.pooled} passages]",
+        f"{ui.plain(query.text)}{alert}  \n:small[:gray[{query.active} questions · {query.pooled} passages]]",
         key=f"query button {query.query_id}",
         type="secondary" if chosen else "tertiary",
         width="stretch",
@@ -63,6 +65,12 @@ def editor(project: Project, query: QueryOverview) -> None:
         st.text("This query has no questions yet. Each should ask for one essential piece of information.")
     pages = -(-len(questions) // QUESTIONS_A_PAGE)
     page = st.pagination(pages, key=f"questions page {query.query_id}") if pages > 1 else 1
+    header = st.columns(ROW)
+    header[1].caption(
+        "Weight",
+        help="0 keeps a question out of every score; below 0 marks what a response should not say.",
+    )
+    header[2].caption("On", help="Only active questions are graded and scored.")
     for question in questions[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
         _question_row(project, question, saved.get(question.question_id))
     if st.button("Add a question", icon=":material/add:", shortcut="Alt+N"):
@@ -83,8 +91,9 @@ def _question_row(project: Project, question: Question, saved: Question | None) 
         return {"key": key, "on_change": store, "args": (field, key)}
 
     changed = saved != question
-    with st.container(border=True, key=f"{'changed' if changed else 'row'}-{abs(hash(question.question_id))}"):
-        text, weight, active, more = st.columns([12, 3, 2, 1], vertical_alignment="center")
+    state = "changed" if changed else "saved"
+    with st.container(key=f"question-{state}-{question.question_id}"):
+        text, weight, active, more = st.columns(ROW, vertical_alignment="center")
         text.text_area(
             "Question",
             question.text or "",
@@ -99,11 +108,10 @@ def _question_row(project: Project, question: Question, saved: Question | None) 
         )
         weight.number_input(
             "Weight", value=question.weight, step=0.5, format="%g", label_visibility="collapsed",
-            help="0 keeps the question out of every score; below 0 marks what a response should not say.",
             **widget("weight"),
         )  # fmt: skip
-        active.checkbox("Active", question.active, **widget("active"))
-        with more.popover("", icon=":material/more_vert:", type="tertiary"):
+        active.checkbox("Active", question.active, label_visibility="collapsed", **widget("active"))
+        with more.popover("", icon=":material/more_vert:", type="tertiary", help="Details and history"):
             st.selectbox("Kind", KINDS, index=KINDS.index(question.kind), **widget("kind"))
             st.text_input("Subtopic", question.subtopic_id or "", **widget("subtopic_id"))
             st.text_input("Answer key", question.answer_key or "", **widget("answer_key"))
@@ -114,8 +122,8 @@ def _question_row(project: Project, question: Question, saved: Question | None) 
         facts = [_change(question, saved)] if changed else []
         facts += [f"subtopic {question.subtopic_id}"] if question.subtopic_id else []
         facts += [question.kind] if question.kind != "question" else []
-        if facts or changed:
-            left, right = st.columns([12, 4], vertical_alignment="center")
+        if facts:
+            left, right = st.columns([13, 4], vertical_alignment="center")
             left.caption(ui.plain(" · ".join(facts)))
             if changed and right.button(
                 "Take back", key=f"back {question.question_id}", type="tertiary", icon=":material/undo:"
@@ -190,11 +198,11 @@ def version_list(project: Project) -> None:
         )
 
 
+ui.begin("Question bank")
 project = ui.project()
-st.title("Question bank")
 save_bar(project)
-left, right = st.columns([1, 3], gap="medium")
-with left, st.container(key="queries"):
+left, right = st.columns([2, 5], gap="medium")
+with left, st.container(key="queries-list"):
     open_query = query_list(project)
 with right:
     editor(project, next(q for q in bank.overview(project) if q.query_id == open_query))

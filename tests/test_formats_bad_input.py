@@ -50,46 +50,104 @@ def graded_line(**changes: object) -> str:
 
 
 GOOD_RUN = "q Q0 p 1 2.0 tagged\nq Q0 r 2 1.0 tagged\n"
+RUN_LINE = "a run line has 6 (query Q0 passage rank score tag)"
+QRELS_LINE = "a qrels line has 4 (query 0 passage value)"
 OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
 
 
 @pytest.mark.parametrize(
     ("kind", "content", "message"),
     [
-        ("runs", GOOD_RUN + "q Q0 x 3 0.5", "file:3: the line has 5 columns; a run line has 6 (query Q0 passage rank score tag); the file seems cut off here"),
-        ("runs", GOOD_RUN + "q Q0 x 3 0.5 tag", "file:3: the tag is tag, not tagged; the file seems cut off here"),
-        ("runs", "q Q0\n" + GOOD_RUN, "file:1: the line has 2 columns; a run line has 6 (query Q0 passage rank score tag)"),
+        (
+            "runs",
+            GOOD_RUN + "q Q0 x 3 0.5",
+            f"file:3: the line has 5 columns; {RUN_LINE}; the file seems cut off here",
+        ),
+        (
+            "runs",
+            GOOD_RUN + "q Q0 x 3 0.5 tag",
+            "file:3: the tag is tag, not tagged; the file seems cut off here",
+        ),
+        (
+            "runs",
+            "q Q0\n" + GOOD_RUN,
+            "file:1: the line has 2 columns; a run line has 6 (query Q0 passage rank score tag)",
+        ),
         ("runs", GOOD_RUN + "q Q0 x 3 nan tagged\n", "file:3: the score 'nan' is not a finite number"),
         ("runs", GOOD_RUN + "q Q0 x 3 1e999 tagged\n", "file:3: the score '1e999' is not a finite number"),
         ("runs", GOOD_RUN + "q Q0 x 3 high tagged\n", "file:3: the score 'high' is not a number"),
-        ("runs", GOOD_RUN + f"q Q0 {'x' * 513} 3 0.1 tagged\n", "file:3: the passage id is longer than 512 characters"),
+        (
+            "runs",
+            GOOD_RUN + f"q Q0 {'x' * 513} 3 0.1 tagged\n",
+            "file:3: the passage id is longer than 512 characters",
+        ),
         ("runs", "", "file: the file has no ranking in it"),
-        ("qrels", "q 0 p 1\nq 0 r 1 extra\n", "file:2: the line has 5 columns; a qrels line has 4 (query 0 passage value)"),
+        (
+            "qrels",
+            "q 0 p 1\nq 0 r 1 extra\n",
+            "file:2: the line has 5 columns; a qrels line has 4 (query 0 passage value)",
+        ),
         ("qrels", "q 0 p 1\nq 0 r high\n", "file:2: the value 'high' is not an integer"),
-        ("qrels", "q 0 p 1\nq 0 r 1\nq 0 p 2\n", "file:3: query q, passage p has value 2 here and 1 on line 1"),
-        ("qrels", "q 0 p 1\nq 0 r", "file:2: the line has 3 columns; a qrels line has 4 (query 0 passage value); the file seems cut off here"),
+        (
+            "qrels",
+            "q 0 p 1\nq 0 r 1\nq 0 p 2\n",
+            "file:3: query q, passage p has value 2 here and 1 on line 1",
+        ),
+        (
+            "qrels",
+            "q 0 p 1\nq 0 r",
+            f"file:2: the line has 3 columns; {QRELS_LINE}; the file seems cut off here",
+        ),
         ("qrels", "q 0 p 99999999999999999999\n", "file:1: the value 99999999999999999999 is beyond 32767"),
         ("qrels", "\n\n", "file: the file has no judgments in it"),
-        ("queries", "q1\tone\nq2\n", "file:2: the line has 1 tab-separated cells; it needs id, text, maybe narrative"),
+        (
+            "queries",
+            "q1\tone\nq2\n",
+            "file:2: the line has 1 tab-separated cells; it needs id, text, maybe narrative",
+        ),
         ("queries", "q1\tone\nq1\ttwo\n", "file:2: query q1 is already on line 1 with another content"),
         ("queries", '{"qid": "1", "text": "a"}\n{"qid": "2"}\n', "file:2: the query's text is missing"),
         ("queries", '{"1": 5}', "file:1: the text of query 1 is not a text"),
-        ("passages", '{"docid": "a", "text": "t"}\n{"docid": "\\u0007", "text": "t"}\n', "file:2: the passage id '\\x07' has a control character"),
+        (
+            "passages",
+            '{"docid": "a", "text": "t"}\n{"docid": "\\u0007", "text": "t"}\n',
+            "file:2: the passage id '\\x07' has a control character",
+        ),
         ("passages", '{"docid": "a", "text": "x\\u0000y"}\n', "file:1: the line has a NUL character"),
         ("passages", "a\tt\n \tt\n", "file:2: the passage id is empty"),
         ("passages", '{"docid": "a", "text": "t"}\n[1]\n', "file:2: the line is not a JSON object"),
         ("bank", OURS + "}\n" + OURS + "}\n", "file:2: question id a is already on line 1"),
         ("bank", OURS + ', "weight": "heavy"}\n', "file:1: the weight 'heavy' is not a number"),
-        ("bank", OURS + ', "kind": "riddle"}\n', "file:1: the kind 'riddle' is none of question, nugget, choice"),
+        (
+            "bank",
+            OURS + ', "kind": "riddle"}\n',
+            "file:1: the kind 'riddle' is none of question, nugget, choice",
+        ),
         ("bank", OURS + ', "active": 1}\n', "file:1: active is 1, not true or false"),
         ("bank", '{"query_id": "q", "weight": 1}\n', "file:1: the question's text is missing"),
         ("bank", "query_id,text,weight\nq,A?,inf\n", "file:2: the weight inf is not a finite number"),
         ("bank", 'query_id,text\nq,"two\nlines"\nq\n', "file:4: the row has 1 cells; the header has 2"),
-        ("bank", "some words\n", "file:1: the file is neither JSONL nor CSV with a header that names query_id and text"),
-        ("leaderboard", "run\tAP\na\t0.5\nb\t0.4\nc\thigh\n", "file:4: the AP of run c is 'high', not a number"),
-        ("leaderboard", '{"a": 1,\n"b": }', "file:2: this is not valid JSON: unexpected character, expected a JSON value at character 6"),
+        (
+            "bank",
+            "some words\n",
+            "file:1: the file is neither JSONL nor CSV with a header that names query_id and text",
+        ),
+        (
+            "leaderboard",
+            "run\tAP\na\t0.5\nb\t0.4\nc\thigh\n",
+            "file:4: the AP of run c is 'high', not a number",
+        ),
+        (
+            "leaderboard",
+            '{"a": 1,\n"b": }',
+            "file:2: this is not valid JSON: unexpected character, expected a JSON value at character 6",
+        ),
         ("leaderboard", "just text\n", "file: the file is neither JSON nor a table in tab-separated columns"),
-        ("leaderboard", "num_q\tall\t3\n", "file: the file is trec_eval's output for one run, not a leaderboard"),
+        (
+            "leaderboard",
+            "num_q\tall\t3\n",
+            "file: the file is trec_eval's output for one run, not a leaderboard",
+        ),
     ],
 )
 def test_one_message_with_file_line_and_reason(kind: str, content: str, message: str) -> None:
@@ -107,10 +165,22 @@ def test_broken_json_line_is_named_and_the_rest_still_read(kind: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"self_ratings": [{"question_id": "q/a", "self_rating": 6}]}, "the rating 6 for q/a is not an integer from 0 to 5"),
-        ({"self_ratings": [{"question_id": "q/a", "self_rating": -1}]}, "the rating -1 for q/a is not an integer from 0 to 5"),
-        ({"self_ratings": [{"question_id": "q/a", "self_rating": 2.0}]}, "the rating 2.0 for q/a is not an integer from 0 to 5"),
-        ({"self_ratings": [{"question_id": "q/a", "self_rating": True}]}, "the rating True for q/a is not an integer from 0 to 5"),
+        (
+            {"self_ratings": [{"question_id": "q/a", "self_rating": 6}]},
+            "the rating 6 for q/a is not an integer from 0 to 5",
+        ),
+        (
+            {"self_ratings": [{"question_id": "q/a", "self_rating": -1}]},
+            "the rating -1 for q/a is not an integer from 0 to 5",
+        ),
+        (
+            {"self_ratings": [{"question_id": "q/a", "self_rating": 2.0}]},
+            "the rating 2.0 for q/a is not an integer from 0 to 5",
+        ),
+        (
+            {"self_ratings": [{"question_id": "q/a", "self_rating": True}]},
+            "the rating True for q/a is not an integer from 0 to 5",
+        ),
         ({"self_ratings": [{"question_id": "q/a"}]}, "self_rating is missing"),
         ({"self_ratings": None}, "an entry is self-rated but has no self_ratings"),
         ({"answers": [["q/a", 4]]}, "an answer is not a text"),
@@ -146,12 +216,14 @@ def test_graded_lines_of_another_form(content: str) -> None:
         ("f", lambda good: gzip.compress(good)[:-8] + b"\0" * 8, "the gzip data is damaged"),
         ("f", lambda good: good + b"\0\n", "the line has a NUL byte"),
         ("f", lambda good: b"PK\x03\x04" + good, "the file is a zip archive; unpack it first"),
-        ("f", lambda good: b"\xff\xfe\x00\xd8" + good, "the file is not valid UTF-16, though it begins like it"),
+        (
+            "f",
+            lambda good: b"\xff\xfe\x00\xd8" + good,
+            "the file is not valid UTF-16, though it begins like it",
+        ),
     ],
 )
-def test_damaged_files_of_every_kind(
-    kind: str, name: str, spoil: Callable[[bytes], bytes], reason: str
-) -> None:
+def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[bytes], bytes], reason: str) -> None:
     good = {
         "runs": GOOD_RUN,
         "qrels": "q 0 p 1\n",

@@ -42,11 +42,7 @@ def breaches(source: str) -> list[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
             found.append(f"line {node.lineno} holds SQL")
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and node.func.attr in SQL_CALLS
-        ):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SQL_CALLS:
             found.append(f"line {node.lineno} calls {node.func.attr}()")
     return found
 

@@ -91,9 +91,7 @@ def test_trec_eval_own_numbers(shared_data: Path, qrels_file: str, output: str, 
 @pytest.mark.parametrize(
     ("qrels_file", "output"), [("qrels.test", "out.test.aq"), ("qrels.rel_level", "out.test.aql")]
 )
-def test_judged_is_what_trec_eval_does_not_call_unjudged(
-    shared_data: Path, qrels_file: str, output: str
-) -> None:
+def test_judged_is_what_trec_eval_does_not_call_unjudged(shared_data: Path, qrels_file: str, output: str) -> None:
     folder = shared_data / "trec-eval"
     expected = read_expected(folder / output)
     qrels, run = read_qrels(folder / qrels_file), read_run(folder / "results.test")

@@ -13,6 +13,7 @@ from core.errors import GradingError
 from core.graders import GRADERS, make_grader
 from core.grades import make_plan
 from core.grading import Progress, Request, run_job
+from core.jobs import close_interrupted
 from core.project import current_author
 
 _grader_option = click.option(
@@ -64,6 +65,7 @@ def grade(
 ) -> None:
     """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
     with opened(project_path) as project:
+        close_interrupted(project)
         grader = make_grader(name, {})
         chosen = queries or None
         planned = make_plan(project, grader.spec, latest_version(project), chosen, retry_failed, limit)

@@ -15,6 +15,7 @@ import orjson
 from core.formats.queries import query_of, query_row
 from core.formats.question_bank import question_of, question_row
 from core.formats.source import Limits, Refused, Report, Source, good_id, open_byte_lines, parse_json
+from core.formats.trec_qrels import LARGEST
 from core.types import (
     KINDS,
     MAX_RATING,
@@ -187,8 +188,8 @@ def _passage(passage: dict[str, Any], state: _Line) -> None:
 def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None:
     for entry in data.get("judgments") or ():
         value = entry["relevance"]
-        if type(value) is not int:
-            raise Refused(f"the relevance {value!r} is not an integer")
+        if type(value) is not int or abs(value) > LARGEST:
+            raise Refused(f"the relevance {value!r} is not an integer up to {LARGEST}")
         if not state.title and isinstance(entry.get("titleQuery"), str):
             state.title = entry["titleQuery"]
         if entry.get("query", state.query_id) != state.query_id:

@@ -51,8 +51,8 @@ def read_boards(source: Source, report: Report) -> list[Board]:
     Returns:
         Boards in file order, named by the file, and by the measure where it has several.
     """
-    lines = [(number, line) for number, line in open_lines(source, report) if line and not line.isspace()]
     refused_before = report.count
+    lines = [(number, line) for number, line in open_lines(source, report) if line and not line.isspace()]
     if lines and lines[0][1].lstrip().startswith("{"):
         found = _of_json(source, lines, report)
     else:

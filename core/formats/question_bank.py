@@ -100,7 +100,8 @@ def write_bank_csv(questions: Iterable[Question], out: TextIO) -> None:
         questions: what to write; choices become a JSON list in one cell.
         out: a text file opened with newline="".
     """
-    writer = csv.writer(out, lineterminator="\n")
+    # The csv module quotes a carriage return inside a cell only where line ends have one too.
+    writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for question in questions:
         row = question_row(question)

@@ -147,17 +147,22 @@ def _remark_oddities(source: Source, name: str, ranked: list[Ranked], ranking: _
     contradictions: list[int] = []
     unreadable: list[int] = []
     singles = _single(entry.score for entry in ranked)
-    before: tuple[Ranked, float, float] | None = None
+    before: tuple[str, float] | None = None
+    worst = worst_above = -math.inf  # ranks in the file: among equal scores, among the next better ones
     for entry, single in zip(ranked, singles, strict=True):
         original = ranking[entry.query_id][entry.passage_id]
+        if before == (entry.query_id, single):
+            ties.append(original.line)
+        else:
+            worst_above = worst if before and before[0] == entry.query_id else -math.inf
+            worst = -math.inf
         if math.isnan(original.rank):
             unreadable.append(original.line)
-        if before and before[0].query_id == entry.query_id:
-            if before[1] == single:
-                ties.append(original.line)
-            elif before[2] >= original.rank:
-                contradictions.append(original.line)
-        before = (entry, single, original.rank)
+        else:
+            worst = max(worst, original.rank)
+        if original.rank <= worst_above:
+            contradictions.append(original.line)
+        before = (entry.query_id, single)
     for lines, reason in (
         (ties, "the score ties with another; ties are ordered by passage id, as trec_eval does"),
         (contradictions, "the rank contradicts the order of the scores; the scores count"),

@@ -5,7 +5,8 @@ Run it from the root of the repository, with the project's packages, bm25s and s
     PYTHONPATH=. python data/demo/build_demo.py
 
 It reads `topics/*.json` and `generated_judgments.json` beside it and writes all other data files there.
-The same inputs and SEED give the same bytes. Two systems write text of their own; people have read and
+The same inputs and SEED give the same bytes on the
+same machine; on another the last digit of a score may differ. Two systems write text of their own; people have read and
 judged what they wrote, so the script stops when a generated text is not the one that was judged.
 """
 
@@ -180,18 +181,20 @@ def retrieve(collection: Collection, topic: Topic) -> dict[str, Scores]:
         "tfidf": tfidf(collection, topic),
         "dense": semantic,
         "dense-narrative": informed,
+        "dense-plain": semantic * plain,
+        "dense-plain-long": semantic * np.sqrt(plain * np.minimum(lengths, 600)),
         "hybrid": fuse(lexical, semantic),
         "hybrid-plain": fuse(bm25(collection, [*title, *words(topic.narrative)]), informed) * plain,
-        "word-count": overlap + lengths / 1e6,
+        "word-count": overlap + lengths / 1e4,
         "longest": lengths * (overlap > 0),
-        "shortest": (overlap > 0) / lengths,
+        "shortest": (overlap > 0) * 1000 / lengths,
         "random": np.array([chance.random() for _ in collection.ids]),
     }
 
 
 def ranking(ids: Sequence[str], scores: Scores) -> Ranking:
     """The top of a ranking in trec_eval's order: by score, equal scores by descending id."""
-    rounded = [(passage_id, round(float(score), 6)) for passage_id, score in zip(ids, scores, strict=True)]
+    rounded = [(passage_id, round(float(score), 5)) for passage_id, score in zip(ids, scores, strict=True)]
     return sorted(rounded, key=lambda item: (item[1], item[0]), reverse=True)[:DEPTH]
 
 
@@ -350,7 +353,7 @@ def write_jsonl(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 def run_lines(name: str, rankings: dict[str, Ranking]) -> str:
     """A run in TREC format."""
     return "".join(
-        f"{query_id} Q0 {passage_id} {rank} {score:.6f} {name}\n"
+        f"{query_id} Q0 {passage_id} {rank} {score:.5f} {name}\n"
         for query_id, ranked in rankings.items()
         for rank, (passage_id, score) in enumerate(ranked, start=1)
     )
@@ -369,9 +372,7 @@ def main() -> None:
         for query_id, written in by_query.items():
             runs[name][query_id] = [(i, 1 / rank) for rank, i in enumerate(written, start=1)]
             texts |= written
-    judgments = pool_judgments(
-        topics, runs, read_generated_judgments(HERE / "generated_judgments.json", texts)
-    )
+    judgments = pool_judgments(topics, runs, read_generated_judgments(HERE / "generated_judgments.json", texts))
     write_jsonl(HERE / "queries.jsonl", map(query_row, topics))
     written_passages = dict(zip(collection.ids, collection.texts, strict=True))
     write_jsonl(

@@ -1,0 +1,109 @@
+"""A small collection with grades, made for tests, and a reference implementation to score it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from core import bank, collection
+from core.grades import add_outcomes, put_grader
+from core.project import Project
+from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
+
+SPEC = GraderSpec("test grader", "self-rating", "none")
+
+
+def fill(
+    project: Project,
+    questions: list[Question],
+    ratings: Mapping[tuple[str, str], int | None],
+    runs: Mapping[str, Mapping[str, list[str]]],
+    spec: GraderSpec = SPEC,
+) -> None:
+    """Put queries, passages, runs, questions and grades into a project.
+
+    Args:
+        questions: the bank; its queries are made.
+        ratings: rating by (question text, passage id); None for a failed pair.
+        runs: passage ids, best first, by query id by run.
+    """
+    query_ids = list(dict.fromkeys([q.query_id for q in questions] + [q for run in runs.values() for q in run]))
+    passage_ids = list(
+        dict.fromkeys(
+            [p for run in runs.values() for ranking in run.values() for p in ranking] + [p for _, p in ratings]
+        )
+    )
+    rankings = {
+        run: [
+            Ranked(query_id, passage_id, rank, 1000.0 - rank)
+            for query_id, passages in by_query.items()
+            for rank, passage_id in enumerate(passages, 1)
+        ]
+        for run, by_query in runs.items()
+    }
+    with project.transaction() as cursor:
+        collection.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
+        collection.add_passages(cursor, [Passage(p, f"text of {p}") for p in passage_ids])
+        collection.stage_rankings(cursor, rankings)
+        collection.write_runs(cursor, [(run, run, "test.run") for run in runs])
+        collection.refresh_pool(cursor)
+    bank.save(project, questions, "made for a test", "tester")
+    grade(project, ratings, spec)
+
+
+def grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
+    """Write grades by (question text, passage id)."""
+    texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
+    passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    outcomes = [
+        (texts[question], passages[passage], Grade(rating, "failed" if rating is None else "graded"))
+        for (question, passage), rating in ratings.items()
+    ]
+    with project.transaction() as cursor:
+        add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+
+
+def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
+    """Write judgments by (query id, passage id)."""
+    with project.transaction() as cursor:
+        collection.stage_judgments(cursor, [Judgment(q, p, value) for (q, p), value in values.items()])
+        collection.write_judgments(cursor, source)
+        collection.refresh_pool(cursor)
+
+
+def expected_label(pairs: list[tuple[float, int | None]], rule: str, weighted: bool) -> int | None:
+    """The label of one passage, straight from the words of the design.
+
+    Args:
+        pairs: (weight, rating or None) of each active question of the query.
+    """
+    usable = [(w if weighted else 1.0, g) for w, g in pairs if w > 0 and g is not None]
+    if not usable:
+        return None
+    if rule == "max":
+        return max(g for _, g in usable)
+    if rule == "mean":
+        return math.floor(sum(w * g for w, g in usable) / sum(w for w, _ in usable) + 0.5)
+    support = int(rule.split(":")[1])
+    return max((t for t in range(1, 6) if sum(g >= t for _, g in usable) >= support), default=0)
+
+
+def expected_coverage(
+    questions: Mapping[str, float],
+    ratings: Mapping[tuple[str, str], int | None],
+    top: list[str],
+    tau: int,
+    weighted: bool,
+) -> float | None:
+    """EXAM-Cover of one ranking, straight from the words of the design.
+
+    Args:
+        questions: weight by question text.
+        top: the passages down to the cutoff.
+    """
+    weight = {text: w if weighted else float((w > 0) - (w < 0)) for text, w in questions.items()}
+    total = sum(w for w in weight.values() if w > 0)
+    if total == 0:
+        return None
+    answered = [text for text in weight if any((ratings.get((text, p)) or 0) >= tau for p in top)]
+    return max(0.0, sum(weight[text] for text in answered) / total)
