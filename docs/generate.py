@@ -70,12 +70,12 @@ def formats() -> str:
         [
             (
                 f"`{kind.name}`",
-                kind.description,
+                kind.what,
                 ", ".join(f"`{extension}`" for extension in kind.extensions),
                 "yes" if kind.reader else "–",
                 "yes" if kind.writer else "–",
             )
-            for kind in KINDS_OF_FILE
+            for kind in KINDS_OF_FILE.values()
         ],
     )
 

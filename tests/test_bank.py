@@ -175,9 +175,7 @@ def test_an_id_whose_text_has_grades_already_adds_only_what_was_missing(placehol
 def test_a_question_without_text_can_be_retired_and_weighted(placeholders: Project):
     version = bank.save(placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann")
     assert version == 3
-    assert bank.questions(placeholders, query_id="q1")[2] == Question(
-        "q1/x", "q1", None, weight=0.5, active=False
-    )
+    assert bank.questions(placeholders, query_id="q1")[2] == Question("q1/x", "q1", None, weight=0.5, active=False)
 
 
 def test_the_overview_counts_questions_and_passages_of_every_query(banked: Project):

@@ -88,7 +88,7 @@ def full(project: Project) -> Project:
 
 
 def test_every_kind_arrives(project: Project):
-    counts = {kind: take(project, kind, content, f"{kind}.x").counts for kind, content in FILES.items()}
+    counts = {kind: take(project, kind, content, f"{kind}.txt").counts for kind, content in FILES.items()}
     assert counts == {
         "queries": {"queries": 2, "new queries": 2},
         "passages": {"new passages": 3},
@@ -106,7 +106,7 @@ def test_every_kind_arrives(project: Project):
         " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
     )
     assert ranked == [("sys", "q1", "p1", 1, 2.5), ("sys", "q1", "p2", 2, 1.5), ("sys", "q2", "p3", 1, 7.0)]
-    assert boards(project) == [("leaderboard.x", "MAP")]
+    assert boards(project) == [("leaderboard", "MAP")]
     assert leaderboard(project, "P@5", "qrels").scores == {"sys": pytest.approx(0.1)}
 
 
@@ -340,7 +340,9 @@ def test_a_graded_file_that_is_written_in_several_batches_is_the_same(
     )
     counts = take(project, "graded", GRADED + lines, "g.jsonl").counts
     assert (counts["new grades"], counts["questions"], counts["bank version"]) == (6, 3, 1)
-    assert project.rows("SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1") == [
+    assert project.rows(
+        "SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1"
+    ) == [
         ("g1", 3),
         ("g2", 1),
     ]
@@ -348,7 +350,8 @@ def test_a_graded_file_that_is_written_in_several_batches_is_the_same(
 
 
 def test_a_graded_file_imported_twice_adds_nothing(project: Project):
-    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): None, ("A?", "p2"): 3}, {"one": {"q1": ["p1", "p2"]}})
+    ratings = {("A?", "r1"): None, ("A?", "r2"): 3}
+    fill(project, [Question("q1/a", "q1", "A?")], ratings, {"one": {"q1": ["r1", "r2"]}})
     for name, content in (("g.jsonl", GRADED.encode()), ("own.jsonl.gz", graded_file(project))):
         take(project, "graded", content, name)
         quiet = ("activity", "jobs")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -66,7 +68,7 @@ def test_spans_are_ordered_disjoint_trimmed_and_complete(parts: list[str], glue:
     text = glue.join(parts)
     spans = split_sentences(text)
     assert all(0 <= begin < end <= len(text) for begin, end in spans)
-    assert all(before[1] <= after[0] for before, after in zip(spans, spans[1:], strict=False))
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
     covered = {i for begin, end in spans for i in range(begin, end)}
     assert all(i in covered for i, character in enumerate(text) if not character.isspace())
     assert all(text[begin:end] == text[begin:end].strip() for begin, end in spans)

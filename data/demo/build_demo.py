@@ -5,9 +5,9 @@ Run it from the root of the repository, with the project's packages, bm25s and s
     PYTHONPATH=. python data/demo/build_demo.py
 
 It reads `topics/*.json` and `generated_judgments.json` beside it and writes all other data files there.
-The same inputs and SEED give the same bytes on the
-same machine; on another the last digit of a score may differ. Two systems write text of their own; people have read and
-judged what they wrote, so the script stops when a generated text is not the one that was judged.
+The same inputs and SEED give the same bytes; on another processor the last digit of a score may differ.
+Two systems write text of their own. What they wrote was read and judged, so the script stops when a
+generated text is not the one that was judged.
 """
 
 from __future__ import annotations

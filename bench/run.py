@@ -1,0 +1,176 @@
+"""Measure the speed budgets, each as a ratio to an alternative that runs beside it.
+
+Usage: python bench/run.py [NAME...]; without a name, all.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.large import make_large
+from core import exporting
+from core.formats.source import Source
+from core.importing import import_files
+from core.leaderboard import label_qrels, score_runs
+from core.policy import Policy
+from core.project import Project, create, open_project
+from core.scores import coverage, labels
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
+GRADED = SHARED / "dl23-llmjudge" / "graded-with-rankings.jsonl.gz"
+MEASURES = ["AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20"]
+TAUS = [1, 2, 3, 4, 5]
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Wall-clock seconds of one call."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def say(what: str, *facts: str) -> None:
+    """Print one line of results."""
+    print(f"{what:<58}" + "   ".join(facts), flush=True)
+
+
+def _import_in_child(file: str, folder: str, queue: multiprocessing.Queue) -> None:
+    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    project = create(Path(folder) / "imported.duckdb")
+    took = seconds(lambda: import_files(project, "graded", [Source.of(Path(file))], "bench"))
+    grades = project.value("SELECT count(*) FROM grades")
+    project.close()
+    size = (Path(folder) / "imported.duckdb").stat().st_size
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    queue.put((took, grades, size, (peak - base) / 1024))
+
+
+def _parse(file: Path) -> int:
+    grades = 0
+    with gzip.open(file) as lines:
+        for line in lines:
+            for passage in json.loads(line)[1]:
+                grades += sum(len(given["answers"]) for given in passage.get("exam_grades") or [])
+    return grades
+
+
+def importing(name: str, file: Path) -> None:
+    """Import of a graded file beside merely parsing its JSON with the standard library."""
+    context = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as folder:
+        queue = context.Queue()
+        child = context.Process(target=_import_in_child, args=(str(file), folder, queue))
+        child.start()
+        took, stored, size, peak = queue.get()
+        child.join()
+        count = 0
+
+        def parse() -> None:
+            nonlocal count
+            count = _parse(file)
+
+        parsing = seconds(parse)
+    say(
+        f"import {name}, {count:,} grades ({stored:,} of distinct texts)",
+        f"{count / took:,.0f} grades/s",
+        f"peak memory +{peak:,.0f} MB for {file.stat().st_size / 1e6:,.0f} MB gz",
+        f"file {size / 1e6:,.0f} MB",
+        f"{took / parsing:.2f} x the time of parsing the JSON alone",
+    )
+
+
+def recompute(name: str, project: Project) -> None:
+    """Labels, coverage at five thresholds, six measures for all runs, beside plain Python over the same grades."""
+    policy = Policy()
+    parts = {
+        "labels": lambda: labels(project, policy),
+        "coverage": lambda: coverage(project, policy, TAUS),
+        "qrels": lambda: label_qrels(project, policy),
+        "measures": lambda: score_runs(project, MEASURES, label_qrels(project, policy), policy.min_rating),
+    }
+    took = {part: seconds(work) for part, work in parts.items()}
+    plain = seconds(lambda: _plain_python(project))
+    total = sum(took.values())
+    detail = ", ".join(f"{part} {value:.2f}" for part, value in took.items())
+    say(
+        f"recompute {name}",
+        f"{total:.2f} s ({detail})",
+        f"plain Python loops: labels and coverage alone {plain:.2f} s",
+        f"{plain / (took['labels'] + took['coverage']):.1f} x faster",
+    )
+
+
+def _plain_python(project: Project) -> None:
+    """Labels and coverage with dictionaries and loops, from rows already read, as a script would do it."""
+    grades = project.rows(
+        "SELECT q.query_key, question_text_key, passage_key, rating FROM grades"
+        " JOIN question_revisions r ON r.text_key = question_text_key JOIN questions q USING (question_key)"
+        " JOIN pool ON pool.text_key = passage_text_key AND pool.query_key = q.query_key"
+        " WHERE grader_key = (SELECT grader_key FROM graders ORDER BY 1 LIMIT 1)"
+    )
+    top = project.rows("SELECT run_key, query_key, passage_key FROM rankings WHERE rank <= 20")
+    best: dict[tuple[int, int], int] = {}
+    by_passage = defaultdict(list)
+    asked = defaultdict(set)
+    for query, question, passage, rating in grades:
+        best[query, passage] = max(best.get((query, passage), 0), rating)
+        by_passage[query, passage].append((question, rating))
+        asked[query].add(question)
+    for tau in TAUS:
+        answered = defaultdict(set)
+        for run, query, passage in top:
+            answered[run, query].update(q for q, rating in by_passage[query, passage] if rating >= tau)
+        {key: len(found) / len(asked[key[1]]) for key, found in answered.items() if asked[key[1]]}
+
+
+def small() -> None:
+    """The graded file of TREC DL 2023."""
+    if not GRADED.exists():
+        say("dl23", f"left out: {GRADED} is not there")
+        return
+    importing("dl23", GRADED)
+    with tempfile.TemporaryDirectory() as folder:
+        project = create(Path(folder) / "dl23.duckdb")
+        import_files(project, "graded", [Source.of(GRADED)], "bench")
+        recompute("dl23: 25 queries, 16 runs", project)
+        project.close()
+
+
+def large() -> None:
+    """A generated project of the size of TREC CAR Y3."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.duckdb"
+        project = make_large(path)
+        grades = project.value("SELECT count(*) FROM grades")
+        project.close()
+        say("large project", f"{grades:,} grades", f"file {path.stat().st_size / 1e6:,.0f} MB")
+        project = open_project(path)
+        recompute("large: 131 queries, 30 runs", project)
+        file = Path(folder) / "large-graded.jsonl.gz"
+        file.write_bytes(exporting.graded_file(project))
+        project.close()
+        importing("large", file)
+
+
+BENCHES = {"small": small, "large": large}
+
+
+def main() -> None:
+    """Run the named measurements."""
+    for name in sys.argv[1:] or BENCHES:
+        BENCHES[name]()
+
+
+if __name__ == "__main__":
+    main()
