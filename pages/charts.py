@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 import pandas as pd
+import streamlit as st
 
 from core.comparison import Comparison
 from core.leaderboard import Leaderboard
@@ -63,6 +64,11 @@ def _panel(found: Leaderboard, order: list[str], title: str, marked: str | None,
     return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)))
 
 
+def _ink() -> str:
+    """The colour of text in the theme that the person uses."""
+    return "#d5d9df" if st.context.theme.type == "dark" else "#3a4250"
+
+
 def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
     """The order of the systems on the official board and on the board under study, a line a system.
 
@@ -102,7 +108,9 @@ def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
         strokeWidth=alt.condition("datum.marked", alt.value(3), alt.value(1.3))
     )
     names = [
-        base.transform_filter(alt.datum.board == board).mark_text(align=align, dx=dx, limit=165).encode(text="name")
+        base.transform_filter(alt.datum.board == board)
+        .mark_text(align=align, dx=dx, limit=165)
+        .encode(text="name", color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(_ink())))
         for board, align, dx in (("Official", "right", -9), ("Exam", "left", 9))
     ]
     return alt.layer(lines, *names).properties(height=ROW_HEIGHT * max(3, len(common)) + 20)

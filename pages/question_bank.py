@@ -15,7 +15,7 @@ from pages import ui
 
 QUESTIONS_A_PAGE = 20
 QUERIES_A_PAGE = 25
-ROW = (13, 2.4, 1.3, 1.2)
+ROW = (13, 2.4, 1.5, 1.2)
 """Widths of the columns of a question: text, weight, active, more."""
 
 
@@ -70,7 +70,7 @@ def editor(project: Project, query: QueryOverview) -> None:
         "Weight",
         help="0 keeps a question out of every score; below 0 marks what a response should not say.",
     )
-    header[2].caption("On", help="Only active questions are graded and scored.")
+    header[2].caption("Active")
     for question in questions[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
         _question_row(project, question, saved.get(question.question_id))
     if st.button("Add a question", icon=":material/add:", shortcut="Alt+N"):
@@ -83,11 +83,16 @@ def _question_row(project: Project, question: Question, saved: Question | None) 
         value = st.session_state[key]
         if field in ("subtopic_id", "answer_key", "note"):
             value = value.strip() or None
-        drafts.put_draft(project, ui.author(), replace(question, **{field: value}))
+        # Read again: another change may have been stored since this row was drawn.
+        mine = drafts.drafted_bank(project, ui.author(), question.query_id)
+        now = next((q for q in mine if q.question_id == question.question_id), question)
+        drafts.put_draft(project, ui.author(), replace(now, **{field: value}))
 
-    def widget(field: str) -> dict[str, object]:
-        # The saved value is part of the key: what somebody else saves shows at once.
-        key = f"{field} {question.question_id} {hash(saved)}"
+    def widget(field: str, value: object) -> dict[str, object]:
+        key = f"{field} {question.question_id}"
+        # The project has the truth, not the browser: after taking back, under another name, after a save elsewhere.
+        if st.session_state.get(key) != value:
+            st.session_state[key] = value
         return {"key": key, "on_change": store, "args": (field, key)}
 
     changed = saved != question
@@ -96,7 +101,6 @@ def _question_row(project: Project, question: Question, saved: Question | None) 
         text, weight, active, more = st.columns(ROW, vertical_alignment="center")
         text.text_area(
             "Question",
-            question.text or "",
             height="content",
             label_visibility="collapsed",
             placeholder=(
@@ -104,18 +108,17 @@ def _question_row(project: Project, question: Question, saved: Question | None) 
                 if question.text is not None
                 else f"The text of {question.question_id} is not known: import the bank that has it"
             ),
-            **widget("text"),
+            **widget("text", question.text or ""),
         )
         weight.number_input(
-            "Weight", value=question.weight, step=0.5, format="%g", label_visibility="collapsed",
-            **widget("weight"),
+            "Weight", step=0.5, format="%g", label_visibility="collapsed", **widget("weight", question.weight),
         )  # fmt: skip
-        active.checkbox("Active", question.active, label_visibility="collapsed", **widget("active"))
+        active.checkbox("Active", label_visibility="collapsed", **widget("active", question.active))
         with more.popover("", icon=":material/more_vert:", type="tertiary", help="Details and history"):
-            st.selectbox("Kind", KINDS, index=KINDS.index(question.kind), **widget("kind"))
-            st.text_input("Subtopic", question.subtopic_id or "", **widget("subtopic_id"))
-            st.text_input("Answer key", question.answer_key or "", **widget("answer_key"))
-            st.text_area("Note", question.note or "", height=68, **widget("note"))
+            st.selectbox("Kind", KINDS, **widget("kind", question.kind))
+            st.text_input("Subtopic", **widget("subtopic_id", question.subtopic_id or ""))
+            st.text_input("Answer key", **widget("answer_key", question.answer_key or ""))
+            st.text_area("Note", height=68, **widget("note", question.note or ""))
             st.caption(f"Id {ui.plain(question.question_id)}")
             if saved is not None and st.button("History", key=f"history {question.question_id}"):
                 history(project, question)

@@ -74,9 +74,7 @@ def test_qrels_have_four_columns_in_pool_order_and_no_line_without_a_label(grade
 
 def test_binary_qrels_are_one_from_the_min_rating(graded: Project):
     assert qrels(graded, Policy(min_rating=5), binary=True) == "q1 0 p1 1\nq1 0 p2 0\n"
-    assert qrels(graded, Policy(min_judgment=2), "assessors", binary=True) == (
-        "q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n"
-    )
+    assert qrels(graded, Policy(min_judgment=2), "assessors", binary=True) == ("q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n")
 
 
 def test_judgments_can_be_taken_out_as_they_came_in(graded: Project):

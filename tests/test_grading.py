@@ -138,9 +138,7 @@ def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(fi
         (RuntimeError("out of memory"), "The grader broke: RuntimeError: out of memory"),
     ],
 )
-def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(
-    filled: Project, error: Exception, told: str
-):
+def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(filled: Project, error: Exception, told: str):
     broken = HashGrader(breaks_at=5, error=error)
     final = run_job(filled, broken, Request(), "ann")
     assert (final.state, final.message, final.graded) == ("failed", told, 5)

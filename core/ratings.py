@@ -1,0 +1,163 @@
+"""One query's ratings as a matrix: labels and coverage for any list of questions without touching the rest.
+
+The same definitions as in `core.scores`, for one query in memory, so that a change in one query costs
+what that query costs. A property test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.grades import StoredGrader
+from core.policy import Policy
+from core.project import Project
+from core.types import MAX_RATING, Question
+
+MISSING = -1
+"""Stands for a pair without a usable grade, and for a passage without a label."""
+
+Ratings = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class QueryRatings:
+    """What is known of one query under one grader.
+
+    Args:
+        query_id: the query.
+        passage_ids: p passages: the pool in its order, then what runs have beyond it.
+        pooled: p; whether the passage is in the pool.
+        gradable: p; whether its text is known.
+        column: column of `ratings` by question text.
+        ratings: p x t, MISSING where there is no usable grade.
+    """
+
+    query_id: str
+    passage_ids: list[str]
+    pooled: NDArray[np.bool_]
+    gradable: NDArray[np.bool_]
+    column: dict[str, int]
+    ratings: Ratings
+
+    def of(self, questions: Sequence[Question]) -> Ratings:
+        """Ratings of questions, p x len(questions); MISSING for texts that were not loaded."""
+        columns = [self.column.get(question_text(question), -1) for question in questions]
+        wide = np.concatenate([self.ratings, np.full((len(self.passage_ids), 1), MISSING, np.int8)], axis=1)
+        return wide[:, columns]
+
+
+def question_text(question: Question) -> str:
+    """What identifies the wording: the text, or for a question without one its id."""
+    return question.text.strip() if question.text else question.question_id
+
+
+def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
+    """The questions that a grader can grade and that are active."""
+    return [q for q in questions if q.active and q.kind in grader.spec.kinds]
+
+
+def load_ratings(
+    project: Project, grader: StoredGrader, query_id: str, questions: Sequence[Question]
+) -> QueryRatings:
+    """Read everything that is known of a query for the texts of some questions.
+
+    Args:
+        questions: any wordings, saved or not.
+    """
+    passages = project.rows(
+        "SELECT passage_id, p.text_key, pool.position IS NOT NULL FROM ("
+        " SELECT query_key, passage_key FROM pool UNION SELECT query_key, passage_key FROM rankings) x"
+        " JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
+        " LEFT JOIN pool USING (query_key, passage_key) WHERE query_id = ?"
+        " ORDER BY pool.position NULLS LAST, passage_key",
+        [query_id],
+    )
+    texts = list(dict.fromkeys(question_text(question) for question in questions))
+    keys = dict(
+        project.rows(
+            "SELECT coalesce(text, placeholder), text_key FROM question_texts"
+            " WHERE coalesce(text, placeholder) IN (SELECT unnest($texts))",
+            {"texts": texts},
+        )
+    )
+    ratings = np.full((len(passages), len(texts)), MISSING, np.int8)
+    column_of = {keys[text]: column for column, text in enumerate(texts) if text in keys}
+    rows_of: dict[int, list[int]] = {}
+    for row, (_, text_key, _) in enumerate(passages):
+        rows_of.setdefault(text_key, []).append(row)
+    if column_of:
+        wanted = ", ".join(str(key) for key in column_of)
+        for question, passage, rating in project.rows(
+            "SELECT question_text_key, passage_text_key, rating FROM grades"
+            f" WHERE grader_key = ? AND question_text_key IN ({wanted})",
+            [grader.key],
+        ):
+            for row in rows_of.get(passage, ()):
+                ratings[row, column_of[question]] = rating
+    return QueryRatings(
+        query_id,
+        [passage_id for passage_id, _, _ in passages],
+        np.array([pooled for _, _, pooled in passages], bool),
+        np.array([text_key is not None for _, text_key, _ in passages], bool),
+        {text: column for column, text in enumerate(texts)},
+        ratings,
+    )
+
+
+def weights_of(questions: Sequence[Question], policy: Policy) -> NDArray[np.float64]:
+    """The weights that count under a policy."""
+    weights = np.array([question.weight for question in questions], float)
+    return weights if policy.weighted else np.sign(weights)
+
+
+def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: str) -> Ratings:
+    """The label of each passage; the same rules as `core.policy.label_sql`.
+
+    Args:
+        ratings: p x r.
+        weights: r; only questions of positive weight take part.
+        rule: max, mean or support:M.
+
+    Returns:
+        p labels, MISSING where no question of positive weight has a usable grade.
+    """
+    ratings, weights = ratings[:, weights > 0], weights[weights > 0]
+    usable = ratings != MISSING
+    none = ~usable.any(axis=1)
+    if rule == "mean":
+        given = np.where(usable, ratings, 0)
+        total = (usable * weights).sum(axis=1)
+        mean = (given * weights).sum(axis=1) / np.where(none, 1.0, total)
+        found: Ratings = np.floor(mean + 0.5).astype(np.int8)
+    elif rule == "max":
+        found = ratings.max(axis=1, initial=MISSING)
+    else:
+        support = int(rule.split(":")[1])
+        found = np.zeros(len(ratings), np.int8)
+        for level in range(1, MAX_RATING + 1):
+            found[(ratings >= level).sum(axis=1) >= support] = level
+    found[none] = MISSING
+    return found
+
+
+def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int) -> float | None:
+    """EXAM-Cover of one ranking; the same definition as `core.scores.coverage`.
+
+    Args:
+        ratings: p x r.
+        weights: r.
+        top: rows of the passages down to the cutoff.
+        tau: min rating.
+
+    Returns:
+        Between 0 and 1; None where no question has positive weight.
+    """
+    total = weights[weights > 0].sum()
+    if total <= 0:
+        return None
+    answered = (ratings[list(top)] >= tau).any(axis=0)
+    return max(0.0, float(weights[answered].sum() / total))
