@@ -22,7 +22,7 @@ from bench.large import make_large
 from core import exporting
 from core.formats.source import Source
 from core.importing import import_files
-from core.leaderboard import label_qrels, score_runs
+from core.leaderboard import label_qrels, rankings, score_runs
 from core.policy import Policy
 from core.project import Project, create, open_project
 from core.scores import coverage, labels
@@ -103,7 +103,9 @@ def recompute(name: str, project: Project) -> None:
         "labels": lambda: labels(project, policy),
         "coverage": lambda: coverage(project, policy, TAUS),
         "qrels": lambda: label_qrels(project, policy),
-        "measures": lambda: score_runs(project, MEASURES, label_qrels(project, policy), policy.min_rating),
+        "measures": lambda: score_runs(
+            rankings(project), MEASURES, label_qrels(project, policy), policy.min_rating
+        ),
     }
     took = {part: seconds(work) for part, work in parts.items()}
     plain = seconds(lambda: _plain_python(project))

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from core import bank
-from core.leaderboard import (
-    Leaderboard,
-    cover_cutoff,
-    leaderboard,
-    order_systems,
-    rankings,
-    score_query,
-)
+from core.leaderboard import Leaderboard, cover_cutoff, leaderboard, order_systems, rankings, score_runs
+from core.measures import make_alpha_ndcg, parse_measure, trec_order
 from core.policy import Policy
 from core.project import Project
-from core.ratings import MISSING, QueryRatings, Ratings, labels_of, load_ratings, question_text, scored, weights_of
-from core.scores import Basis, Scores, basis
+from core.ratings import (
+    MISSING,
+    QueryRatings,
+    Ratings,
+    coverage_of,
+    labels_of,
+    load_ratings,
+    question_text,
+    scored,
+    weights_of,
+)
+from core.scores import Basis, basis
 from core.types import Question
+
+Edits = Mapping[str, Sequence[Question]]
+"""By query id: all questions of that query as they would be."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,7 @@ class LabelChange:
         questions: ids of the changed questions that are responsible: each alone moves the label when
             it is changed, or brings it back when it is not. All changed ones where only several
             together do it.
-        unknown: questions behind the label after whose grade is not known yet.
+        unknown: questions behind the label after that have no grade for this passage yet.
     """
 
     query_id: str
@@ -45,7 +54,7 @@ class LabelChange:
 
 @dataclass(frozen=True)
 class SystemChange:
-    """A system on the leaderboards before and after; None where it is on one only."""
+    """A system on the boards before and after."""
 
     run: str
     score_before: float | None
@@ -59,37 +68,30 @@ class Changes:
     """Everything that differs between two states of the bank under one policy.
 
     Args:
+        before, after: the leaderboards.
+        edited: ids of the questions that differ in what can change a score.
         labels: labels that differ, by query in the order of the pool.
         systems: every system, in the order of the board after.
-        needed, known: pairs behind the changed questions, and those of them that are graded.
-        passages: pooled passages of the queries that changed.
-        edited: ids of the questions that differ.
+        known, to_grade: pairs that the edited queries need after the change, by text: those that have
+            a grade, and those that have none.
+        undecided: passages of the pool whose label could still change once those pairs are graded.
     """
 
     before: Leaderboard
     after: Leaderboard
+    edited: tuple[str, ...] = ()
     labels: list[LabelChange] = field(default_factory=list)
     systems: list[SystemChange] = field(default_factory=list)
-    needed: int = 0
     known: int = 0
-    passages: int = 0
-    edited: tuple[str, ...] = ()
-
-    @property
-    def to_grade(self) -> int:
-        """Pairs that have to be graded before everything about the changes is known."""
-        return self.needed - self.known
-
-
-Edits = Mapping[str, Sequence[Question]]
-"""By query id: the whole bank of that query as it would be."""
+    to_grade: int = 0
+    undecided: int = 0
 
 
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
-    """What a bank with other questions for some queries would change.
+    """What other questions for some queries would change.
 
-    Reads and computes only what belongs to the edited queries; the rest comes from the board of the
-    policy's bank version, which is computed once.
+    Reads and computes only what belongs to the edited queries; the rest comes from the board before,
+    which is remembered.
 
     Args:
         measure: orders the systems.
@@ -102,31 +104,31 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     before = leaderboard(project, measure, policy=policy)
     base = basis(project, policy)
     deltas = [
-        _QueryDelta(project, base, query_id, bank.questions(project, base.version, query_id), list(after))
-        for query_id, after in edits.items()
+        delta
+        for query_id, questions in edits.items()
+        if (delta := _delta(project, base, query_id, questions)).edited
     ]
-    deltas = [delta for delta in deltas if delta.edited]
     after = _board_after(project, before, policy, deltas)
     return Changes(
-        before,
-        after,
-        [change for delta in deltas for change in delta.label_changes()],
-        _system_changes(before, after),
-        sum(delta.needed for delta in deltas),
-        sum(delta.known for delta in deltas),
-        sum(int(delta.ratings.pooled.sum()) for delta in deltas),
-        tuple(question_id for delta in deltas for question_id in delta.edited),
+        before=before,
+        after=after,
+        edited=tuple(question_id for delta in deltas for question_id in delta.edited),
+        labels=[change for delta in deltas for change in _label_changes(delta)],
+        systems=_system_changes(before, after),
+        known=sum(len(delta.pairs) - delta.open_pairs for delta in deltas),
+        to_grade=sum(delta.open_pairs for delta in deltas),
+        undecided=sum(_undecided(delta) for delta in deltas),
     )
 
 
 def version_edits(project: Project, before: int, after: int) -> dict[str, list[Question]]:
-    """The queries whose questions differ between two bank versions, with the questions after.
+    """The queries whose questions differ between two bank versions, with their questions after.
 
     Raises:
         InputError: there is no such version.
     """
     old, new = (_by_query(bank.questions(project, version)) for version in (before, after))
-    return {query: new.get(query, []) for query in {**old, **new} if old.get(query, []) != new.get(query, [])}
+    return {query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)}
 
 
 def _by_query(questions: Sequence[Question]) -> dict[str, list[Question]]:
@@ -136,39 +138,196 @@ def _by_query(questions: Sequence[Question]) -> dict[str, list[Question]]:
     return found
 
 
-def scoring_part(question: Question) -> tuple[object, ...]:
-    """What of a question can change a score: wording, kind, weight, activity."""
-    return (question_text(question), question.kind, question.weight, question.active)
+def scoring_part(question: Question | None) -> tuple[object, ...] | None:
+    """What of a question can change a score; None for one that is not there or not active."""
+    if question is None or not question.active:
+        return None
+    return (question_text(question), question.kind, question.weight)
 
 
-class _QueryDelta:
-    """One query before and after, and the labels of both."""
+@dataclass(frozen=True)
+class _Delta:
+    """One query before and after."""
 
-    def __init__(
-        self, project: Project, base: Basis, query_id: str, before: list[Question], after: list[Question]
-    ) -> None:
-        self.base = base
-        self.query_id = query_id
-        self.before = {question.question_id: question for question in before}
-        self.after = {question.question_id: question for question in after}
-        self.edited = [
-            key
-            for key in {**self.before, **self.after}
-            if not (
-                key in self.before
-                and key in self.after
-                and scoring_part(self.before[key]) == scoring_part(self.after[key])
-            )
-        ]
-        self.ratings = _remembered_ratings(project, base, query_id, before, after) if self.edited else None
-        if self.ratings is not None:
-            self.label_before = self.labels(list(self.before.values()))
-            self.label_after = self.labels(list(self.after.values()))
+    base: Basis
+    before: dict[str, Question]
+    after: dict[str, Question]
+    ratings: QueryRatings
 
-    def labels(self, questions: Sequence[Question]) -> Ratings:
-        """The labels under a list of questions, MISSING where there is none."""
-        active = scored(questions, self.base.grader)
-        assert self.ratings is not None
-        return labels_of(
-            self.ratings.of(active), weights_of(active, self.base.policy), self.base.policy.label
+    @cached_property
+    def edited(self) -> list[str]:
+        """Ids of the questions that differ in what can change a score."""
+        ids = {**self.before, **self.after}
+        return [k for k in ids if scoring_part(self.before.get(k)) != scoring_part(self.after.get(k))]
+
+    @cached_property
+    def labels_before(self) -> Ratings:
+        return self.labels(self.before)
+
+    @cached_property
+    def labels_after(self) -> Ratings:
+        return self.labels(self.after)
+
+    def labels(self, questions: Mapping[str, Question]) -> Ratings:
+        """Labels of all passages under some questions, MISSING where there is none."""
+        active = scored(list(questions.values()), self.base.grader)
+        policy = self.base.policy
+        return labels_of(self.ratings.of(active), weights_of(active, policy), policy.label)
+
+    def swapped(
+        self, state: Mapping[str, Question], other: Mapping[str, Question], key: str
+    ) -> dict[str, Question]:
+        """A state with one question as it is in the other state."""
+        changed = {k: question for k, question in state.items() if k != key}
+        return changed | ({key: other[key]} if key in other else {})
+
+    @cached_property
+    def pairs(self) -> dict[tuple[int, str], bool]:
+        """The pairs that the query needs after the change, by text, and whether each has a grade."""
+        active = scored(list(self.after.values()), self.base.grader)
+        ratings = self.ratings.of(active)
+        rows = np.flatnonzero(self.ratings.pooled & (self.ratings.text_keys != MISSING))
+        return {
+            (int(self.ratings.text_keys[row]), question_text(question)): bool(ratings[row, column] != MISSING)
+            for column, question in enumerate(active)
+            for row in rows
+        }
+
+    @cached_property
+    def open_pairs(self) -> int:
+        return sum(not known for known in self.pairs.values())
+
+    @cached_property
+    def unknown(self) -> NDArray[np.int64]:
+        """Number of questions of positive weight after, by passage, that have no grade."""
+        active = [q for q in scored(list(self.after.values()), self.base.grader) if q.weight > 0]
+        return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
+
+
+def _delta(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> _Delta:
+    before = bank.questions(project, base.version, query_id)
+    wordings = tuple(dict.fromkeys(question_text(question) for question in [*before, *questions]))
+    ratings = project.remember(
+        ("ratings", base.grader.key, query_id, wordings),
+        lambda: load_ratings(project, base.grader, query_id, [*before, *questions]),
+    )
+    return _Delta(base, {q.question_id: q for q in before}, {q.question_id: q for q in questions}, ratings)
+
+
+def _label_changes(delta: _Delta) -> list[LabelChange]:
+    old, new = delta.labels_before, delta.labels_after
+    rows = np.flatnonzero((old != new) & delta.ratings.pooled)
+    if not len(rows):
+        return []
+    responsible = {
+        key: (delta.labels(delta.swapped(delta.before, delta.after, key)) != old)
+        | (delta.labels(delta.swapped(delta.after, delta.before, key)) != new)
+        for key in delta.edited
+    }
+    return [
+        LabelChange(
+            delta.ratings.query_id,
+            delta.ratings.passage_ids[row],
+            None if old[row] == MISSING else int(old[row]),
+            None if new[row] == MISSING else int(new[row]),
+            tuple(key for key in delta.edited if responsible[key][row]) or tuple(delta.edited),
+            int(delta.unknown[row]),
         )
+        for row in rows
+    ]
+
+
+def _undecided(delta: _Delta) -> int:
+    known_text = delta.ratings.text_keys != MISSING
+    return int(((delta.unknown > 0) & delta.ratings.pooled & known_text).sum())
+
+
+def _system_changes(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:
+    old = {system.run: system for system in before.systems}
+    new = {system.run: system for system in after.systems}
+    return [
+        SystemChange(
+            run,
+            old[run].score if run in old else None,
+            new[run].score if run in new else None,
+            old[run].rank if run in old else None,
+            new[run].rank if run in new else None,
+        )
+        for run in {**new, **old}
+    ]
+
+
+def _board_after(project: Project, before: Leaderboard, policy: Policy, deltas: Sequence[_Delta]) -> Leaderboard:
+    """The board before with the scores of the edited queries replaced."""
+    changed = {delta.ratings.query_id: _query_scores(project, before.measure, policy, delta) for delta in deltas}
+    per_query = {
+        run: {query: score for query, score in scores.items() if query not in changed}
+        | {query: found[run] for query, found in changed.items() if found is not None and run in found}
+        for run, scores in before.per_query.items()
+    }
+    kept = [query for query in before.query_ids if changed.get(query, {}) is not None]
+    query_ids = kept + [query for query, found in changed.items() if found is not None and query not in kept]
+    needed, usable = before.needed, before.usable
+    for delta in deltas:
+        for state, sign in ((delta.before, -1), (delta.after, 1)):
+            active = [q for q in scored(list(state.values()), delta.base.grader) if q.weight > 0]
+            ratings = delta.ratings.of(active)[delta.ratings.pooled]
+            needed += sign * ratings.size
+            usable += sign * int((ratings != MISSING).sum())
+    return replace(
+        before,
+        systems=order_systems(per_query, query_ids, policy),
+        per_query=per_query,
+        query_ids=query_ids,
+        needed=needed,
+        usable=usable,
+    )
+
+
+def _query_scores(project: Project, measure: str, policy: Policy, delta: _Delta) -> dict[str, float] | None:
+    """Scores of every run on one query after the change; None where the query has nothing to score."""
+    query_id = delta.ratings.query_id
+    answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}
+    active = scored(list(delta.after.values()), delta.base.grader)
+    ratings, weights = delta.ratings.of(active), weights_of(active, policy)
+    cutoff = cover_cutoff(measure, policy)
+    if cutoff is not None:
+        row_of = {passage_id: row for row, passage_id in enumerate(delta.ratings.passage_ids)}
+        tops = project.remember(
+            ("tops", query_id, cutoff, len(row_of)),
+            lambda: {
+                run: [row_of[passage] for passage in trec_order(scores, cutoff)] for run, scores in answered.items()
+            },
+        )
+        found = {run: coverage_of(ratings, weights, top, policy.min_rating) for run, top in tops.items()}
+        known = {run: score for run, score in found.items() if score is not None}
+        return known if (weights > 0).any() else None
+    info = parse_measure(measure)
+    pooled = np.flatnonzero(delta.ratings.pooled)
+    if info.needs_intents and info.cutoff is not None:
+        asked = [(column, q.question_id) for column, q in enumerate(active) if q.weight > 0]
+        intents = {
+            delta.ratings.passage_ids[row]: {
+                key: int(ratings[row, column] >= policy.min_rating)
+                for column, key in asked
+                if ratings[row, column] != MISSING
+            }
+            for row in pooled
+        }
+        intents = {passage: answers for passage, answers in intents.items() if answers}
+        evaluate = make_alpha_ndcg({query_id: intents}, info.cutoff)
+        return (
+            {run: evaluate({query_id: scores}).get(query_id, 0.0) for run, scores in answered.items()}
+            if intents
+            else None
+        )
+    labels = {
+        delta.ratings.passage_ids[row]: int(delta.labels_after[row])
+        for row in pooled
+        if delta.labels_after[row] != MISSING
+    }
+    if not labels:
+        return None
+    runs = {run: {query_id: scores} for run, scores in answered.items()}
+    by_run = score_runs(runs, [measure], {query_id: labels}, policy.min_rating)
+    return {run: scores[measure][query_id] for run, scores in by_run.items() if query_id in scores[measure]}

@@ -118,6 +118,12 @@ def _add_passage_batch(cursor: Cursor) -> int:
     return int(filled + created)
 
 
+def name_passages(cursor: Cursor, passage_ids: Sequence[str]) -> None:
+    """Make passages known by id only, until their texts come."""
+    stage(cursor, "new_names", {"passage_id": passage_ids}, {"passage_id": "VARCHAR"})
+    _name_passages(cursor, "new_names")
+
+
 def _name_passages(cursor: Cursor, table: str) -> None:
     """Give a key to every passage that a temporary table names and the project does not know yet."""
     cursor.execute(
@@ -146,6 +152,11 @@ def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
     )
     cursor.execute("INSERT INTO staged_rankings FROM new_rankings")
+
+
+def unstage_ranking(cursor: Cursor, run: str) -> None:
+    """Forget what was staged of one run."""
+    cursor.execute("DELETE FROM staged_rankings WHERE run = ?", [run])
 
 
 def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:

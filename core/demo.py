@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from core.errors import GradingError
+from core.errors import GradingError, InputError
 from core.formats.source import Source
 from core.graders import make_grader
 from core.grading import Request, run_job
@@ -27,7 +27,12 @@ def make_demo(path: Path, author: str, grade: bool, tell: Callable[[str], None])
         InputError: the file is there already.
         GradingError: grading failed.
     """
-    project = create(path)
+    # Made under another name, so that an interruption leaves nothing that looks like the demo.
+    making = path.with_name(f"{path.name}.making")
+    if path.exists():
+        raise InputError(f"{path} is there already.", "Open it, or remove it first.")
+    making.unlink(missing_ok=True)
+    project = create(making)
     try:
         for kind, files, source in (
             ("queries", [FILES / "queries.jsonl"], None),
@@ -46,3 +51,4 @@ def make_demo(path: Path, author: str, grade: bool, tell: Callable[[str], None])
             tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
     finally:
         project.close()
+    making.rename(path)

@@ -134,8 +134,8 @@ def _queries(project: Project) -> list[tuple[int, Query]]:
 def _texts(project: Project, query_key: int) -> dict[str, str]:
     return dict(
         project.rows(
-            "SELECT passage_id, t.text FROM pool JOIN passages USING (passage_key)"
-            " JOIN passage_texts t ON t.text_key = pool.text_key WHERE query_key = ? ORDER BY position",
+            "SELECT passage_id, coalesce(t.text, '') FROM pool JOIN passages USING (passage_key)"
+            " LEFT JOIN passage_texts t ON t.text_key = pool.text_key WHERE query_key = ? ORDER BY position",
             [query_key],
         )
     )

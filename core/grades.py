@@ -10,7 +10,7 @@ from typing import Any
 from core.bank import AT_VERSION
 from core.errors import InputError
 from core.graders.base import Outcome
-from core.project import Cursor, Project, log, stage
+from core.project import Cursor, Project, stage
 from core.types import GraderSpec
 
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
@@ -283,6 +283,8 @@ _GRADE_COLUMNS = {
     "confidence": "FLOAT",
     "answer": "VARCHAR",
     "raw": "VARCHAR",
+    "job_key": "INTEGER",
+    "reason": "VARCHAR",
 }
 
 
@@ -299,44 +301,30 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
             grade.confidence,
             grade.answer,
             grade.raw,
+            job_key,
+            grade.reason,
         )
         for name, value in zip(_GRADE_COLUMNS, values, strict=True):
             columns[name].append(value)
     stage(cursor, "new_grades", columns, _GRADE_COLUMNS)
-    write_staged_grades(cursor, job_key)
+    write_staged_grades(cursor)
 
 
-def write_staged_grades(cursor: Cursor, job_key: int) -> tuple[int, int]:
+def write_staged_grades(cursor: Cursor) -> tuple[int, int]:
     """Write the temporary table `new_grades`: usable ratings as grades, those without as failures.
 
     Returns:
         The numbers of grades and of failures that are new.
     """
     graded = cursor.execute(
-        "INSERT INTO grades SELECT * EXCLUDE (first), ? FROM ("
+        "INSERT INTO grades SELECT * EXCLUDE (first, reason) FROM ("
         " SELECT DISTINCT ON (grader_key, question_text_key, passage_text_key) *, rowid AS first"
         " FROM new_grades WHERE rating IS NOT NULL"
         " ORDER BY grader_key, question_text_key, passage_text_key, first)"
-        " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) ORDER BY first",
-        [job_key],
+        " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) ORDER BY first"
     ).fetchall()[0][0]
     failed = cursor.execute(
         "INSERT INTO failures SELECT grader_key, question_text_key, passage_text_key,"
-        " coalesce(raw, 'no usable rating'), answer, ? FROM new_grades WHERE rating IS NULL",
-        [job_key],
+        " coalesce(reason, 'no usable rating'), raw, job_key FROM new_grades WHERE rating IS NULL"
     ).fetchall()[0][0]
     return int(graded), int(failed)
-
-
-def rename_grader(project: Project, grader: StoredGrader, name: str, author: str) -> None:
-    """Call a grader by another name; its fingerprint and its grades stay.
-
-    Raises:
-        InputError: the name is empty or taken.
-    """
-    name = name.strip()
-    if not name or any(name == other.spec.name for other in graders(project)):
-        raise InputError(f"The name '{name}' is empty or taken.", "Choose another.")
-    with project.transaction() as cursor:
-        cursor.execute("UPDATE graders SET name = ? WHERE grader_key = ?", [name, grader.key])
-        log(cursor, author, "rename grader", before=grader.spec.name, after=name)

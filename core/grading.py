@@ -114,6 +114,8 @@ def run_job(
             if cancelled():
                 state, message = "cancelled", "Stopped by a person. Run it again to grade the rest."
                 break
+    except KeyboardInterrupt:
+        state, message = "cancelled", "Stopped from the keyboard. Run it again to grade the rest."
     except WorkbenchError as error:
         state, message = "failed", str(error)
     except Exception as error:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from core import bank, collection, jobs
+from core import bank, collection
 from core.errors import FileError, InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, trec_qrels, trec_run
 from core.formats.source import Report, Source, open_lines
-from core.grades import put_grader, question_text_key, write_staged_grades
-from core.project import Cursor, Project, log, stage
-from core.types import GradedQuery, GraderSpec, Query, Question, Run
-
-GRADES_A_BATCH = 200_000
+from core.graded_import import GradedImport
+from core.project import Cursor, Project, log
+from core.types import Query, Run
 
 
 @dataclass(frozen=True)
@@ -237,187 +234,13 @@ def _bank(
 def _graded(
     cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
 ) -> dict[str, int]:
-    batch = _GradedImport(cursor, author)
+    batch = GradedImport(cursor, author)
     for source in sources:
         for line in graded.read_graded(source, report):
             batch.add(line)
         report.raise_if_refused(_MEND)
     names = ", ".join(source.name for source in sources)
     return batch.finish(names, options.source or "judgments", report)
-
-
-class _GradedImport:
-    """Takes a graded file line by line and writes it in batches, so that memory is bounded by the batch."""
-
-    def __init__(self, cursor: Cursor, author: str) -> None:
-        self.cursor = cursor
-        self.author = author
-        self.counts = {
-            "queries": 0,
-            "passages": 0,
-            "new passages": 0,
-            "grades": 0,
-            "new grades": 0,
-            "failed": 0,
-        }
-        self.graders: dict[str, tuple[int, int]] = {}
-        self.questions: dict[str, Question] = {}
-        self.runs: set[str] = set()
-        self.judged = False
-        self.differing = 0
-        self._clear()
-
-    def _clear(self) -> None:
-        self.lines: list[GradedQuery] = []
-        self.size = 0
-
-    def add(self, line: GradedQuery) -> None:
-        """Take one line of the file."""
-        self.lines.append(line)
-        self.size += len(line.passages) + sum(len(columns.ratings) for columns in line.grades)
-        for question in line.questions:
-            known = self.questions.setdefault(question.question_id, question)
-            if known.query_id != question.query_id:
-                raise InputError(
-                    f"The graded file asks question {question.question_id} of the queries {known.query_id}"
-                    f" and {question.query_id}.",
-                    "A question belongs to one query: give it an id of its own in each.",
-                )
-            if known.text is None:
-                self.questions[question.question_id] = question
-        if self.size >= GRADES_A_BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what was taken since the last time."""
-        cursor, lines = self.cursor, self.lines
-        self.counts["queries"] += collection.add_queries(cursor, [line.query for line in lines], replace=False)
-        self.counts["passages"] += sum(len(line.passages) for line in lines)
-        self.counts["new passages"] += collection.add_passages(cursor, (p for line in lines for p in line.passages))
-        collection.list_passages(
-            cursor, [(line.query.query_id, p.passage_id) for line in lines for p in line.passages]
-        )
-        rankings: dict[str, list[Any]] = {}
-        for line in lines:
-            for run, ranking in line.rankings.items():
-                rankings.setdefault(run, []).extend(ranking)
-        if rankings:
-            collection.stage_rankings(cursor, rankings)
-            self.runs.update(rankings)
-        if found := [judgment for line in lines for judgment in line.judgments]:
-            collection.stage_judgments(cursor, found)
-            self.judged = True
-        named = dict.fromkeys(question.question_id for line in lines for question in line.questions)
-        bank.name_questions(cursor, [self.questions[question_id] for question_id in named])
-        self._write_grades(lines)
-        self._clear()
-
-    def _write_grades(self, lines: Sequence[GradedQuery]) -> None:
-        columns: dict[str, list[Any]] = {
-            name: [] for name in ("key", "question_id", "passage_id", "rating", "answer")
-        }
-        direct: dict[str, int] = {}
-        for line in lines:
-            for grades in line.grades:
-                key, _ = self._grader(grades.grader)
-                columns["key"].extend([key] * len(grades.ratings))
-                columns["question_id"].extend(grades.question_ids)
-                columns["passage_id"].extend(grades.passage_ids)
-                columns["rating"].extend(grades.ratings)
-                columns["answer"].extend(grades.answers)
-                if grades.grader.method == "direct" and line.query.query_id not in direct:
-                    direct[line.query.query_id] = self._query_text_key(line.query.query_id)
-        types = {
-            "key": "INTEGER",
-            "question_id": "VARCHAR",
-            "passage_id": "VARCHAR",
-            "rating": "TINYINT",
-            "answer": "VARCHAR",
-        }
-        stage(self.cursor, "read_grades", columns, types)
-        keys: dict[str, list[Any]] = {"question_id": list(direct), "text_key": list(direct.values())}
-        stage(self.cursor, "direct_texts", keys, {"question_id": "VARCHAR", "text_key": "INTEGER"})
-        self.cursor.execute(
-            "CREATE OR REPLACE TEMP TABLE new_grades AS SELECT key AS grader_key,"
-            " CASE WHEN method = 'direct' THEN d.text_key"
-            "  ELSE coalesce(w.text_key, n.text_key, t.text_key) END"
-            "  AS question_text_key, p.text_key AS passage_text_key, rating, false AS defaulted,"
-            " NULL::FLOAT AS confidence, answer, NULL::VARCHAR AS raw"
-            " FROM read_grades r JOIN graders ON grader_key = key JOIN passages p USING (passage_id)"
-            " LEFT JOIN direct_texts d ON d.question_id = r.question_id"
-            " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
-            # A grade is about the words that its file gives, or, for an id alone, about the first wording.
-            " LEFT JOIN (SELECT question_id, text_key FROM incoming_bank JOIN question_texts USING (text)) w"
-            "  ON w.question_id = r.question_id"
-            " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
-            "  JOIN questions USING (question_key) GROUP BY 1) n ON n.question_id = r.question_id"
-            " ORDER BY r.rowid"
-        )
-        # Reading of a failure once more is no further attempt.
-        self.cursor.execute(
-            "DELETE FROM new_grades WHERE rating IS NULL AND EXISTS (SELECT * FROM failures f"
-            " WHERE f.grader_key = new_grades.grader_key AND f.question_text_key = new_grades.question_text_key"
-            " AND f.passage_text_key = new_grades.passage_text_key)"
-        )
-        job = min(job for _, job in self.graders.values()) if self.graders else 0
-        self.differing += self.cursor.execute(
-            "SELECT count(*) FROM new_grades n JOIN grades g"
-            " USING (grader_key, question_text_key, passage_text_key) WHERE n.rating <> g.rating"
-        ).fetchall()[0][0]
-        graded_now, failed = write_staged_grades(self.cursor, job)
-        self.counts["grades"] += len(columns["key"])
-        self.counts["new grades"] += graded_now
-        self.counts["failed"] += failed
-
-    def _grader(self, spec: GraderSpec) -> tuple[int, int]:
-        fingerprint = spec.fingerprint
-        if fingerprint not in self.graders:
-            key = put_grader(self.cursor, spec)
-            self.graders[fingerprint] = (
-                key,
-                jobs.start(self.cursor, key, {"import": "graded"}, 0, self.author),
-            )
-        return self.graders[fingerprint]
-
-    def _query_text_key(self, query_id: str) -> int:
-        text = self.cursor.execute("SELECT text FROM queries WHERE query_id = ?", [query_id]).fetchall()
-        return question_text_key(self.cursor, str(text[0][0]))
-
-    def finish(self, names: str, source: str, report: Report) -> dict[str, int]:
-        """Write what is left, then all that needs the whole file: runs, judgments, bank and pool."""
-        self.flush()
-        if self.runs:
-            collection.write_runs(self.cursor, [(run, run, names) for run in sorted(self.runs)])
-            self.counts["runs"] = len(self.runs)
-        if self.judged:
-            self.counts["judgments"] = collection.write_judgments(self.cursor, source)
-        banked = self.cursor.execute(
-            "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
-        ).fetchall()
-        # An id alone says nothing of a question that the bank has already.
-        told = [q for q in self.questions.values() if q.text is not None or (q.question_id,) not in banked]
-        version = bank.save_questions(self.cursor, told, f"Imported {names}", self.author)
-        if version:
-            self.counts["bank version"] = version
-        self.counts["questions"] = len(self.questions)
-        for _, job in self.graders.values():
-            jobs.end(self.cursor, job, "imported", f"Imported from {names}")
-        same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
-        if same:
-            report.remark(
-                names,
-                None,
-                f"{same} grades are about a question text and passage text that have a grade: the first is kept",
-            )
-        if self.differing:
-            report.remark(
-                names,
-                None,
-                f"{self.differing} grades differ from what the same grader said of the same texts before:"
-                " the known grade is kept",
-            )
-        collection.refresh_pool(self.cursor)
-        return {name: count for name, count in self.counts.items() if count}
 
 
 def _leaderboard(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from core.errors import InputError
@@ -18,6 +18,8 @@ from core.statistics import system_score
 COVER = "EXAM-Cover"
 
 Qrels = dict[str, dict[str, int]]
+Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Score of every ranked passage, by run, query and passage id."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class Leaderboard:
         source: `exam`, the name of a source of judgments, or of an imported board.
         systems: best first.
         per_query: score by query by run; empty for an imported board.
+        query_ids: the queries that the mean is over.
         needed, usable: the pairs that the labels should and do rest on; 0 where no grades are used.
     """
 
@@ -48,6 +51,7 @@ class Leaderboard:
     policy: Policy
     systems: list[System]
     per_query: Scores
+    query_ids: list[str] = field(default_factory=list)
     needed: int = 0
     usable: int = 0
 
@@ -106,7 +110,7 @@ def find_source(project: Project, name: str) -> str:
     raise InputError(f"There is no source '{name}'.", f"There are: {', '.join(known)}.")
 
 
-def rankings(project: Project) -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+def rankings(project: Project) -> Runs:
     """The score of every ranked passage, by run, query and passage id."""
 
     def compute() -> dict[str, dict[str, dict[str, float]]]:
@@ -158,21 +162,22 @@ def label_qrels(project: Project, policy: Policy) -> Qrels:
 
 
 def score_runs(
-    project: Project, measures: Sequence[str], qrels: Qrels, threshold: int
+    runs: Runs, measures: Sequence[str], qrels: Qrels, threshold: int
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Measures of every run on qrels.
+    """Measures of runs on qrels.
 
     Args:
+        runs: as `rankings` gives them.
         threshold: the value from which a passage is relevant in binary measures.
 
     Returns:
-        Score by measure by query by run; queries that a run skipped are not there.
+        Score by query by measure by run; queries that a run skipped are not there.
 
     Raises:
         InputError: a measure is unknown.
     """
     evaluator = make_evaluator(measures, qrels, threshold)
-    return {run: evaluator(ranking) for run, ranking in rankings(project).items()}
+    return {run: evaluator(ranking) for run, ranking in runs.items()}
 
 
 def cover_cutoff(measure: str, policy: Policy) -> int | None:
@@ -212,10 +217,10 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
     qrels = judgments(project, source)
 
     def compute() -> Scores:
-        return _per_query(score_runs(project, [name], qrels, policy.min_judgment), name)
+        return _per_query(score_runs(rankings(project), [name], qrels, policy.min_judgment), name)
 
     per_query = project.remember(("official", source, name, policy.min_judgment), compute)
-    return Leaderboard(name, source, policy, _order(per_query, list(qrels), policy), per_query)
+    return Leaderboard(name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels))
 
 
 def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
@@ -236,7 +241,8 @@ def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
     else:
         name, per_query, queries = _exam_scores(project, measure, policy)
     per_query = {run: per_query.get(run, {}) for run in rankings(project)}
-    return Leaderboard(name, "exam", policy, _order(per_query, queries, policy), per_query, needed, usable)
+    systems = order_systems(per_query, queries, policy)
+    return Leaderboard(name, "exam", policy, systems, per_query, queries, needed, usable)
 
 
 def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, Scores, list[str]]:
@@ -257,7 +263,7 @@ def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, S
         queries = list(qrels)
 
         def compute() -> Scores:
-            return _per_query(score_runs(project, [name], qrels, policy.min_rating), name)
+            return _per_query(score_runs(rankings(project), [name], qrels, policy.min_rating), name)
 
     key = ("exam", name, base.grader.key, base.version, policy.label, policy.weighted, policy.min_rating)
     return name, project.remember(key, compute), queries
@@ -300,7 +306,8 @@ def _per_query(scores: Mapping[str, Mapping[str, Mapping[str, float]]], measure:
     return {run: dict(by_measure.get(measure, {})) for run, by_measure in scores.items()}
 
 
-def _order(per_query: Scores, queries: Sequence[str], policy: Policy) -> list[System]:
+def order_systems(per_query: Scores, queries: Sequence[str], policy: Policy) -> list[System]:
+    """Systems by their mean over queries, best first, with standard errors."""
     rows = []
     for run, scores in per_query.items():
         score, error, answered = system_score(scores, queries, policy.skipped)

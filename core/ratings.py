@@ -31,7 +31,7 @@ class QueryRatings:
         query_id: the query.
         passage_ids: p passages: the pool in its order, then what runs have beyond it.
         pooled: p; whether the passage is in the pool.
-        gradable: p; whether its text is known.
+        text_keys: p; key of the passage's text, MISSING where it is not known.
         column: column of `ratings` by question text.
         ratings: p x t, MISSING where there is no usable grade.
     """
@@ -39,7 +39,7 @@ class QueryRatings:
     query_id: str
     passage_ids: list[str]
     pooled: NDArray[np.bool_]
-    gradable: NDArray[np.bool_]
+    text_keys: NDArray[np.int64]
     column: dict[str, int]
     ratings: Ratings
 
@@ -102,7 +102,7 @@ def load_ratings(
         query_id,
         [passage_id for passage_id, _, _ in passages],
         np.array([pooled for _, _, pooled in passages], bool),
-        np.array([text_key is not None for _, text_key, _ in passages], bool),
+        np.array([MISSING if text_key is None else text_key for _, text_key, _ in passages], np.int64),
         {text: column for column, text in enumerate(texts)},
         ratings,
     )

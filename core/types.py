@@ -156,7 +156,8 @@ class Grade:
     """What a grader says of one (question, passage).
 
     `rating` is None exactly where `status` is failed. `answer` is the extracted answer or, for a
-    grader that only rates, what the model wrote. `confidence` is between 0 and 1.
+    grader that only rates, what the model wrote. `confidence` is between 0 and 1. `raw` is what the
+    model wrote, and `reason` says why a pair failed.
     """
 
     rating: int | None
@@ -164,6 +165,7 @@ class Grade:
     answer: str | None = None
     confidence: float | None = None
     raw: str | None = None
+    reason: str | None = None
 
 
 @dataclass

@@ -37,7 +37,8 @@ def creation() -> None:
     left, right = st.columns(2)
     with left, st.form("create", border=True):
         st.markdown("**New project**")
-        name = st.text_input("Name", placeholder="e.g. our-shared-task-2026")
+        # File systems allow 255 bytes; a character takes up to four.
+        name = st.text_input("Name", placeholder="e.g. our-shared-task-2026", max_chars=60)
         if st.form_submit_button("Create", type="primary"):
             path = projects_folder() / f"{name.strip().replace(' ', '-')}.duckdb"
             if not name.strip() or "/" in name or name.strip().startswith("."):
@@ -167,7 +168,13 @@ def _preview(project: Project, groups: list[Group]) -> None:
 
 
 ui.begin("Exam Workbench")
-project = ui.chosen_project()
+try:
+    project = ui.chosen_project()
+except WorkbenchError as error:
+    ui.show_error(error)
+    st.text("Choose another project on the left, or make a new one.")
+    creation()
+    st.stop()
 if project is None:
     st.text(
         "People define relevance by curating exam questions; a machine grades the passages;"

@@ -90,7 +90,7 @@ def _question_row(project: Project, question: Question, saved: Question | None) 
 
     def widget(field: str, value: object) -> dict[str, object]:
         key = f"{field} {question.question_id}"
-        # The project has the truth, not the browser: after taking back, under another name, after a save elsewhere.
+        # The project has the truth, not the browser: after taking back, under another name, after a save.
         if st.session_state.get(key) != value:
             st.session_state[key] = value
         return {"key": key, "on_change": store, "args": (field, key)}

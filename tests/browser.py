@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import socket
@@ -11,6 +12,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -58,42 +61,60 @@ def chromium_page(chromium: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
+@dataclass(frozen=True)
+class Server:
+    """An app that answers at an address."""
+
+    address: str
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def serving(projects: Path, log: Path) -> Iterator[Server]:
+    """Serve the app for a folder of projects until the block ends.
+
+    Args:
+        projects: where the app keeps its projects.
+        log: takes what the app prints.
+    """
+    port = _free_port()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "streamlit", "run", "app.py"),
+                *("--server.port", str(port), "--server.headless", "true"),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "EXAM_PROJECTS_DIR": str(projects)},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        address = f"http://localhost:{port}"
+        _wait_until_healthy(process, address, log)
+        yield Server(address, process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
 @pytest.fixture
-def app_server(tmp_path: Path) -> Iterator[Callable[[Path], str]]:
-    """A function that serves the app for a folder of projects and returns its address.
+def app_server(tmp_path: Path) -> Iterator[Callable[[Path], Server]]:
+    """A function that serves the app for a folder of projects.
 
     Every server it started is stopped at the end of the test.
     """
-    servers: list[subprocess.Popen[bytes]] = []
+    numbers = itertools.count(1)
+    with ExitStack() as servers:
 
-    def start(projects: Path) -> str:
-        log = tmp_path / f"server-{len(servers)}.log"
-        port = _free_port()
-        with log.open("wb") as output:
-            server = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "streamlit", "run", "app.py"),
-                    *("--server.port", str(port), "--server.headless", "true"),
-                ],
-                cwd=ROOT,
-                env={**os.environ, "EXAM_PROJECTS_DIR": str(projects)},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        servers.append(server)
-        address = f"http://localhost:{port}"
-        _wait_until_healthy(server, address, log)
-        return address
+        def start(projects: Path) -> Server:
+            return servers.enter_context(serving(projects, tmp_path / f"server-{next(numbers)}.log"))
 
-    yield start
-    for server in servers:
-        server.terminate()
-    for server in servers:
-        try:
-            server.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        yield start
 
 
 def _free_port() -> int:

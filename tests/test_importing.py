@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, importing
+from core import bank, graded_import, importing
 from core.errors import FileError, InputError
 from core.exporting import graded_file
 from core.formats.source import Source
@@ -335,7 +335,7 @@ def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
 def test_a_graded_file_that_is_written_in_several_batches_is_the_same(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(importing, "GRADES_A_BATCH", 1)
+    monkeypatch.setattr(graded_import, "GRADES_A_BATCH", 1)
     lines = graded(passage("p5", "text five", {"g1/a": 1})) + graded(
         passage("p6", "text six", {"g2/a": 5}), query_id="g2"
     )

@@ -162,7 +162,7 @@ def test_a_policy_that_makes_no_sense_is_refused(policy):
 
 
 def test_unknown_names_are_refused_with_the_known_ones(graded):
-    with pytest.raises(InputError, match="good|nDCG|measure"):
+    with pytest.raises(InputError, match="measure"):
         leaderboard(graded, "nDGC@10")
     with pytest.raises(InputError, match="test grader"):
         leaderboard(graded, "nDCG@10", policy=Policy(grader="nobody"))

@@ -42,6 +42,9 @@ def main() -> None:
     except click.Abort:
         click.echo("exam: stopped.", err=True)
         sys.exit(1)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(2)
     except click.ClickException as error:
         click.echo(f"exam: {error.format_message()}", err=True)
         sys.exit(2)

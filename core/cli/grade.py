@@ -74,7 +74,7 @@ def grade(
             return
         request = Request(queries=chosen, retry_failed=retry_failed, limit=limit)
         final = run_job(project, grader, request, current_author(), _show if is_terminal() else _quiet)
-    if final.state == "failed":
+    if final.state != "done":
         raise GradingError(final.message, f"{final.graded:,} pairs were graded and are kept.")
     if as_json:
         print_json({"graded": final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)})

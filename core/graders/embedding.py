@@ -181,7 +181,7 @@ class EmbeddingGrader:
         asked = [q for q in dict.fromkeys(q for some in block.values() for q in some) if questions[q].strip()]
         usable = [p for p in block if passages[p].strip()]
         outcomes = [
-            (q, p, Grade(None, "failed", raw=f"the {empty} is empty"))
+            (q, p, Grade(None, "failed", reason=f"the {empty} is empty"))
             for p, some in block.items()
             for q in some
             if (empty := _empty(questions[q], passages[p]))

@@ -1,0 +1,615 @@
+"""Every screen in Streamlit's own test harness: what it shows, what it stores, what it says where it cannot."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest
+
+from core import bank, exporting
+from core.comparison import compare
+from core.drafts import drafted_bank, drafts
+from core.graders import make_grader
+from core.grades import make_plan
+from core.grading import current_job
+from core.jobs import jobs
+from core.leaderboard import leaderboard
+from core.policy import Policy
+from core.project import Project, create, open_project
+from core.scores import labels
+from core.status import counts
+from core.types import Question
+from tests.small import fill, grade, judge
+
+APP = Path(__file__).resolve().parents[1] / "app.py"
+SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
+DEADLINE = 120
+"""Seconds after which a screen or a job is taken to hang."""
+
+QUESTIONS = [
+    Question("q1/a", "q1", "What is A?", weight=3.0, subtopic_id="s1"),
+    Question("q1/b", "q1", "What is B?"),
+    Question("q1/c", "q1", "What is C?"),
+    Question("q2/d", "q2", "What is D?"),
+    Question("q2/e", "q2", "What is E?"),
+]
+GRID = {
+    "ABC": {"p1": (5, 1, 0), "p2": (2, 2, 3), "p3": (0, 4, 4), "p4": (1, 0, None)},
+    "DE": {"p5": (4, 0), "p6": (3, 3), "p7": (0, 1)},
+}
+RATINGS = {
+    (f"What is {letter}?", passage): rating
+    for letters, rows in GRID.items()
+    for passage, ratings in rows.items()
+    for letter, rating in zip(letters, ratings, strict=True)
+}
+RUNS = {
+    "good": {"q1": ["p1", "p3", "p2", "p4"], "q2": ["p5", "p6", "p7"]},
+    "fair": {"q1": ["p3", "p2", "p4"], "q2": ["p6", "p7", "p5"]},
+    "poor": {"q1": ["p4", "p2", "p3", "p1"], "q2": ["p7", "p6"]},
+    "bad": {"q1": ["p4", "p2"]},
+}
+JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q1", "p4"): 0, ("q2", "p5"): 1, ("q2", "p7"): 2}
+
+MARKUP = "<b>x</b> **y** $z$ :red[q] `c` [l](http://x) # h"
+
+
+@pytest.fixture(autouse=True)
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The app of one person, ann, over the projects in the test's folder."""
+    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
+    monkeypatch.setenv("LOGNAME", "ann")
+    monkeypatch.delenv("EXAM_PROJECT", raising=False)
+    begin = PagesManager.__init__
+
+    def declared(manager: PagesManager, *args: Any, **options: Any) -> None:
+        # The harness forgets between two runs that the screens are declared; a server does not.
+        begin(manager, *args, **options)
+        PagesManager.uses_pages_directory = False
+
+    monkeypatch.setattr(PagesManager, "__init__", declared)
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    """A project with two queries, five questions, seven passages, four runs, grades and judgments."""
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    return project
+
+
+def visit(name: str, **query: str) -> AppTest:
+    """A screen as somebody sees it who follows a link."""
+    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
+    for key, value in query.items():
+        app.query_params[key] = value
+    return sound(app.switch_page(f"pages/{name}.py").run())
+
+
+def sound(app: AppTest) -> AppTest:
+    """The same screen, once it is certain that nothing on it broke."""
+    assert not app.exception, [element.message for element in app.exception]
+    return app
+
+
+def said(app: AppTest) -> str:
+    """All sentences of a screen."""
+    kinds = ("title", "subheader", "markdown", "text", "caption", "info", "success", "warning", "error", "toast")
+    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
+
+
+def links(app: AppTest) -> list[str]:
+    """Where the links of a screen lead."""
+    return [element.proto.page for element in app.get("page_link")]
+
+
+def named(elements: Any, label: str) -> Any:
+    """The one element with a label."""
+    found = [element for element in elements if element.label.startswith(label)]
+    assert len(found) == 1, (label, [element.label for element in elements])
+    return found[0]
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    named(app.button, label).click()
+    return sound(app.run())
+
+
+def holding(elements: Any, value: object) -> Any:
+    """The first element that holds a value."""
+    return next(element for element in elements if element.value == value)
+
+
+def metric(app: AppTest, label: str) -> str:
+    return str(named(app.metric, label).value)
+
+
+def choose(app: AppTest, label: str, value: object) -> AppTest:
+    """Set a widget as a person does; an option is chosen by what it is called on the screen."""
+    for box in app.selectbox:
+        if box.label == label and str(value) in box.options:
+            box.select_index(box.options.index(str(value)))
+            return sound(app.run())
+    named([*app.number_input, *app.checkbox, *app.text_input], label).set_value(value)
+    return sound(app.run())
+
+
+def board(app: AppTest) -> Any:
+    """The table of systems, by run."""
+    return next(table.value for table in app.dataframe if "Run" in table.value).set_index("Run")
+
+
+def as_text(markdown: str) -> str:
+    """What a reader of escaped Markdown sees; fails where anything in it would be rendered."""
+    assert not re.search(r"(?<!\\)(?:\\\\)*[<>*$:`\[\]#_]", markdown), markdown
+    return re.sub(r"\\(.)", r"\1", markdown)
+
+
+def nothing_to_undo(project: Project) -> bool:
+    return not project.value("SELECT count(*) FROM drafts")
+
+
+@pytest.mark.parametrize("screen", SCREENS[1:])
+def test_without_a_project_a_screen_says_what_to_do(screen: str) -> None:
+    app = visit(screen)
+    assert "There is no project yet." in said(app)
+    assert "Create one" in said(app)
+    assert links(app) == [""]
+
+
+@pytest.mark.parametrize(
+    ("screen", "what", "leads_to"),
+    [
+        ("home", "Import queries to begin", []),
+        ("question_bank", "The project has no queries.", [""]),
+        ("grading", "There is nothing to grade.", [""]),
+        ("leaderboard", "Nothing has been graded yet.", ["grading"]),
+        ("export", "Nothing has been graded yet.", ["grading"]),
+    ],
+)
+def test_in_an_empty_project_a_screen_says_what_to_do(
+    project: Project, screen: str, what: str, leads_to: list[str]
+) -> None:
+    app = visit(screen)
+    assert what in said(app)
+    assert links(app) == leads_to
+    assert not app.error
+
+
+class TestHome:
+    def test_a_new_user_creates_a_project(self, tmp_path: Path) -> None:
+        app = visit("home")
+        named(app.text_input, "Name").set_value("our task 2026")
+        press(app, "Create")
+        assert app.selectbox("project").value == "our-task-2026"
+        assert "Import queries to begin" in said(app)
+        st.cache_resource.clear()
+        with_name = open_project(tmp_path / "our-task-2026.duckdb")
+        assert counts(with_name)["queries"] == 0
+        with_name.close()
+
+    @pytest.mark.parametrize("name", ["", "../elsewhere", ".hidden"])
+    def test_a_name_that_is_no_file_name_is_refused(self, tmp_path: Path, name: str) -> None:
+        app = visit("home")
+        named(app.text_input, "Name").set_value(name)
+        press(app, "Create")
+        assert "Give the project a name" in app.error[0].value
+        assert not list(tmp_path.rglob("*.duckdb"))
+
+    def test_a_name_that_is_taken_is_refused_and_the_project_stays(self, small: Project) -> None:
+        app = visit("home")
+        named(app.text_input, "Name").set_value(small.name)
+        press(app, "Create")
+        assert "there is a file of this name already" in said(app)
+        assert counts(small)["queries"] == 2
+
+    def test_it_counts_what_the_project_holds_and_names_the_next_step(self, small: Project) -> None:
+        app = visit("home")
+        found = counts(small)
+        for name in ("queries", "passages", "runs", "judgments", "questions", "grades"):
+            assert metric(app, name.capitalize()) == f"{found[name]:,}"
+        assert "1 pairs were asked and gave no usable rating" in said(app)
+        assert links(app) == ["leaderboard"]
+
+    def test_files_are_previewed_and_imported_only_when_told(self, project: Project) -> None:
+        app = visit("home")
+        app.file_uploader[0].upload("queries.tsv", b"q1\tfirst query\nq2\tsecond query\n")
+        sound(app.run())
+        assert "2 queries" in said(app)
+        assert counts(project)["queries"] == 0
+        press(app, "Import")
+        assert counts(project)["queries"] == 2
+        assert metric(app, "Queries") == "2"
+
+    def test_a_refused_file_is_named_with_its_line_and_cannot_be_imported(self, small: Project) -> None:
+        app = visit("home")
+        app.file_uploader[0].upload("more.run", b"q1 Q0 p1 1 2.0 x\nq1 Q0 p2 2 much x\n")
+        sound(app.run())
+        assert "more.run:2" in as_text(app.error[0].value)
+        assert "Nothing has been imported." in said(app)
+        assert "Import" not in [button.label for button in app.button]
+        assert counts(small)["runs"] == len(RUNS)
+
+
+class TestQuestionBank:
+    def test_an_edit_is_a_draft_in_the_project_at_once(self, small: Project) -> None:
+        app = visit("question_bank")
+        assert "No unsaved changes." in said(app)
+        holding(app.text_area, "What is A?").set_value("Who is A?")
+        sound(app.run())
+        assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
+        holding(app.number_input, 3.0).set_value(0.5)
+        sound(app.run())
+        next(box for box in app.checkbox if box.label == "Active").uncheck()
+        sound(app.run())
+        changed = drafts(small, "ann")["q1/a"].question
+        assert (changed.text, changed.weight, changed.active) == ("Who is A?", 0.5, False)
+        assert "1 unsaved changes" in said(app)
+        assert "reworded, weight, activity changed, not saved" in said(app)
+        assert bank.questions(small, query_id="q1")[0] == QUESTIONS[0]
+
+    def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
+        app = visit("question_bank")
+        holding(app.text_area, "What is A?").set_value("Who is A?")
+        holding(app.number_input, 3.0).set_value(0.5)
+        sound(app.run())
+        changed = drafts(small, "ann")["q1/a"].question
+        assert (changed.text, changed.weight) == ("Who is A?", 0.5)
+
+    def test_a_draft_is_there_for_whoever_comes_back(self, small: Project) -> None:
+        app = visit("question_bank")
+        holding(app.text_area, "What is A?").set_value("Who is A?")
+        sound(app.run())
+        again = visit("question_bank")
+        assert holding(again.text_area, "Who is A?")
+        assert "1 unsaved changes" in said(again)
+
+    @pytest.mark.parametrize("button", ["Take back", "Discard all"])
+    def test_taking_back_shows_and_has_the_saved_question(self, small: Project, button: str) -> None:
+        app = visit("question_bank")
+        holding(app.text_area, "What is A?").set_value("Who is A?")
+        holding(app.number_input, 3.0).set_value(0.5)
+        sound(app.run())
+        press(app, button)
+        assert nothing_to_undo(small)
+        assert holding(app.text_area, "What is A?")
+        assert holding(app.number_input, 3.0)
+        assert "No unsaved changes." in said(app)
+
+    def test_typing_the_old_words_again_ends_the_draft(self, small: Project) -> None:
+        app = visit("question_bank")
+        holding(app.text_area, "What is A?").set_value("Who is A?")
+        sound(app.run())
+        holding(app.text_area, "Who is A?").set_value("What is A?")
+        sound(app.run())
+        assert nothing_to_undo(small)
+        assert "No unsaved changes." in said(app)
+
+    def test_a_question_is_added_and_saved_as_a_version_with_its_note(self, small: Project) -> None:
+        app = press(visit("question_bank"), "Add a question")
+        named([t for t in app.text_area if not t.value], "Question").set_value("What is new?")
+        sound(app.run())
+        app.text_input("save note").set_value("one more")
+        press(app, "Save version")
+        newest = bank.versions(small)[0]
+        assert (newest.version, newest.note, newest.author, newest.changed) == (2, "one more", "ann", 1)
+        assert [q.text for q in bank.questions(small, query_id="q1")][-1] == "What is new?"
+        assert "Bank version 2. No unsaved changes." in said(app)
+        versions = next(table.value for table in app.dataframe if "Note" in table.value)
+        assert versions["Note"].tolist() == ["one more", "made for a test"]
+
+    def test_new_questions_keep_their_places_while_they_are_written(self, small: Project) -> None:
+        app = press(press(visit("question_bank"), "Add a question"), "Add a question")
+        first, second = [t for t in app.text_area if t.label == "Question" and not t.value]
+        first.set_value("The first?")
+        sound(app.run())
+        second = next(t for t in app.text_area if t.label == "Question" and not t.value)
+        second.set_value("The second?")
+        sound(app.run())
+        assert [q.text for q in drafted_bank(small, "ann", "q1")][-2:] == ["The first?", "The second?"]
+
+    def test_saving_without_a_note_says_so_and_keeps_the_changes(self, small: Project) -> None:
+        app = visit("question_bank")
+        holding(app.text_area, "What is A?").set_value("Who is A?")
+        sound(app.run())
+        press(app, "Save version")
+        assert "The note is empty" in as_text(app.error[0].value)
+        assert bank.latest_version(small) == 1
+        assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
+
+    def test_saving_a_question_without_words_says_so_and_keeps_the_changes(self, small: Project) -> None:
+        app = visit("question_bank")
+        holding(app.text_area, "What is A?").set_value(" ")
+        sound(app.run())
+        app.text_input("save note").set_value("emptied")
+        press(app, "Save version")
+        assert "has no text" in as_text(app.error[0].value)
+        assert bank.latest_version(small) == 1
+        assert "q1/a" in drafts(small, "ann")
+
+    def test_another_person_sees_none_of_my_drafts(self, small: Project) -> None:
+        app = visit("question_bank")
+        holding(app.text_area, "What is A?").set_value("Who is A?")
+        sound(app.run())
+        app.text_input("author").set_value("bob")
+        sound(app.run())
+        assert "No unsaved changes." in said(app)
+        assert holding(app.text_area, "What is A?")
+        holding(app.text_area, "What is A?").set_value("Where is A?")
+        sound(app.run())
+        app.text_input("author").set_value("ann")
+        sound(app.run())
+        assert holding(app.text_area, "Who is A?")
+        assert drafts(small, "bob")["q1/a"].question.text == "Where is A?"
+
+    def test_what_somebody_else_saves_shows(self, small: Project) -> None:
+        app = visit("question_bank")
+        bank.save(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
+        sound(app.run())
+        assert holding(app.text_area, "Saved elsewhere?")
+
+    def test_a_query_is_found_by_its_words_and_opened(self, small: Project) -> None:
+        app = visit("question_bank")
+        app.text_input("find").set_value("QUERY Q2")
+        sound(app.run())
+        assert [b.label for b in app.button if "passages" in b.label] == [
+            named(app.button, "query q2").label,
+        ]
+        press(app, "query q2")
+        assert app.subheader[0].value == "query q2"
+        assert [t.value for t in app.text_area if t.label == "Question"] == ["What is D?", "What is E?"]
+        app.text_input("find").set_value("nothing like it")
+        sound(app.run())
+        assert "No query has these words." in said(app)
+
+    def test_the_history_of_a_question_has_every_wording(self, small: Project) -> None:
+        bank.save(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
+        app = visit("question_bank")
+        sound(app.button("history q1/a").click().run())
+        told = said(app)
+        assert "What is A?" in told
+        assert "Who is A?" in told
+        assert re.search(r"Version 2 by bob.*it is a person.*weight 2 ", told)
+        assert re.search(r"Version 1 by tester.*made for a test.*weight 3 ", told)
+
+
+class TestGrading:
+    def test_the_plan_counts_pairs_and_follows_the_queries(self, small: Project) -> None:
+        grader = make_grader("embedding", {})
+        grade(small, {("What is A?", "p1"): 4, ("What is A?", "p2"): None}, grader.spec)
+        app = visit("grading")
+
+        def shown() -> tuple[str, ...]:
+            return tuple(metric(app, name) for name in ("Pairs needed", "Known already", "Failed", "To grade"))
+
+        assert shown() == ("18", "1", "1", "16")
+        named(app.checkbox, "Ask the 1 failed pairs again").check()
+        sound(app.run())
+        assert metric(app, "To grade") == "17"
+        named(app.multiselect, "Queries").set_value(["q2"])
+        sound(app.run())
+        assert shown() == ("6", "0", "0", "6")
+        assert make_plan(small, grader.spec, 1, ["q2"]).to_grade == 6
+
+    def test_it_grades_in_the_background_to_the_end(self, project: Project) -> None:
+        fill(project, QUESTIONS, {}, RUNS)
+        app = press(visit("grading"), "Grade")
+        job = current_job(project)
+        assert job is not None
+        assert job.wait(DEADLINE)
+        sound(app.run())
+        assert "Done: 18 pairs graded, 0 failed" in said(app)
+        assert "Every pair that the bank needs is graded." in said(app)
+        assert metric(app, "Known already") == "18"
+        table = next(table.value for table in app.dataframe if "State" in table.value)
+        assert table[["State", "Graded", "Failed", "By"]].values.tolist() == [["done", 18, 0, "ann"]]
+        assert [(j.state, j.graded) for j in jobs(project)] == [("done", 18)]
+        assert "leaderboard" in links(app)
+        assert board(visit("leaderboard"))["nDCG@10"].notna().all()
+
+
+CHOICES = [
+    ({"Measure": "AP"}, "AP", Policy()),
+    ({"Measure": "AP", "Min rating": 3}, "AP", Policy(min_rating=3)),
+    ({"Label": "Supported by 2 questions"}, "nDCG@10", Policy(label="support:2")),
+    ({"Label": "Weighted mean"}, "nDCG@10", Policy(label="mean")),
+    ({"Label": "Weighted mean", "Weights": False}, "nDCG@10", Policy(label="mean", weighted=False)),
+    ({"Measure": "EXAM-Cover"}, "EXAM-Cover", Policy()),
+    ({"Measure": "EXAM-Cover", "Weights": False}, "EXAM-Cover", Policy(weighted=False)),
+    ({"Measure": "EXAM-Cover", "Cutoff": 1}, "EXAM-Cover", Policy(cutoff=1)),
+]
+
+
+class TestLeaderboard:
+    def test_the_choices_matter(self, small: Project) -> None:
+        boards = {str(leaderboard(small, measure, "exam", policy).scores) for _, measure, policy in CHOICES}
+        assert len(boards) == len(CHOICES)
+
+    @pytest.mark.parametrize(("choices", "measure", "policy"), CHOICES)
+    def test_it_shows_the_scores_of_what_was_chosen(
+        self, small: Project, choices: dict[str, object], measure: str, policy: Policy
+    ) -> None:
+        app = visit("leaderboard")
+        for label, value in choices.items():
+            choose(app, label, value)
+        expected = leaderboard(small, measure, "exam", policy)
+        shown = board(app)
+        assert shown[expected.measure].to_dict() == pytest.approx(expected.scores)
+        assert shown["± std error"].to_dict() == pytest.approx(expected.std_errors)
+        assert shown.index.tolist() == [system.run for system in expected.systems]
+
+    def test_the_official_board_and_the_correlation_stand_beside_it(self, small: Project) -> None:
+        app = visit("leaderboard")
+        choose(app, "Measure", "AP")
+        choose(app, "Judged ≥", 2)
+        expected = compare(small, "AP", "assessors", policy=Policy(min_judgment=2))
+        assert expected.official.scores != compare(small, "AP", "assessors").official.scores
+        assert board(app)["Official AP"].to_dict() == pytest.approx(expected.official.scores)
+        assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
+        assert metric(app, "Kendall") == f"{expected.correlation.kendall:.3f}"
+        assert metric(app, "tau_AP") == f"{expected.correlation.tau_ap:.3f}"
+        assert metric(app, "Pearson") == f"{expected.correlation.pearson:.3f}"
+        assert metric(app, "Systems") == "4"
+
+    def test_a_correlation_of_two_systems_is_undefined_and_says_why(self, project: Project) -> None:
+        fill(project, QUESTIONS, RATINGS, {run: RUNS[run] for run in ("good", "poor")})
+        judge(project, JUDGED)
+        app = visit("leaderboard")
+        assert "undefined" in app.info[0].value
+        assert "at least 3" in app.info[0].value
+        assert not app.metric
+        assert len(board(app)) == 2
+
+    def test_without_an_official_board_it_stands_alone(self, project: Project) -> None:
+        fill(project, QUESTIONS, RATINGS, RUNS)
+        app = visit("leaderboard")
+        assert not app.metric
+        assert board(app)["nDCG@10"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
+        assert not [name for name in board(app) if "fficial" in name]
+
+    def test_the_official_board_can_be_put_away(self, small: Project) -> None:
+        app = choose(visit("leaderboard"), "Official board", "No official board")
+        assert not app.metric
+        assert not [name for name in board(app) if "fficial" in name]
+
+    def test_it_says_how_many_pairs_the_labels_rest_on(self, small: Project) -> None:
+        assert "17 of 18 needed pairs (94.4%)" in said(visit("leaderboard"))
+
+    def test_another_measure_can_be_typed(self, small: Project) -> None:
+        app = visit("leaderboard", measure="P@2")
+        assert board(app)["P@2"].to_dict() == pytest.approx(leaderboard(small, "P@2").scores)
+
+    def test_an_unknown_measure_gives_a_sentence(self, small: Project) -> None:
+        app = visit("leaderboard", measure="goodness")
+        assert "goodness" in as_text(app.error[0].value)
+        assert len(board(app)) == len(RUNS)
+
+    def test_a_link_carries_the_choices(self, small: Project) -> None:
+        app = visit("leaderboard", project=small.name, measure="AP", tau="3", label="Supported by 2 questions")
+        expected = leaderboard(small, "AP", "exam", Policy(min_rating=3, label="support:2"))
+        assert board(app)["AP"].to_dict() == pytest.approx(expected.scores)
+
+    def test_a_score_can_be_followed_down_to_the_passages(self, small: Project) -> None:
+        app = visit("leaderboard")
+        app.session_state["systems"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+        sound(app.run())
+        best = leaderboard(small, "nDCG@10").systems[0].run
+        assert f"{best}, query by query" in said(app)
+        app.session_state[f"queries of {best}"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+        sound(app.run())
+        assert "text of p1" in said(app)
+        assert "label 5 · judged 2 · What is A?" in as_text(
+            next(c.value for c in app.caption if c.value.startswith("label 5"))
+        )
+
+
+class TestExport:
+    def test_it_counts_what_the_qrels_rest_on(self, small: Project) -> None:
+        app = visit("export")
+        table = labels(small, Policy())
+        assert metric(app, "Labels") == str(table["label"].notna().sum()) == "7"
+        assert metric(app, "Passages without a label") == "0"
+        assert metric(app, "Partial labels") == "1"
+        assert metric(app, "Pairs graded") == "94.4%"
+
+    def test_the_preview_is_the_qrels_of_the_policy(self, small: Project) -> None:
+        app = choose(visit("export"), "Label", "Weighted mean")
+        expected = exporting.qrels(small, Policy(label="mean"))
+        assert app.code[0].value == expected.rstrip("\n")
+        app = choose(choose(app, "Min rating", 3), "Binary", True)
+        expected = exporting.qrels(small, Policy(label="mean", min_rating=3), binary=True)
+        assert app.code[0].value == expected.rstrip("\n")
+        assert {line.split()[-1] for line in expected.splitlines()} == {"0", "1"}
+
+    def test_without_labels_there_is_nothing_to_download(self, small: Project) -> None:
+        reworded = [Question(q.question_id, q.query_id, f"{q.text} Really?") for q in QUESTIONS]
+        bank.save(small, reworded, "all reworded", "tester")
+        app = visit("export")
+        assert "There are no labels yet." in said(app)
+        assert links(app) == ["grading"]
+        assert not app.get("download_button")
+
+
+def broken(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 1000)
+
+
+def newer(path: Path) -> None:
+    create(path).close()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize(
+    ("spoil", "reason"), [(broken, "cannot be opened as a project"), (newer, "written by a newer version")]
+)
+def test_a_project_that_cannot_be_opened_gives_a_sentence(
+    tmp_path: Path, screen: str, spoil: Callable[[Path], None], reason: str
+) -> None:
+    spoil(tmp_path / "spoiled.duckdb")
+    app = visit(screen)
+    assert len(app.error) == 1
+    assert reason in as_text(app.error[0].value)
+    assert "Traceback" not in said(app)
+
+
+def test_a_project_that_cannot_be_opened_is_no_dead_end(tmp_path: Path) -> None:
+    broken(tmp_path / "spoiled.duckdb")
+    app = visit("home")
+    named(app.text_input, "Name").set_value("fresh")
+    press(app, "Create")
+    assert app.selectbox("project").value == "fresh"
+    assert not app.error
+
+
+def test_a_project_that_another_process_holds_says_so_until_it_is_free(small: Project) -> None:
+    path = small.path
+    small.close()
+    hold = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline()
+        app = visit("leaderboard")
+        assert f"is open in process {holder.pid}" in as_text(app.error[0].value)
+        assert "Close the app or the command that uses it" in said(app)
+    sound(app.run())
+    assert not app.error
+    assert len(board(app)) == len(RUNS)
+
+
+def test_text_from_outside_is_shown_as_text(project: Project) -> None:
+    question = Question("q/1", MARKUP, f"Is it {MARKUP}?", subtopic_id=MARKUP)
+    fill(project, [question], {(question.text or "", MARKUP): 5}, {MARKUP: {MARKUP: [MARKUP]}})
+    judge(project, {(MARKUP, MARKUP): 1})
+
+    app = visit("question_bank")
+    assert as_text(app.subheader[0].value) == f"query {MARKUP}"
+    button = next(b.label for b in app.button if b.key == f"query button {MARKUP}")
+    assert as_text(button.split("  \n")[0]) == f"query {MARKUP}"
+    assert holding(app.text_area, question.text)
+    assert f"subtopic {MARKUP}" in [as_text(c.value) for c in app.caption if c.value.startswith("subtopic")]
+    sound(app.button("history q/1").click().run())
+    assert question.text in [text.value for text in app.text]
+
+    app = visit("leaderboard")
+    app.session_state["systems"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    app.session_state[f"queries of {MARKUP}"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    sound(app.run())
+    assert as_text(app.subheader[0].value) == f"{MARKUP}, query by query"
+    assert f"text of {MARKUP}" in [text.value for text in app.text]
+    label = next(c.value for c in app.caption if c.value.startswith("label"))
+    assert as_text(label) == f"label 5 · judged 1 · {question.text}"
