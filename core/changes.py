@@ -115,8 +115,8 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
         edited=tuple(question_id for delta in deltas for question_id in delta.edited),
         labels=[change for delta in deltas for change in _label_changes(delta)],
         systems=_system_changes(before, after),
-        known=sum(len(delta.pairs) - delta.open_pairs for delta in deltas),
-        to_grade=sum(delta.open_pairs for delta in deltas),
+        known=sum(delta.pairs[0] for delta in deltas),
+        to_grade=sum(delta.pairs[1] for delta in deltas),
         undecided=sum(_undecided(delta) for delta in deltas),
     )
 
@@ -182,20 +182,16 @@ class _Delta:
         return changed | ({key: other[key]} if key in other else {})
 
     @cached_property
-    def pairs(self) -> dict[tuple[int, str], bool]:
-        """The pairs that the query needs after the change, by text, and whether each has a grade."""
+    def pairs(self) -> tuple[int, int]:
+        """Numbers of pairs, by text, that the query needs after the change: known, and to be graded."""
         active = scored(list(self.after.values()), self.base.grader)
-        ratings = self.ratings.of(active)
+        first_of_wording = {question_text(q): column for column, q in reversed(list(enumerate(active)))}
         rows = np.flatnonzero(self.ratings.pooled & (self.ratings.text_keys != MISSING))
-        return {
-            (int(self.ratings.text_keys[row]), question_text(question)): bool(ratings[row, column] != MISSING)
-            for column, question in enumerate(active)
-            for row in rows
-        }
-
-    @cached_property
-    def open_pairs(self) -> int:
-        return sum(not known for known in self.pairs.values())
+        _, first_of_text = np.unique(self.ratings.text_keys[rows], return_index=True)
+        columns = np.array(list(first_of_wording.values()), np.int64)
+        cells = self.ratings.of(active)[np.ix_(rows[first_of_text], columns)]
+        known = int((cells != MISSING).sum())
+        return known, cells.size - known
 
     @cached_property
     def unknown(self) -> NDArray[np.int64]:

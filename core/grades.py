@@ -63,6 +63,10 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
 
 def graders(project: Project) -> list[StoredGrader]:
     """Every grader of the project with its counts, the default one first."""
+    return project.remember("graders", lambda: _count_graders(project))
+
+
+def _count_graders(project: Project) -> list[StoredGrader]:
     stored = [
         StoredGrader(row[0], _spec(row[1:9]), row[9], row[10])
         for row in project.rows(

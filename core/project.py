@@ -23,7 +23,7 @@ Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
 
 REMEMBERED = 200
-"""Derived results that are kept at most; all are dropped when one more comes."""
+"""Derived results that are kept at most; the oldest goes when one more comes."""
 
 
 class Project:
@@ -37,6 +37,7 @@ class Project:
         self.path = path
         self._connection = connection
         self._writing = threading.RLock()
+        self._remembering = threading.Lock()
         self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any]] = {}
 
     @property
@@ -94,9 +95,11 @@ class Project:
         if known is not None and known[0] == state:
             return cast(T, known[1])
         result = compute()
-        if len(self._remembered) >= REMEMBERED:
-            self._remembered.clear()
-        self._remembered[key] = (state, result)
+        with self._remembering:
+            self._remembered.pop(key, None)
+            self._remembered[key] = (state, result)
+            while len(self._remembered) > REMEMBERED:
+                self._remembered.pop(next(iter(self._remembered)))
         return result
 
     def close(self) -> None:

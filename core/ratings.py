@@ -68,13 +68,14 @@ def load_ratings(
     Args:
         questions: any wordings, saved or not.
     """
+    query_key = project.value("SELECT query_key FROM queries WHERE query_id = ?", [query_id])
     passages = project.rows(
-        "SELECT passage_id, p.text_key, pool.position IS NOT NULL FROM ("
-        " SELECT query_key, passage_key FROM pool UNION SELECT query_key, passage_key FROM rankings) x"
-        " JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
-        " LEFT JOIN pool USING (query_key, passage_key) WHERE query_id = ?"
-        " ORDER BY pool.position NULLS LAST, passage_key",
-        [query_id],
+        "SELECT passage_id, text_key, position IS NOT NULL FROM ("
+        " SELECT passage_key, position FROM pool WHERE query_key = $query UNION ALL"
+        " SELECT DISTINCT passage_key, NULL FROM rankings ANTI JOIN (FROM pool WHERE query_key = $query)"
+        " USING (passage_key) WHERE query_key = $query) JOIN passages USING (passage_key)"
+        " ORDER BY position NULLS LAST, passage_key",
+        {"query": query_key},
     )
     texts = list(dict.fromkeys(question_text(question) for question in questions))
     keys = dict(
@@ -84,25 +85,31 @@ def load_ratings(
             {"texts": texts},
         )
     )
+    text_keys = np.array([MISSING if key is None else key for _, key, _ in passages], np.int64)
     ratings = np.full((len(passages), len(texts)), MISSING, np.int8)
-    column_of = {keys[text]: column for column, text in enumerate(texts) if text in keys}
-    rows_of: dict[int, list[int]] = {}
-    for row, (_, text_key, _) in enumerate(passages):
-        rows_of.setdefault(text_key, []).append(row)
-    if column_of:
-        wanted = ", ".join(str(key) for key in column_of)
-        for question, passage, rating in project.rows(
+    known = [(keys[text], column) for column, text in enumerate(texts) if text in keys]
+    if known:
+        wanted = ", ".join(str(key) for key, _ in known)
+        graded = project.table(
             "SELECT question_text_key, passage_text_key, rating FROM grades"
-            f" WHERE grader_key = ? AND question_text_key IN ({wanted})",
-            [grader.key],
-        ):
-            for row in rows_of.get(passage, ()):
-                ratings[row, column_of[question]] = rating
+            f" WHERE grader_key = $grader AND question_text_key IN ({wanted})",
+            {"grader": grader.key},
+        )
+        question, passage, rating = (graded.column(i).to_numpy() for i in range(3))
+        by_key = np.array(sorted(known))
+        column = by_key[np.searchsorted(by_key[:, 0], question), 1]
+        # Several passages may have one text: put the ratings by text, then spread them over the passages.
+        unique, row_of = np.unique(text_keys, return_inverse=True)
+        place = np.clip(np.searchsorted(unique, passage), 0, len(unique) - 1)
+        here = unique[place] == passage
+        by_text = np.full((len(unique), len(texts)), MISSING, np.int8)
+        by_text[place[here], column[here]] = rating[here]
+        ratings = by_text[row_of]
     return QueryRatings(
         query_id,
         [passage_id for passage_id, _, _ in passages],
         np.array([pooled for _, _, pooled in passages], bool),
-        np.array([MISSING if text_key is None else text_key for _, text_key, _ in passages], np.int64),
+        text_keys,
         {text: column for column, text in enumerate(texts)},
         ratings,
     )

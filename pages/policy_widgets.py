@@ -75,7 +75,7 @@ def measure(label: str, cover: bool, key: str, default: str = "nDCG@10") -> str:
     """
     names = [name for name, info in MEASURES.items() if cover or not info.needs_intents]
     # What was typed for one board is the default of the other.
-    options = [*([COVER] if cover else []), *names, *([] if default in names else [default])]
+    options = list(dict.fromkeys([*([COVER] if cover else []), *names, default]))
     picked = st.selectbox(
         label, options, index=options.index(default), key=key, bind="query-params", accept_new_options=True,
         help="Or type another, such as P@30 or nDCG@5.",
