@@ -38,8 +38,7 @@ def make_large(path: Path, passages: int = PASSAGES_A_QUERY) -> Project:
             f"INSERT INTO passages SELECT 2000000 + i, 'p' || i, 1000000 + i FROM range({QUERIES * passages}) t(i)"
         )
         cursor.execute(
-            f"INSERT INTO listed SELECT 1000 + i // {passages}, 2000000 + i, i"
-            f" FROM range({QUERIES * passages}) t(i)"
+            f"INSERT INTO listed SELECT 1000 + i // {passages}, 2000000 + i, i FROM range({QUERIES * passages}) t(i)"
         )
         total = QUERIES * QUESTIONS_A_QUERY
         cursor.execute(

@@ -103,9 +103,7 @@ def recompute(name: str, project: Project) -> None:
         "labels": lambda: labels(project, policy),
         "coverage": lambda: coverage(project, policy, TAUS),
         "qrels": lambda: label_qrels(project, policy),
-        "measures": lambda: score_runs(
-            rankings(project), MEASURES, label_qrels(project, policy), policy.min_rating
-        ),
+        "measures": lambda: score_runs(rankings(project), MEASURES, label_qrels(project, policy), policy.min_rating),
     }
     took = {part: seconds(work) for part, work in parts.items()}
     plain = seconds(lambda: _plain_python(project))

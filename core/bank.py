@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from core.errors import InputError
-from core.project import Cursor, Project, log, stage
-from core.types import KINDS, Question
+from core.project import Project
+from core.types import Question
 
 AT_VERSION = (
     "(FROM question_revisions WHERE version <= $version"
@@ -90,7 +90,7 @@ def questions(project: Project, version: int | None = None, query_id: str | None
     ]
 
 
-_COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, answer_key, choices, note"
+_COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, answer_key, choices, r.note, r.position"
 
 
 def _question(row: tuple[Any, ...]) -> Question:
@@ -115,7 +115,7 @@ def history(project: Project, question_id: str) -> list[Revision]:
     return [
         Revision(row[0], row[1], row[2], row[3], _question(row[4:]))
         for row in project.rows(
-            f"SELECT r.version, v.note, v.author, v.saved_at, {_COLUMNS.replace('note', 'r.note')}"
+            f"SELECT r.version, v.note, v.author, v.saved_at, {_COLUMNS}"
             " FROM question_revisions r JOIN bank_versions v USING (version)"
             " JOIN questions USING (question_key) JOIN queries q USING (query_key)"
             " JOIN question_texts t USING (text_key)"
@@ -141,167 +141,26 @@ def overview(project: Project) -> list[QueryOverview]:
     ]
 
 
-def check_question(question: Question) -> None:
-    """Refuse a question that could not be scored.
+@dataclass(frozen=True)
+class BankDifference:
+    """How one list of questions differs from another, by question id.
 
-    Raises:
-        InputError: empty text, unknown kind, or a weight that is no finite number.
+    Args:
+        added, removed: questions that only one of them has.
+        changed: questions that both have, before and after.
     """
-    where = f"Question {question.question_id}"
-    if question.text is not None and not question.text.strip():
-        raise InputError(f"{where} has no text.", "Write the question, or retire it.")
-    if question.kind not in KINDS:
-        raise InputError(f"{where} has the unknown kind '{question.kind}'.", f"Use {', '.join(KINDS)}.")
-    if not abs(question.weight) < float("inf"):
-        raise InputError(f"{where} has the weight {question.weight}.", "Give a finite number.")
+
+    added: list[Question]
+    changed: list[tuple[Question, Question]]
+    removed: list[Question]
 
 
-def save(project: Project, changed: Sequence[Question], note: str, author: str) -> int | None:
-    """Save questions as a new bank version; questions that are not named stay as they are.
-
-    Returns:
-        The new version, or None where nothing differs from the newest.
-
-    Raises:
-        InputError: a question that could not be scored, or of an unknown query.
-    """
-    with project.transaction() as cursor:
-        version = save_questions(cursor, changed, note, author)
-        if version is not None:
-            log(cursor, author, "save bank", version=version, note=note)
-    return version
-
-
-def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, author: str) -> int | None:
-    """The same as `save`, as part of a larger transaction and without a line in the activity log."""
-    ids: set[str] = set()
-    for question in changed:
-        check_question(question)
-        if question.question_id in ids:
-            raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
-        ids.add(question.question_id)
-    _stage(cursor, changed)
-    stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
-    if stray:
-        raise InputError(f"The bank names the unknown query {stray[0][0]}.", "Import the queries first.")
-    foreign = cursor.execute(
-        "SELECT question_id, i.query_id FROM incoming_bank i JOIN questions USING (question_id)"
-        " JOIN queries q ON q.query_key = questions.query_key WHERE q.query_id <> i.query_id LIMIT 1"
-    ).fetchall()
-    if foreign:
-        raise InputError(
-            f"Question {foreign[0][0]} belongs to another query than {foreign[0][1]}.",
-            "Give it another question id.",
-        )
-    _name_questions(cursor)
-    _take_texts(cursor)
-    return _append_revisions(cursor, note, author)
-
-
-def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
-    """Give keys to questions and texts that grades refer to, before `save_questions` puts them into the bank."""
-    _stage(cursor, named)
-    _name_questions(cursor)
-    _take_texts(cursor)
-
-
-def _name_questions(cursor: Cursor) -> None:
-    cursor.execute(
-        "INSERT INTO questions SELECT nextval('keys'), question_id, query_key FROM"
-        " (FROM incoming_bank ANTI JOIN questions USING (question_id) ORDER BY position)"
-        " JOIN queries USING (query_id)"
+def difference(before: Sequence[Question], after: Sequence[Question]) -> BankDifference:
+    """What was added, changed and removed between two lists of questions."""
+    old = {question.question_id: question for question in before}
+    new = {question.question_id: question for question in after}
+    return BankDifference(
+        [question for key, question in new.items() if key not in old],
+        [(old[key], question) for key, question in new.items() if key in old and old[key] != question],
+        [question for key, question in old.items() if key not in new],
     )
-    cursor.execute(
-        "INSERT INTO question_texts SELECT nextval('keys'), NULL, question_id FROM"
-        " (FROM incoming_bank i WHERE text IS NULL"
-        "  AND NOT EXISTS (SELECT * FROM question_texts t WHERE t.placeholder = i.question_id)"
-        "  AND NOT EXISTS (SELECT * FROM question_revisions"
-        "  JOIN questions USING (question_key) WHERE questions.question_id = i.question_id) ORDER BY position)"
-    )
-
-
-def _stage(cursor: Cursor, changed: Sequence[Question]) -> None:
-    rows = [asdict(question) for question in changed]
-    types = {
-        "question_id": "VARCHAR",
-        "query_id": "VARCHAR",
-        "text": "VARCHAR",
-        "kind": "VARCHAR",
-        "weight": "DOUBLE",
-        "active": "BOOLEAN",
-        "subtopic_id": "VARCHAR",
-        "answer_key": "VARCHAR",
-        "choices": "VARCHAR",
-        "note": "VARCHAR",
-        "position": "INTEGER",
-    }
-    for position, row in enumerate(rows):
-        row["choices"] = json.dumps(row["choices"], ensure_ascii=False)
-        row["position"] = position
-        row["text"] = row["text"].strip() if row["text"] else None
-    stage(cursor, "incoming_bank", {name: [row[name] for row in rows] for name in types}, types)
-
-
-def _take_texts(cursor: Cursor) -> None:
-    """Give every incoming text a key, and give texts to questions that were known by id only."""
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, t.text_key, i.text"
-        " FROM incoming_bank i JOIN questions USING (question_id)"
-        " JOIN question_texts t ON t.placeholder = i.question_id AND t.text IS NULL WHERE i.text IS NOT NULL"
-    )
-    cursor.execute(
-        "UPDATE question_texts SET text = a.text FROM (SELECT text, min(text_key) AS text_key FROM awaited"
-        " ANTI JOIN question_texts USING (text) GROUP BY text) a WHERE a.text_key = question_texts.text_key"
-    )
-    # The same words under two ids are one text: what was graded under the id now belongs to the text.
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE merged AS SELECT a.text_key AS old, min(t.text_key) AS new"
-        " FROM awaited a JOIN question_texts t USING (text) GROUP BY a.text_key HAVING old <> new"
-    )
-    for table in ("grades", "failures"):
-        cursor.execute(
-            f"UPDATE {table} SET question_text_key = new FROM merged WHERE question_text_key = old"
-            f" AND NOT EXISTS (SELECT * FROM {table} g WHERE g.question_text_key = new AND g.grader_key ="
-            f" {table}.grader_key AND g.passage_text_key = {table}.passage_text_key)"
-            # Where several ids meet in one text, the oldest id's grade of a pair is the text's.
-            f" AND NOT EXISTS (SELECT * FROM {table} g JOIN merged m ON m.old = g.question_text_key"
-            f"  WHERE m.new = merged.new AND m.old < merged.old AND g.grader_key = {table}.grader_key"
-            f"  AND g.passage_text_key = {table}.passage_text_key)"
-        )
-    cursor.execute("UPDATE question_revisions SET text_key = new FROM merged WHERE text_key = old")
-    cursor.execute(
-        "INSERT INTO question_texts SELECT nextval('keys'), text, NULL FROM (SELECT text, min(position) AS first"
-        " FROM incoming_bank WHERE text IS NOT NULL AND text NOT IN"
-        " (SELECT text FROM question_texts WHERE text IS NOT NULL) GROUP BY text ORDER BY first)"
-    )
-
-
-def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
-    newest = cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE new_revisions AS"
-        " SELECT questions.question_key, coalesce(t.text_key, p.text_key, r.text_key) AS text_key, i.*,"
-        " r.revision_key AS parent, r.position AS old_position"
-        " FROM incoming_bank i JOIN questions USING (question_id)"
-        f" LEFT JOIN {AT_VERSION} r ON r.question_key = questions.question_key"
-        " LEFT JOIN question_texts t ON t.text = i.text"
-        " LEFT JOIN question_texts p ON p.placeholder = i.question_id AND r.revision_key IS NULL"
-        "  AND i.text IS NULL"
-        " WHERE r.revision_key IS NULL OR"
-        "  (coalesce(t.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
-        "   i.choices, i.note) IS DISTINCT FROM"
-        "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)",
-        {"version": newest},
-    )
-    if not cursor.execute("SELECT count(*) FROM new_revisions").fetchall()[0][0]:
-        return None
-    version = int(newest) + 1
-    cursor.execute("INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)", [version, note.strip(), author])
-    cursor.execute(
-        "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
-        " active, subtopic_id, answer_key, choices, note,"
-        " coalesce(old_position, (SELECT coalesce(max(position), 0) FROM question_revisions) + position + 1),"
-        " parent FROM (FROM new_revisions ORDER BY position)",
-        [version],
-    )
-    return version

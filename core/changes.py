@@ -104,9 +104,7 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     before = leaderboard(project, measure, policy=policy)
     base = basis(project, policy)
     deltas = [
-        delta
-        for query_id, questions in edits.items()
-        if (delta := _delta(project, base, query_id, questions)).edited
+        delta for query_id, questions in edits.items() if (delta := _delta(project, base, query_id, questions)).edited
     ]
     after = _board_after(project, before, policy, deltas)
     return Changes(
@@ -174,9 +172,7 @@ class _Delta:
         policy = self.base.policy
         return labels_of(self.ratings.of(active), weights_of(active, policy), policy.label)
 
-    def swapped(
-        self, state: Mapping[str, Question], other: Mapping[str, Question], key: str
-    ) -> dict[str, Question]:
+    def swapped(self, state: Mapping[str, Question], other: Mapping[str, Question], key: str) -> dict[str, Question]:
         """A state with one question as it is in the other state."""
         changed = {k: question for k, question in state.items() if k != key}
         return changed | ({key: other[key]} if key in other else {})

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from core.correlation import Correlation, Ties, correlate
+import numpy as np
+
+from core.correlation import Correlation, Ties, bootstrap_samples, correlate
 from core.leaderboard import Leaderboard, boards, cover_cutoff, find_source, leaderboard
 from core.policy import Policy
 from core.project import Project
@@ -77,3 +79,51 @@ def compare(
             std_errors_b=official.std_errors if within_error else None,
         ),
     )
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How a change moves the correlation with the official board.
+
+    Args:
+        before, after: Spearman's rank correlation; None where undefined.
+        low, high: 95 % interval of the shift over resampled queries; None where it cannot be drawn.
+        says: the finding in words.
+    """
+
+    before: float | None
+    after: float | None
+    low: float | None
+    high: float | None
+    says: str
+
+
+def correlation_shift(before: Leaderboard, after: Leaderboard, official: Leaderboard, samples: int = 1000) -> Shift:
+    """The shift in rank correlation with the official board, and whether it is within noise.
+
+    Both boards are averaged over the same resamples of the queries, so that the interval is that of
+    the difference (paired bootstrap).
+
+    Args:
+        samples: number of resamples.
+    """
+    then, now = (correlate(board.scores, official.scores) for board in (before, after))
+    if then.spearman is None or now.spearman is None:
+        return Shift(then.spearman, now.spearman, None, None, (now.undefined or then.undefined) or "")
+    if before.per_query == after.per_query:
+        return Shift(then.spearman, now.spearman, 0.0, 0.0, "The boards are the same.")
+    fixed = official.per_query or official.scores
+    drawn = [
+        bootstrap_samples(board.per_query, fixed, ("spearman",), samples, skipped=before.policy.skipped)["spearman"]
+        for board in (before, after)
+    ]
+    shifts = drawn[1] - drawn[0]
+    shifts = shifts[~np.isnan(shifts)]
+    if not len(shifts):
+        return Shift(then.spearman, now.spearman, None, None, "There are too few queries for an interval.")
+    low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
+    if low <= 0 <= high:
+        says = "Within noise: other queries could move it either way."
+    else:
+        says = f"More than noise: it {'rises' if low > 0 else 'falls'} in nearly all resamples of the queries."
+    return Shift(then.spearman, now.spearman, low, high, says)

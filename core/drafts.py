@@ -1,16 +1,16 @@
-"""Drafts: what a person has changed in the bank and not saved, kept in the project at every change."""
+"""Drafts: what a person has changed in the bank and not saved, kept in the project at every step."""
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
-from core import bank
+from core import bank, bank_saving
 from core.errors import InputError
-from core.project import Project, log
+from core.project import Cursor, Project, log
 from core.types import Question
 
 
@@ -27,9 +27,26 @@ class Draft:
     base_version: int
 
 
-def new_question(query_id: str) -> Question:
-    """An empty question with an id of its own, to be written by a person."""
-    return Question(f"{query_id}/{uuid.uuid4().hex[:12]}", query_id, "")
+@dataclass(frozen=True)
+class Conflict:
+    """A question that somebody else saved after a person began to change it.
+
+    Args:
+        base: as it was when the change began; None where it was not there.
+        theirs: as it is saved now.
+        mine: as the draft has it.
+    """
+
+    base: Question | None
+    theirs: Question
+    mine: Question
+    their_author: str
+    their_note: str
+
+
+def new_question(query_id: str, text: str = "", subtopic_id: str | None = None) -> Question:
+    """A question with an id of its own, to be written by a person."""
+    return Question(f"{query_id}/{uuid.uuid4().hex[:12]}", query_id, text, subtopic_id=subtopic_id)
 
 
 def drafts(project: Project, author: str) -> dict[str, Draft]:
@@ -48,62 +65,192 @@ def _read(content: str) -> Question:
     return Question(**values)
 
 
+def _written(question: Question) -> str:
+    return json.dumps(asdict(question), ensure_ascii=False)
+
+
 def put_draft(project: Project, author: str, question: Question) -> None:
-    """Store a change; one that brings back what the bank has ends the draft."""
+    """Store a change of one question; see `put_drafts`."""
+    put_drafts(project, author, [question])
+
+
+def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> None:
+    """Store changes as one step that can be undone; what is as the bank has it is no draft any more.
+
+    Raises:
+        InputError: a question of an unknown query.
+    """
+    after = {question.question_id: question for question in questions}
+    with project.transaction() as cursor:
+        _step(cursor, project, author, after, list(after))
+
+
+def take_back(project: Project, author: str, question_ids: Sequence[str] | None = None) -> None:
+    """Drop drafts of a person, those of the named questions or all, as one step that can be undone."""
+    ids = list(drafts(project, author)) if question_ids is None else list(question_ids)
+    with project.transaction() as cursor:
+        _step(cursor, project, author, {}, ids)
+
+
+def _step(cursor: Cursor, project: Project, author: str, after: Mapping[str, Question], ids: Sequence[str]) -> None:
+    """Write one step: drafts as in `after`, and none for the other ids."""
+    known = dict(cursor.execute("SELECT question_id, content FROM drafts WHERE author = ?", [author]).fetchall())
+    contents = {key: _content(project, after.get(key)) for key in ids}
+    changed = {key: content for key, content in contents.items() if content != known.get(key)}
+    if not changed:
+        return
+    cursor.execute("DELETE FROM draft_steps WHERE author = ? AND undone", [author])
+    step = cursor.execute("SELECT coalesce(max(step), 0) + 1 FROM draft_steps WHERE author = ?", [author]).fetchall()[
+        0
+    ][0]
+    for key, content in changed.items():
+        cursor.execute(
+            "INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, known.get(key), content]
+        )
+        _put(cursor, author, key, content)
+
+
+def _content(project: Project, question: Question | None) -> str | None:
+    """What the draft of a question holds; None where it says what the bank says."""
+    if question is None:
+        return None
     saved = {q.question_id: q for q in bank.questions(project, query_id=question.query_id)}
-    with project.transaction() as cursor:
-        key = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [question.query_id]).fetchall()
-        if not key:
-            raise InputError(f"There is no query {question.query_id}.")
-        if saved.get(question.question_id) == question:
-            cursor.execute(
-                "DELETE FROM drafts WHERE author = ? AND question_id = ?", [author, question.question_id]
-            )
-            return
-        content = json.dumps(asdict(question), ensure_ascii=False)
-        cursor.execute(
-            "INSERT INTO drafts VALUES (?, ?, ?, ?, ?, now()::TIMESTAMP)"
-            " ON CONFLICT (author, question_id) DO UPDATE SET content = excluded.content,"
-            " changed_at = excluded.changed_at",
-            [author, question.question_id, key[0][0], bank.latest_version(project), content],
-        )
+    same = saved.get(question.question_id)
+    if same is not None and same == question and question.position in (None, same.position):
+        return None
+    return _written(question)
 
 
-def discard(project: Project, author: str, question_ids: Sequence[str] | None = None) -> None:
-    """Drop drafts of a person: those of the named questions, or all."""
+def _put(cursor: Cursor, author: str, question_id: str, content: str | None) -> None:
+    if content is None:
+        cursor.execute("DELETE FROM drafts WHERE author = ? AND question_id = ?", [author, question_id])
+        return
+    query_id = json.loads(content)["query_id"]
+    key = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
+    if not key:
+        raise InputError(f"There is no query {query_id}.", "Import it first.")
+    cursor.execute(
+        "INSERT INTO drafts SELECT ?, ?, ?, coalesce(max(version), 0), ?, now()::TIMESTAMP FROM bank_versions"
+        " ON CONFLICT (author, question_id) DO UPDATE SET content = excluded.content,"
+        " changed_at = excluded.changed_at",
+        [author, question_id, key[0][0], content],
+    )
+
+
+def undo(project: Project, author: str) -> bool:
+    """Take the last step back; whether there was one."""
+    return _move(project, author, "undo")
+
+
+def redo(project: Project, author: str) -> bool:
+    """Do the step again that was undone last; whether there was one."""
+    return _move(project, author, "redo")
+
+
+def steps(project: Project, author: str) -> tuple[int, int]:
+    """How many steps can be undone, and how many done again."""
+    rows = dict(
+        project.rows("SELECT undone, count(DISTINCT step) FROM draft_steps WHERE author = ? GROUP BY 1", [author])
+    )
+    return rows.get(False, 0), rows.get(True, 0)
+
+
+def _move(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
+    wanted = "max(step)" if way == "undo" else "min(step)"
+    content = "before" if way == "undo" else "after"
     with project.transaction() as cursor:
-        cursor.execute(
-            "DELETE FROM drafts WHERE author = $author AND ($ids IS NULL OR list_contains($ids, question_id))",
-            {"author": author, "ids": None if question_ids is None else list(question_ids)},
-        )
+        step = cursor.execute(
+            f"SELECT {wanted} FROM draft_steps WHERE author = ? AND undone = ?", [author, way == "redo"]
+        ).fetchall()[0][0]
+        if step is None:
+            return False
+        for question_id, stored in cursor.execute(
+            f"SELECT question_id, {content} FROM draft_steps WHERE author = ? AND step = ?", [author, step]
+        ).fetchall():
+            _put(cursor, author, question_id, stored)
+        cursor.execute("UPDATE draft_steps SET undone = ? WHERE author = ? AND step = ?", [way == "undo", author, step])
+    return True
 
 
 def drafted_bank(project: Project, author: str, query_id: str) -> list[Question]:
     """The questions of a query as the person's drafts would leave them; new ones at the end."""
     mine = {key: draft.question for key, draft in drafts(project, author).items()}
-    saved = [mine.pop(q.question_id, q) for q in bank.questions(project, query_id=query_id)]
-    return saved + [question for question in mine.values() if question.query_id == query_id]
+    saved = bank.questions(project, query_id=query_id)
+    place = {question.question_id: question.position for question in saved}
+    now = [mine.pop(question.question_id, question) for question in saved]
+    now += [question for question in mine.values() if question.query_id == query_id]
+
+    def order(question: Question) -> float:
+        own = question.position if question.position is not None else place.get(question.question_id)
+        return float("inf") if own is None else own
+
+    return sorted(now, key=order)
+
+
+def drafted_edits(project: Project, author: str) -> dict[str, list[Question]]:
+    """Every query that has drafts, with all its questions as they would be; empty new ones left out."""
+    queries = dict.fromkeys(draft.question.query_id for draft in drafts(project, author).values())
+    return {
+        query: [q for q in drafted_bank(project, author, query) if q.text is None or q.text.strip()]
+        for query in queries
+    }
+
+
+def conflicts(project: Project, author: str) -> list[Conflict]:
+    """Drafts of questions that somebody else has saved differently since the person began."""
+    mine = drafts(project, author)
+    found = []
+    for question_id, draft in mine.items():
+        revisions = bank.history(project, question_id)
+        newer = [revision for revision in revisions if revision.version > draft.base_version]
+        older = [revision for revision in revisions if revision.version <= draft.base_version]
+        if newer and newer[0].question != draft.question and (not older or newer[0].question != older[0].question):
+            base = older[0].question if older else None
+            theirs = newer[0]
+            found.append(Conflict(base, theirs.question, draft.question, theirs.author, theirs.note))
+    return found
+
+
+def settle(project: Project, author: str, question_id: str, keep: Literal["mine", "theirs"]) -> None:
+    """Settle a conflict: keep the draft on top of what is saved now, or drop it for what is saved."""
+    if keep == "theirs":
+        take_back(project, author, [question_id])
+        return
+    with project.transaction() as cursor:
+        cursor.execute(
+            "UPDATE drafts SET base_version = (SELECT max(version) FROM bank_versions)"
+            " WHERE author = ? AND question_id = ?",
+            [author, question_id],
+        )
 
 
 def save_drafts(project: Project, author: str, note: str) -> int | None:
     """Save all drafts of a person as a new bank version, and end them.
 
-    New questions that were left empty are dropped.
+    What others saved meanwhile stays: a version holds only the questions that it changes. New
+    questions that were left empty are dropped.
 
     Returns:
         The new version, or None where nothing differs from the newest.
 
     Raises:
-        InputError: the note is empty, or a question could not be scored.
+        InputError: the note is empty, a question could not be scored, or somebody else saved one of
+            the questions differently meanwhile.
     """
     if not note.strip():
         raise InputError("The note is empty.", "Say in a few words what changed and why.")
-    mine = [draft.question for draft in drafts(project, author).values()]
-    known = {question.question_id for question in bank.questions(project)}
-    written = [q for q in mine if q.question_id in known or (q.text or "").strip()]
     with project.transaction() as cursor:
-        version = bank.save_questions(cursor, written, note, author)
+        if open_conflicts := conflicts(project, author):
+            raise InputError(
+                f"{len(open_conflicts)} of your questions were changed by somebody else meanwhile.",
+                "Settle them first: choose a wording for each.",
+            )
+        mine = [draft.question for draft in drafts(project, author).values()]
+        known = {question.question_id for question in bank.questions(project)}
+        written = [q for q in mine if q.question_id in known or (q.text or "").strip()]
+        version = bank_saving.save_questions(cursor, written, note, author)
         cursor.execute("DELETE FROM drafts WHERE author = ?", [author])
+        cursor.execute("DELETE FROM draft_steps WHERE author = ?", [author])
         if version is not None:
             log(cursor, author, "save bank", version=version, note=note)
     return version

@@ -141,9 +141,7 @@ def _texts(project: Project, query_key: int) -> dict[str, str]:
     )
 
 
-def _judgments(
-    project: Project, query_key: int, query_id: str, source: str | None, known: set[str]
-) -> list[Judgment]:
+def _judgments(project: Project, query_key: int, query_id: str, source: str | None, known: set[str]) -> list[Judgment]:
     return [
         Judgment(query_id, passage_id, value)
         for passage_id, value in project.rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core import bank, collection, jobs
+from core import bank_saving, collection, jobs
 from core.errors import InputError
 from core.formats.source import Report
 from core.grades import put_grader, question_text_key, write_staged_grades
@@ -65,9 +65,7 @@ class GradedImport:
         texted = (p for line in lines for p in line.passages if p.text)
         self.counts["new passages"] += collection.add_passages(cursor, texted)
         collection.name_passages(cursor, [p.passage_id for line in lines for p in line.passages if not p.text])
-        collection.list_passages(
-            cursor, [(line.query.query_id, p.passage_id) for line in lines for p in line.passages]
-        )
+        collection.list_passages(cursor, [(line.query.query_id, p.passage_id) for line in lines for p in line.passages])
         rankings: dict[str, list[Any]] = {}
         for line in lines:
             for run, ranking in line.rankings.items():
@@ -79,7 +77,7 @@ class GradedImport:
             collection.stage_judgments(cursor, found)
             self.judged = True
         named = dict.fromkeys(question.question_id for line in lines for question in line.questions)
-        bank.name_questions(cursor, [self.questions[question_id] for question_id in named])
+        bank_saving.name_questions(cursor, [self.questions[question_id] for question_id in named])
         self._write_grades(lines)
         self._clear()
 
@@ -128,9 +126,7 @@ class GradedImport:
             " ORDER BY r.rowid"
         )
         # A grade is about a text: without the passage's there is nothing to keep.
-        self.textless += self.cursor.execute("DELETE FROM new_grades WHERE passage_text_key IS NULL").fetchall()[0][
-            0
-        ]
+        self.textless += self.cursor.execute("DELETE FROM new_grades WHERE passage_text_key IS NULL").fetchall()[0][0]
         # Reading of a failure once more is no further attempt.
         self.cursor.execute(
             "DELETE FROM new_grades WHERE rating IS NULL AND EXISTS (SELECT * FROM failures f"
@@ -178,7 +174,7 @@ class GradedImport:
         ).fetchall()
         # An id alone says nothing of a question that the bank has already.
         told = [q for q in self.questions.values() if q.text is not None or (q.question_id,) not in banked]
-        version = bank.save_questions(self.cursor, told, f"Imported {names}", self.author)
+        version = bank_saving.save_questions(self.cursor, told, f"Imported {names}", self.author)
         if version:
             self.counts["bank version"] = version
         self.counts["questions"] = len(self.questions)

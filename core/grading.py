@@ -11,8 +11,10 @@ from core import jobs
 from core.bank import check_version
 from core.errors import GradingError, WorkbenchError
 from core.graders.base import Grader, Outcome
-from core.grades import add_outcomes, pairs_to_grade, put_grader, with_texts
+from core.grades import add_outcomes, put_grader
+from core.pairs import pairs_to_grade, trial_pairs, with_texts
 from core.project import Project, log
+from core.types import Question
 
 COMMIT_SECONDS = 1.0
 """Grades are committed at least this often: so much work, and no more, a crash can lose."""
@@ -27,12 +29,15 @@ class Request:
         queries: ids of the queries to grade; all for None.
         retry_failed: whether failed pairs are asked again.
         limit: at most this many pairs.
+        trial: questions to grade instead of the bank's, as a draft words them: grades are about texts,
+            so what is graded before saving is known after it.
     """
 
     bank_version: int | None = None
     queries: tuple[str, ...] | None = None
     retry_failed: bool = False
     limit: int | None = None
+    trial: tuple[Question, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,10 @@ def run_job(
         InputError: the request names an unknown bank version.
     """
     version = check_version(project, request.bank_version)
-    groups = pairs_to_grade(project, grader.spec, version, request.queries, request.retry_failed, request.limit)
+    if request.trial:
+        groups = trial_pairs(project, grader.spec, request.trial)
+    else:
+        groups = pairs_to_grade(project, grader.spec, version, request.queries, request.retry_failed, request.limit)
     total = sum(map(len, groups))
     asked = {"bank_version": version, "queries": request.queries, "retry_failed": request.retry_failed}
     with project.transaction() as cursor:

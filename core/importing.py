@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from core import bank, collection
+from core import bank_saving, collection
 from core.errors import FileError, InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, trec_qrels, trec_run
 from core.formats.source import Report, Source, open_lines
@@ -137,9 +137,7 @@ def _passages(
     return {"new passages": new}
 
 
-def _runs(
-    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
-) -> dict[str, int]:
+def _runs(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
     found = trec_run.read_runs(sources, report)
     report.raise_if_refused(_MEND)
     kept = {}
@@ -166,9 +164,7 @@ def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str
     return names
 
 
-def _qrels(
-    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
-) -> dict[str, int]:
+def _qrels(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
     written = 0
     names: set[str] = set()
     for source in sources:
@@ -216,24 +212,20 @@ def _first_line(source: Source, query_id: str) -> int | None:
     return None
 
 
-def _bank(
-    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
-) -> dict[str, int]:
+def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
     read = [question_bank.read_bank(source, report) for source in sources]
     report.raise_if_refused(_MEND)
     found = [question for part in read for question in part.questions]
     new = collection.add_queries(cursor, [query for part in read for query in part.queries], replace=False)
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     names = ", ".join(source.name for source in sources)
-    version = bank.save_questions(cursor, found, f"Imported {names}", author)
+    version = bank_saving.save_questions(cursor, found, f"Imported {names}", author)
     after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     counts = {"questions": len(found), "new questions": after - before, "new queries": new}
     return counts | ({"bank version": version} if version else {})
 
 
-def _graded(
-    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
-) -> dict[str, int]:
+def _graded(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
     batch = GradedImport(cursor, author)
     for source in sources:
         for line in graded.read_graded(source, report):

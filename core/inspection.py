@@ -22,9 +22,7 @@ class QueryScore:
     official: float | None
 
 
-def per_query_scores(
-    project: Project, board: Leaderboard, official: Leaderboard | None, run: str
-) -> list[QueryScore]:
+def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard | None, run: str) -> list[QueryScore]:
     """The scores of one run by query, with the mean over all systems that answered the query.
 
     Args:
@@ -62,9 +60,7 @@ class RankedPassage:
     question: str | None
 
 
-def inspect_query(
-    project: Project, run: str, query_id: str, policy: Policy, source: str | None
-) -> list[RankedPassage]:
+def inspect_query(project: Project, run: str, query_id: str, policy: Policy, source: str | None) -> list[RankedPassage]:
     """The top of a run for one query, with labels and judgments.
 
     Args:

@@ -281,9 +281,7 @@ def answered_questions(project: Project, policy: Policy) -> dict[str, dict[str, 
         " GROUP BY query_id, query_key, passage_id ORDER BY query_key",
         base.parameters,
     ):
-        answers = {
-            question: int(rating >= policy.min_rating) for question, rating in zip(asked, ratings, strict=True)
-        }
+        answers = {question: int(rating >= policy.min_rating) for question, rating in zip(asked, ratings, strict=True)}
         found.setdefault(query, {})[passage] = answers
     return found
 

@@ -165,9 +165,7 @@ def trec_order(scores: Mapping[str, float], depth: int) -> list[str]:
     return [passage for _, passage in heapq.nlargest(depth, zip(single, scores, strict=True))]
 
 
-def make_evaluator(
-    measures: Sequence[str], qrels: Qrels, min_rating: int = 1
-) -> Callable[[RunScores], MeasureScores]:
+def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -> Callable[[RunScores], MeasureScores]:
     """Read the qrels once, to evaluate many runs on them.
 
     Args:

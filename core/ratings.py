@@ -60,9 +60,7 @@ def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question
     return [q for q in questions if q.active and q.kind in grader.spec.kinds]
 
 
-def load_ratings(
-    project: Project, grader: StoredGrader, query_id: str, questions: Sequence[Question]
-) -> QueryRatings:
+def load_ratings(project: Project, grader: StoredGrader, query_id: str, questions: Sequence[Question]) -> QueryRatings:
     """Read everything that is known of a query for the texts of some questions.
 
     Args:

@@ -104,9 +104,7 @@ def coverage(project: Project, policy: Policy, min_ratings: Sequence[int] | None
     thresholds = tuple(min_ratings or (policy.min_rating,))
 
     def compute() -> dict[int, Scores]:
-        answered = ", ".join(
-            f"greatest(0, coalesce(sum(w) FILTER (best >= {tau:d}), 0) / total)" for tau in thresholds
-        )
+        answered = ", ".join(f"greatest(0, coalesce(sum(w) FILTER (best >= {tau:d}), 0) / total)" for tau in thresholds)
         scores: dict[int, Scores] = {tau: {} for tau in thresholds}
         for run, query, *values in project.rows(
             f"WITH bank AS (SELECT *, {weight_sql(policy.weighted)} AS w FROM {bank_for(base.grader.spec)}),"

@@ -77,7 +77,8 @@ class Question:
     """One entry of a question bank, in one wording.
 
     `text` is None where a file names a question by id only. `weight` 0 keeps it out of every
-    score; a negative weight marks what a response should not contain.
+    score; a negative weight marks what a response should not contain. `position` orders the questions
+    of a query; it is no part of what the question says, so two questions may be equal at two places.
     """
 
     question_id: str
@@ -90,6 +91,7 @@ class Question:
     answer_key: str | None = None
     choices: tuple[str, ...] = ()
     note: str | None = None
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

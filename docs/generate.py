@@ -15,9 +15,7 @@ from pathlib import Path
 import click
 
 ROOT = Path(__file__).resolve().parents[1]
-PART = re.compile(
-    r"(?P<start><!-- generated:(?P<name>[a-z-]+) -->\n)(?P<body>.*?)(?P<end><!-- /generated -->)", re.S
-)
+PART = re.compile(r"(?P<start><!-- generated:(?P<name>[a-z-]+) -->\n)(?P<body>.*?)(?P<end><!-- /generated -->)", re.S)
 HELP_WIDTH = 100
 
 
@@ -142,9 +140,7 @@ def fill(text: str, parts: Mapping[str, str]) -> str:
 @click.option("--check", is_flag=True, help="Write nothing; fail where a page is out of date.")
 def main(check: bool) -> None:
     """Write the generated parts of README.md and docs/*.md."""
-    pages = {
-        path: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
-    }
+    pages = {path: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]}
     used = {match["name"] for text in pages.values() for match in PART.finditer(text)}
     if unused := set(GENERATORS) - used:
         raise click.ClickException(f"no page has the generated part {', '.join(sorted(unused))}")

@@ -104,9 +104,7 @@ def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
         tooltip=[alt.Tooltip("run", title="Run"), alt.Tooltip("move", title="Ranks gained on the exam board")],
         detail="run",
     )
-    lines = base.mark_line(point=True).encode(
-        strokeWidth=alt.condition("datum.marked", alt.value(3), alt.value(1.3))
-    )
+    lines = base.mark_line(point=True).encode(strokeWidth=alt.condition("datum.marked", alt.value(3), alt.value(1.3)))
     names = [
         base.transform_filter(alt.datum.board == board)
         .mark_text(align=align, dx=dx, limit=165)

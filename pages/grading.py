@@ -9,9 +9,10 @@ from core.bank import latest_version
 from core.errors import WorkbenchError
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
-from core.grades import graders, make_plan
+from core.grades import graders
 from core.grading import Request
 from core.jobs import jobs
+from core.pairs import make_plan
 from core.project import Project
 from pages import ui
 
@@ -72,8 +73,7 @@ def _watch(project: Project) -> None:
             facts.caption(
                 "Preparing: the model is being loaded"
                 if not now.done
-                else f"{now.rate:,.0f} pairs a second · {ui.duration(now.seconds_left)} left"
-                f" · {now.failed:,} failed"
+                else f"{now.rate:,.0f} pairs a second · {ui.duration(now.seconds_left)} left · {now.failed:,} failed"
             )
             if button.button("Cancel", icon=":material/stop:", width="stretch"):
                 job.cancel()
@@ -140,11 +140,7 @@ progress(project)
 if not running:
     grader = choose_grader()
     request = plan(project, grader) if grader is not None else None
-    if (
-        grader is not None
-        and request is not None
-        and st.button("Grade", type="primary", icon=":material/play_arrow:")
-    ):
+    if grader is not None and request is not None and st.button("Grade", type="primary", icon=":material/play_arrow:"):
         try:
             grading.start_job(project, grader, request, ui.author())
         except WorkbenchError as error:

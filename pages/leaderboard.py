@@ -100,9 +100,7 @@ policy = policy_widgets.policy(project, cutoff=True, judged=True)
 left, middle, right, ties = st.columns([3, 3, 3, 3], vertical_alignment="bottom")
 with left:
     measure = policy_widgets.measure("Measure", cover=True, key="measure")
-against = middle.selectbox(
-    "Official board", [*official_sources(project), NO_BOARD], key="against", bind="query-params"
-)
+against = middle.selectbox("Official board", [*official_sources(project), NO_BOARD], key="against", bind="query-params")
 imported = dict(boards(project))
 with right:
     if against in imported:
@@ -110,9 +108,7 @@ with right:
         st.text_input("Official measure", official_measure, disabled=True)
     elif against != NO_BOARD:
         same = measure if not measure.startswith((COVER, "alpha")) else "nDCG@10"
-        official_measure = policy_widgets.measure(
-            "Official measure", cover=False, key=f"official {same}", default=same
-        )
+        official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
 ties_rule = ties.segmented_control("Ties", ["average", "random"], default="average", key="ties", required=True)
 
 if against == NO_BOARD:

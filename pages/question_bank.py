@@ -131,7 +131,7 @@ def _question_row(project: Project, question: Question, saved: Question | None) 
             if changed and right.button(
                 "Take back", key=f"back {question.question_id}", type="tertiary", icon=":material/undo:"
             ):
-                drafts.discard(project, ui.author(), [question.question_id])
+                drafts.take_back(project, ui.author(), [question.question_id])
                 st.rerun()
 
 
@@ -180,7 +180,7 @@ def save_bar(project: Project) -> None:
             st.session_state.pop("save note", None)
             st.rerun()
         if drop.button("Discard all", width="stretch"):
-            drafts.discard(project, ui.author())
+            drafts.take_back(project, ui.author())
             st.rerun()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from core import bank, collection
+from core import bank_saving, collection
 from core.grades import add_outcomes, put_grader
 from core.project import Project
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
@@ -47,7 +47,7 @@ def fill(
         collection.stage_rankings(cursor, rankings)
         collection.write_runs(cursor, [(run, run, "test.run") for run in runs])
         collection.refresh_pool(cursor)
-    bank.save(project, questions, "made for a test", "tester")
+    bank_saving.save(project, questions, "made for a test", "tester")
     grade(project, ratings, spec)
 
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank, collection
-from core.drafts import discard, drafted_bank, drafts, new_question, put_draft, save_drafts
+from core import bank, bank_saving, collection
+from core.drafts import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
 from core.errors import InputError
-from core.grades import make_plan
+from core.pairs import make_plan
 from core.project import Project, create, open_project
 from core.types import Question
 from tests.small import SPEC, fill
@@ -42,8 +42,8 @@ def everything(project: Project) -> list:
 
 
 def test_every_version_can_be_read_back(banked: Project):
-    bank.save(banked, [replace(A, text="What is A really?", weight=2.0)], "reword a", "ann")
-    bank.save(banked, [replace(B, active=False), replace(C, note="check")], "retire b", "bob")
+    bank_saving.save(banked, [replace(A, text="What is A really?", weight=2.0)], "reword a", "ann")
+    bank_saving.save(banked, [replace(B, active=False), replace(C, note="check")], "retire b", "bob")
     assert bank.questions(banked, 0) == []
     assert bank.questions(banked, 1) == [A, B, C]
     assert bank.questions(banked, 2) == [replace(A, text="What is A really?", weight=2.0), B, C]
@@ -61,8 +61,8 @@ def test_a_version_that_was_never_saved_is_refused(banked: Project, version: int
 
 def test_history_tells_who_changed_a_question_and_how_it_read_before(banked: Project):
     second = replace(A, text="What is A really?", note="clearer")
-    bank.save(banked, [second], "reword", "ann")
-    bank.save(banked, [replace(B, weight=3.0)], "not about a", "bob")
+    bank_saving.save(banked, [second], "reword", "ann")
+    bank_saving.save(banked, [replace(B, weight=3.0)], "not about a", "bob")
     found = bank.history(banked, "q1/a")
     assert [(r.version, r.author, r.note, r.question) for r in found] == [
         (2, "ann", "reword", second),
@@ -73,8 +73,8 @@ def test_history_tells_who_changed_a_question_and_how_it_read_before(banked: Pro
 
 def test_saving_what_is_there_already_makes_no_version(banked: Project):
     before = everything(banked)
-    assert bank.save(banked, [A, replace(B, text="  What is B? "), C], "again", "ann") is None
-    assert bank.save(banked, [], "nothing", "ann") is None
+    assert bank_saving.save(banked, [A, replace(B, text="  What is B? "), C], "again", "ann") is None
+    assert bank_saving.save(banked, [], "nothing", "ann") is None
     assert everything(banked) == before
 
 
@@ -82,22 +82,22 @@ def test_a_full_question_comes_back_as_it_was_saved(banked: Project):
     full = Question(
         "q1/full", "q1", "Wählen Sie: «a» | b?", "choice", -0.5, False, "s1", "b", ("a, 1", 'b "two"'), "why\nnot"
     )
-    bank.save(banked, [full], "all of it", "ann")
+    bank_saving.save(banked, [full], "all of it", "ann")
     assert bank.questions(banked, query_id="q1")[-1] == full
 
 
 def test_a_new_wording_needs_new_grades_and_the_old_one_still_has_its_own(banked: Project):
     assert to_grade(banked) == 0
-    bank.save(banked, [replace(A, text="What is A really?")], "reword", "ann")
+    bank_saving.save(banked, [replace(A, text="What is A really?")], "reword", "ann")
     assert to_grade(banked) == 2
-    bank.save(banked, [A], "back", "ann")
+    bank_saving.save(banked, [A], "back", "ann")
     assert to_grade(banked) == 0
     assert banked.value("SELECT count(*) FROM question_texts WHERE text = ?", [A.text]) == 1
 
 
 def test_new_questions_come_after_the_others_and_changed_ones_keep_their_place(banked: Project):
-    bank.save(banked, [Question("q1/z", "q1", "Z?"), Question("q1/y", "q1", "Y?")], "two more", "ann")
-    bank.save(banked, [replace(A, weight=5.0)], "first", "ann")
+    bank_saving.save(banked, [Question("q1/z", "q1", "Z?"), Question("q1/y", "q1", "Y?")], "two more", "ann")
+    bank_saving.save(banked, [replace(A, weight=5.0)], "first", "ann")
     assert [q.question_id for q in bank.questions(banked)] == ["q1/a", "q1/b", "q1/z", "q1/y", "q2/c"]
 
 
@@ -119,14 +119,14 @@ def test_a_question_that_cannot_be_used_is_refused_and_nothing_of_the_save_is_ke
 ):
     before = everything(banked)
     with pytest.raises(InputError, match=reason):
-        bank.save(banked, [replace(B, weight=9.0), bad], "mixed", "ann")
+        bank_saving.save(banked, [replace(B, weight=9.0), bad], "mixed", "ann")
     assert everything(banked) == before
 
 
 @pytest.fixture
 def placeholders(banked: Project) -> Project:
     """Three questions known by id only, graded on passages of their query."""
-    bank.save(banked, [Question(f"q1/{i}", "q1", None) for i in "xyz"], "ids only", "tester")
+    bank_saving.save(banked, [Question(f"q1/{i}", "q1", None) for i in "xyz"], "ids only", "tester")
     keys = dict(banked.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
     passages = dict(banked.rows("SELECT passage_id, text_key FROM passages"))
     with banked.transaction() as cursor:
@@ -151,14 +151,14 @@ def grades_of(project: Project, text: str) -> dict[str, list[int]]:
 
 def test_a_question_known_by_id_takes_its_text_and_keeps_its_grades(placeholders: Project):
     assert [q.text for q in bank.questions(placeholders, query_id="q1")][2:] == [None, None, None]
-    bank.save(placeholders, [Question("q1/x", "q1", "What is X?")], "the text came", "ann")
+    bank_saving.save(placeholders, [Question("q1/x", "q1", "What is X?")], "the text came", "ann")
     assert grades_of(placeholders, "What is X?") == {"p1": [5]}
     assert bank.questions(placeholders, query_id="q1")[2].text == "What is X?"
     assert to_grade(placeholders) == 1
 
 
 def test_ids_that_turn_out_to_have_one_text_share_its_grades_one_a_pair(placeholders: Project):
-    bank.save(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "xyz"], "the text came", "ann")
+    bank_saving.save(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "xyz"], "the text came", "ann")
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
     texts = [q.text for q in bank.questions(placeholders, query_id="q1")]
     assert texts == [A.text, B.text, "Same?", "Same?", "Same?"]
@@ -166,20 +166,20 @@ def test_ids_that_turn_out_to_have_one_text_share_its_grades_one_a_pair(placehol
 
 
 def test_an_id_whose_text_has_grades_already_adds_only_what_was_missing(placeholders: Project):
-    bank.save(placeholders, [Question("q1/x", "q1", "Same?")], "first", "ann")
-    bank.save(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "yz"], "the others", "ann")
+    bank_saving.save(placeholders, [Question("q1/x", "q1", "Same?")], "first", "ann")
+    bank_saving.save(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "yz"], "the others", "ann")
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
     assert bank.questions(placeholders, 2, "q1")[2:] == bank.questions(placeholders, query_id="q1")[2:]
 
 
 def test_a_question_without_text_can_be_retired_and_weighted(placeholders: Project):
-    version = bank.save(placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann")
+    version = bank_saving.save(placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann")
     assert version == 3
     assert bank.questions(placeholders, query_id="q1")[2] == Question("q1/x", "q1", None, weight=0.5, active=False)
 
 
 def test_the_overview_counts_questions_and_passages_of_every_query(banked: Project):
-    bank.save(banked, [replace(A, active=False)], "retire", "ann")
+    bank_saving.save(banked, [replace(A, active=False)], "retire", "ann")
     with banked.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p3'")
         collection.refresh_pool(cursor)
@@ -217,7 +217,7 @@ def test_any_version_reads_as_a_plain_model_of_the_saves_says(made: list[list[Qu
         states = [[]]
         for changed in made:
             after = model | {q.question_id: q for q in changed}
-            version = bank.save(project, changed, "a save", "tester")
+            version = bank_saving.save(project, changed, "a save", "tester")
             if after == model:
                 assert version is None
             else:
@@ -249,7 +249,7 @@ def test_everyone_has_drafts_of_their_own(banked: Project):
     assert drafted_bank(banked, "ann", "q1") == [replace(A, weight=4.0), B]
     assert drafted_bank(banked, "bob", "q1") == [replace(A, weight=3.0), B]
     assert drafted_bank(banked, "eve", "q1") == [A, B]
-    discard(banked, "bob")
+    take_back(banked, "bob")
     assert drafts(banked, "bob") == {}
     assert list(drafts(banked, "ann")) == ["q1/a"]
 
@@ -260,7 +260,7 @@ def test_drafts_stand_in_the_order_in_which_they_were_begun_and_can_be_taken_bac
         put_draft(banked, "ann", question)
     assert list(drafts(banked, "ann")) == ["q1/b", added.question_id, "q1/a"]
     assert drafted_bank(banked, "ann", "q1")[-1] == added
-    discard(banked, "ann", ["q1/b"])
+    take_back(banked, "ann", ["q1/b"])
     assert list(drafts(banked, "ann")) == [added.question_id, "q1/a"]
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank
+from core import bank, bank_saving
 from core.changes import changes, version_edits
 from core.errors import InputError
 from core.leaderboard import Leaderboard, leaderboard
@@ -85,7 +85,7 @@ def test_impact_equals_saving_and_computing_again(dice, policy):
         state = replace(policy, bank_version=version)
         found = {measure: _or_none(lambda m=measure: changes(project, m, state, edits)) for measure in MEASURES}
         before = _labels(project, state)
-        bank.save(project, [q for questions in edits.values() for q in questions], "new", "tester")
+        bank_saving.save(project, [q for questions in edits.values() for q in questions], "new", "tester")
         after = _labels(project, policy)
         differing = {
             pair: (before.get(pair), after.get(pair))
@@ -103,9 +103,7 @@ def test_impact_equals_saving_and_computing_again(dice, policy):
                 assert not impact.after.usable
             else:
                 _same(impact.after, board)
-            between = changes(
-                project, measure, state, version_edits(project, version, bank.latest_version(project))
-            )
+            between = changes(project, measure, state, version_edits(project, version, bank.latest_version(project)))
             assert between.labels == impact.labels
         project.close()
 
@@ -158,9 +156,7 @@ def test_a_flip_names_the_question_that_causes_it(small):
 def test_two_questions_that_only_together_move_a_label_are_both_named(small):
     off = [BANK[0], replace(BANK[1], active=False), replace(BANK[2], active=False)]
     found = changes(small, "EXAM-Cover", Policy(), {"q1": off})
-    assert [(c.passage_id, c.before, c.after, c.questions) for c in found.labels] == [
-        ("p2", 4, 1, ("q1/b", "q1/c"))
-    ]
+    assert [(c.passage_id, c.before, c.after, c.questions) for c in found.labels] == [("p2", 4, 1, ("q1/b", "q1/c"))]
 
 
 def test_a_reworded_question_is_unknown_until_graded_and_not_zero(small):

@@ -240,9 +240,7 @@ def test_input_that_gives_no_correlation_is_refused() -> None:
 def per_query(systems: int, queries: int, noise: float, seed: int) -> dict[str, dict[str, float]]:
     """Scores of systems of rising quality, with noise by query."""
     draw = Random(seed)
-    return {
-        f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)} for i in range(systems)
-    }
+    return {f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)} for i in range(systems)}
 
 
 def test_the_interval_of_a_board_with_itself_is_one() -> None:

@@ -139,7 +139,7 @@ def test_an_empty_text_has_failed_and_is_not_zero(empty: str) -> None:
     assert found[1, 1].status == "graded"
     for pair, what in (((1, 2), "passage"), ((2, 1), "question")):
         assert (found[pair].rating, found[pair].status) == (None, "failed")
-        assert found[pair].raw == f"the {what} is empty"
+        assert found[pair].reason == f"the {what} is empty"
 
 
 def test_a_pair_of_two_empty_texts_fails_once() -> None:

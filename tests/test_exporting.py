@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, collection
+from core import bank, bank_saving, collection
 from core.errors import InputError
 from core.exporting import bank_csv, bank_jsonl, board_tsv, graded_file, qrels
 from core.formats.leaderboards import read_boards
@@ -66,7 +66,7 @@ def graded(project: Project) -> Project:
 
 def test_qrels_have_four_columns_in_pool_order_and_no_line_without_a_label(graded: Project):
     assert qrels(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\n"
-    bank.save(graded, [replace(QUESTIONS[3], weight=1.0)], "no longer to be avoided", "ann")
+    bank_saving.save(graded, [replace(QUESTIONS[3], weight=1.0)], "no longer to be avoided", "ann")
     assert qrels(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\nq2 0 p4 2\n"
     assert qrels(graded, Policy(label="mean")) == "q1 0 p1 4\nq1 0 p2 1\nq2 0 p4 2\n"
     assert qrels(graded, Policy(bank_version=1)) == "q1 0 p1 5\nq1 0 p2 4\n"
@@ -108,8 +108,7 @@ def meaning(project: Project) -> dict[str, list]:
     """All that a graded file carries, without the keys that each project makes for itself."""
     grader = "JOIN graders USING (grader_key)"
     texts = (
-        "JOIN question_texts q ON q.text_key = question_text_key"
-        " JOIN passage_texts p ON p.text_key = passage_text_key"
+        "JOIN question_texts q ON q.text_key = question_text_key JOIN passage_texts p ON p.text_key = passage_text_key"
     )
     ids = "JOIN queries USING (query_key) JOIN passages USING (passage_key)"
     found = {
@@ -126,8 +125,7 @@ def meaning(project: Project) -> dict[str, list]:
             " ORDER BY ALL"
         ),
         "rankings": project.rows(
-            f"SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key) {ids}"
-            " ORDER BY ALL"
+            f"SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key) {ids} ORDER BY ALL"
         ),
         "graders": project.rows("SELECT * EXCLUDE (grader_key) FROM graders ORDER BY ALL"),
         "grades": project.rows(
@@ -178,7 +176,7 @@ def test_a_pair_that_failed_often_is_one_failed_pair_in_the_file(graded: Project
 
 
 def test_the_newest_wordings_go_out_with_their_own_grades(graded: Project, tmp_path: Path):
-    bank.save(graded, [replace(QUESTIONS[0], text="What is A, reworded?")], "reword", "ann")
+    bank_saving.save(graded, [replace(QUESTIONS[0], text="What is A, reworded?")], "reword", "ann")
     fresh = create(tmp_path / "fresh.duckdb")
     import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(graded))], "tester")
     assert bank.questions(fresh) == bank.questions(graded)
@@ -238,7 +236,7 @@ def test_no_cell_of_a_bank_is_a_formula_for_a_spreadsheet(project: Project):
 
 def test_an_older_bank_version_can_be_taken_out(graded: Project):
     before = bank_jsonl(graded)
-    bank.save(graded, [replace(QUESTIONS[0], text="Reworded?")], "reword", "ann")
+    bank_saving.save(graded, [replace(QUESTIONS[0], text="Reworded?")], "reword", "ann")
     assert "Reworded?" in bank_jsonl(graded)
     assert bank_jsonl(graded, 1) == before
 

@@ -182,9 +182,7 @@ def foreign(kind: str, rated: bool) -> GraderSpec:
 def graded_queries(draw: st.DrawFn) -> GradedQuery:
     """A graded query in the order that a file can hold: grader by grader along the passages."""
     query = draw(queries)
-    passages = draw(
-        st.lists(st.builds(Passage, ids, texts), min_size=1, max_size=3, unique_by=lambda p: p.passage_id)
-    )
+    passages = draw(st.lists(st.builds(Passage, ids, texts), min_size=1, max_size=3, unique_by=lambda p: p.passage_id))
     named = [passage.passage_id for passage in passages]
     bank = draw(st.lists(questions, min_size=1, max_size=4, unique_by=lambda q: q.question_id))
     specs = draw(st.lists(ours, max_size=2, unique_by=lambda spec: spec.fingerprint))
@@ -331,9 +329,7 @@ def test_foreign_bank_with_facets_keys_and_choices() -> None:
 
 
 def test_csv_bank_from_a_spreadsheet() -> None:
-    text = (
-        'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\nq1;\'=1+1;;;\r\n'
-    )
+    text = 'query_id;text;weight;active;choices\r\nq1;"two\r\nlines; and ""quotes""";-1;no;a | b\r\nq1;\'=1+1;;;\r\n'
     report = Report()
     first, second = read_bank(source_of(text, "bank.csv"), report).questions
     clean(report)

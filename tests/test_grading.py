@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, collection, grading
+from core import bank, bank_saving, collection, grading
 from core.errors import GradingError, InputError
 from core.graders.base import Outcome, Pair
-from core.grades import Plan, make_plan
 from core.grading import BackgroundJob, Progress, Request, current_job, run_job, start_job
 from core.jobs import close_interrupted, jobs
+from core.pairs import Plan, make_plan
 from core.project import Project, create, open_project
 from core.types import Grade, GraderSpec, Passage, Question
 from tests.small import fill
@@ -190,7 +190,7 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
     with filled.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p4'")
         collection.refresh_pool(cursor)
-    bank.save(filled, [Question("q1/d", "q1", None)], "an id only", "ann")
+    bank_saving.save(filled, [Question("q1/d", "q1", None)], "an id only", "ann")
     assert plan(filled) == Plan(needed=PAIRS - 1, known=0, failed=0, to_grade=PAIRS - 1, without_text=1)
     assert plan(filled, queries=["q1"]).without_text == 0
     run_job(filled, HashGrader(), Request(), "ann")
@@ -198,21 +198,21 @@ def test_passages_and_questions_without_text_wait_and_are_counted(filled: Projec
     with filled.transaction() as cursor:
         collection.add_passages(cursor, [Passage("p4", "text of p4")])
         collection.refresh_pool(cursor)
-    bank.save(filled, [Question("q1/d", "q1", "D?")], "its text", "ann")
+    bank_saving.save(filled, [Question("q1/d", "q1", "D?")], "its text", "ann")
     assert plan(filled).to_grade == 1 + 3
 
 
 def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_nothing(filled: Project):
     run_job(filled, HashGrader(), Request(), "ann")
     reworded = replace(QUESTIONS[0], text="A, that is?")
-    bank.save(filled, [reworded], "reword", "ann")
+    bank_saving.save(filled, [reworded], "reword", "ann")
     assert (plan(filled).to_grade, plan(filled).known) == (3, PAIRS - 3)
-    bank.save(filled, QUESTIONS, "back", "ann")
+    bank_saving.save(filled, QUESTIONS, "back", "ann")
     assert plan(filled).to_grade == 0
     weighed = [replace(q, weight=i - 1.5, note="w") for i, q in enumerate(QUESTIONS)]
-    bank.save(filled, weighed, "weights", "ann")
+    bank_saving.save(filled, weighed, "weights", "ann")
     assert plan(filled).to_grade == 0
-    bank.save(filled, [replace(weighed[0], active=False)], "retire", "ann")
+    bank_saving.save(filled, [replace(weighed[0], active=False)], "retire", "ann")
     assert (plan(filled).to_grade, plan(filled).needed) == (0, PAIRS - 3)
     grader = HashGrader()
     run_job(filled, grader, Request(bank_version=2), "ann")
@@ -220,7 +220,7 @@ def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_no
 
 
 def test_a_text_that_two_questions_share_is_graded_once(filled: Project):
-    bank.save(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
+    bank_saving.save(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
     grader = HashGrader()
     run_job(filled, grader, Request(), "ann")
     assert len(grader.asked) == len(set(grader.asked)) == PAIRS + 1
@@ -250,7 +250,7 @@ def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
     assert len(known(filled)) == 3
     with pytest.raises(GradingError, match="running already"):
         start_job(filled, HashGrader(), Request(), "bob")
-    bank.save(filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob")
+    bank_saving.save(filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob")
     go_on.set()
     assert job.wait(30)
     assert (job.progress.state, job.progress.graded) == ("done", PAIRS)

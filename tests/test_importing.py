@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, graded_import, importing
+from core import bank, bank_saving, graded_import, importing
 from core.errors import FileError, InputError
 from core.exporting import graded_file
 from core.formats.source import Source
@@ -51,19 +51,13 @@ def passage(passage_id: str, text: str, ratings: dict[str, int], direct: int | N
         "paragraph_id": passage_id,
         "text": text,
         "paragraph_data": {
-            "judgments": [
-                {"paragraphId": passage_id, "query": "g1", "relevance": 1, "titleQuery": "a graded query"}
-            ],
-            "rankings": [
-                {"method": "sys", "paragraphId": passage_id, "queryId": "g1", "rank": 1, "score": len(text)}
-            ],
+            "judgments": [{"paragraphId": passage_id, "query": "g1", "relevance": 1, "titleQuery": "a graded query"}],
+            "rankings": [{"method": "sys", "paragraphId": passage_id, "queryId": "g1", "rank": 1, "score": len(text)}],
         },
         "exam_grades": [{**entry, **lists, "self_ratings": rated}] if rated else [],
     }
     if direct is not None:
-        made["grades"] = [
-            {**entry, "prompt_type": "direct_grading", "self_ratings": direct, "correctAnswered": True}
-        ]
+        made["grades"] = [{**entry, "prompt_type": "direct_grading", "self_ratings": direct, "correctAnswered": True}]
     return made
 
 
@@ -341,9 +335,7 @@ def test_a_graded_file_that_is_written_in_several_batches_is_the_same(
     )
     counts = take(project, "graded", GRADED + lines, "g.jsonl").counts
     assert (counts["new grades"], counts["questions"], counts["bank version"]) == (6, 3, 1)
-    assert project.rows(
-        "SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1"
-    ) == [
+    assert project.rows("SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1") == [
         ("g1", 3),
         ("g2", 1),
     ]
@@ -377,7 +369,7 @@ def test_grades_stay_with_the_words_that_they_were_given_for(project: Project):
     take(project, "graded", GRADED, "g.jsonl")
     take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     own = graded_file(project)
-    bank.save(project, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
+    bank_saving.save(project, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
     take(project, "graded", GRADED, "g.jsonl")
     take(project, "graded", own, "own.jsonl.gz")
     assert project.rows(
@@ -404,7 +396,7 @@ def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there
 
 def test_a_graded_file_does_not_undo_what_people_did_to_its_questions(project: Project):
     take(project, "graded", GRADED, "g.jsonl")
-    bank.save(project, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann")
+    bank_saving.save(project, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann")
     edited = bank.questions(project)
     assert "bank version" not in take(project, "graded", GRADED, "g.jsonl").counts
     assert bank.questions(project) == edited

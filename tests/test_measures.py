@@ -77,9 +77,7 @@ def test_trec_eval_own_numbers(shared_data: Path, qrels_file: str, output: str, 
     """Per query and on average, for binary qrels and for graded ones with -1 at trec_eval -l 2."""
     folder = shared_data / "trec-eval"
     expected = read_expected(folder / output)
-    scores = evaluate(
-        list(TREC_NAMES), read_qrels(folder / qrels_file), read_run(folder / "results.test"), min_rating
-    )
+    scores = evaluate(list(TREC_NAMES), read_qrels(folder / qrels_file), read_run(folder / "results.test"), min_rating)
     for name, trec_name in TREC_NAMES.items():
         assert scores[name].keys() == {"301", "302", "303"}
         for query, value in scores[name].items():
@@ -88,9 +86,7 @@ def test_trec_eval_own_numbers(shared_data: Path, qrels_file: str, output: str, 
         assert mean == pytest.approx(expected[trec_name]["all"], abs=5.1e-5), name
 
 
-@pytest.mark.parametrize(
-    ("qrels_file", "output"), [("qrels.test", "out.test.aq"), ("qrels.rel_level", "out.test.aql")]
-)
+@pytest.mark.parametrize(("qrels_file", "output"), [("qrels.test", "out.test.aq"), ("qrels.rel_level", "out.test.aql")])
 def test_judged_is_what_trec_eval_does_not_call_unjudged(shared_data: Path, qrels_file: str, output: str) -> None:
     folder = shared_data / "trec-eval"
     expected = read_expected(folder / output)

@@ -15,14 +15,14 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
-from core import bank, exporting
+from core import bank, bank_saving, exporting
 from core.comparison import compare
 from core.drafts import drafted_bank, drafts
 from core.graders import make_grader
-from core.grades import make_plan
 from core.grading import current_job
 from core.jobs import jobs
 from core.leaderboard import leaderboard
+from core.pairs import make_plan
 from core.policy import Policy
 from core.project import Project, create, open_project
 from core.scores import labels
@@ -355,7 +355,7 @@ class TestQuestionBank:
 
     def test_what_somebody_else_saves_shows(self, small: Project) -> None:
         app = visit("question_bank")
-        bank.save(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
+        bank_saving.save(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
         sound(app.run())
         assert holding(app.text_area, "Saved elsewhere?")
 
@@ -374,7 +374,7 @@ class TestQuestionBank:
         assert "No query has these words." in said(app)
 
     def test_the_history_of_a_question_has_every_wording(self, small: Project) -> None:
-        bank.save(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
+        bank_saving.save(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
         app = visit("question_bank")
         sound(app.button("history q1/a").click().run())
         told = said(app)
@@ -534,7 +534,7 @@ class TestExport:
 
     def test_without_labels_there_is_nothing_to_download(self, small: Project) -> None:
         reworded = [Question(q.question_id, q.query_id, f"{q.text} Really?") for q in QUESTIONS]
-        bank.save(small, reworded, "all reworded", "tester")
+        bank_saving.save(small, reworded, "all reworded", "tester")
         app = visit("export")
         assert "There are no labels yet." in said(app)
         assert links(app) == ["grading"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank, migrations
+from core import bank, bank_saving, migrations
 from core.errors import InputError, ProjectError
 from core.migrations import MIGRATIONS
 from core.project import Project, create, open_project
@@ -199,7 +199,7 @@ def test_a_transaction_that_raises_changes_nothing(project: Project):
         cursor.execute("DELETE FROM rankings")
         cursor.execute("INSERT INTO queries SELECT * FROM queries")
     assert (content(project), project.state()) == before
-    bank.save(project, [Question("q1/c", "q1", "C?")], "the project can still be written", "tester")
+    bank_saving.save(project, [Question("q1/c", "q1", "C?")], "the project can still be written", "tester")
 
 
 def test_a_reader_does_not_see_a_transaction_that_is_not_done(project: Project):
@@ -223,7 +223,7 @@ def test_a_derived_result_is_computed_again_only_after_a_change(project: Project
     assert [project.remember("x", compute) for _ in range(2)] == [3, 3]
     grade(project, {("B?", "p2"): None})
     assert project.remember("x", compute) == 4
-    bank.save(project, [Question("q1/a", "q1", "A?", weight=2.0)], "heavier", "tester")
+    bank_saving.save(project, [Question("q1/a", "q1", "A?", weight=2.0)], "heavier", "tester")
     assert [project.remember("x", compute) for _ in range(2)] == [5, 5]
 
 
@@ -237,7 +237,7 @@ def test_writers_in_several_threads_lose_nothing(project: Project):
             start.wait()
             for i in range(6):
                 added = Question(f"q1/{writer}-{i}", "q1", f"Question {i} of {writer}?")
-                bank.save(project, [added], f"{writer}", f"writer {writer}")
+                bank_saving.save(project, [added], f"{writer}", f"writer {writer}")
                 grade(project, {(added.text or "", "p1"): i})
         except BaseException as error:
             errors.append(error)

@@ -122,8 +122,7 @@ _MEANING = (
     "SELECT fingerprint, coalesce(q.text, placeholder), p.text, rating, defaulted, answer FROM grades"
     " JOIN graders USING (grader_key) JOIN question_texts q ON q.text_key = question_text_key"
     " JOIN passage_texts p ON p.text_key = passage_text_key ORDER BY ALL",
-    "SELECT question_id, kind, weight, active FROM question_revisions JOIN questions USING (question_key)"
-    " ORDER BY ALL",
+    "SELECT question_id, kind, weight, active FROM question_revisions JOIN questions USING (question_key) ORDER BY ALL",
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank
+from core import bank_saving
 from core.errors import InputError
 from core.grades import question_text_key
 from core.leaderboard import leaderboard
@@ -28,15 +28,12 @@ PASSAGES = [f"p{i}" for i in range(6)]
 def small_projects(draw: st.DrawFn) -> tuple[list[Question], dict[tuple[str, str], int | None], dict]:
     weights = draw(st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=5))
     questions = [
-        Question(f"q1/{i}", "q1", f"question {i}?", weight=w, active=draw(st.booleans()))
-        for i, w in enumerate(weights)
+        Question(f"q1/{i}", "q1", f"question {i}?", weight=w, active=draw(st.booleans())) for i, w in enumerate(weights)
     ]
     pairs = [(q.text or "", p) for q in questions for p in PASSAGES]
     rated = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=len(pairs)))
     ratings = {pair: draw(st.sampled_from([None, 0, 1, 2, 3, 4, 5])) for pair in rated}
-    runs = {
-        run: {"q1": draw(st.lists(st.sampled_from(PASSAGES), unique=True, min_size=1))} for run in ("a", "b", "c")
-    }
+    runs = {run: {"q1": draw(st.lists(st.sampled_from(PASSAGES), unique=True, min_size=1))} for run in ("a", "b", "c")}
     return questions, ratings, runs
 
 
@@ -64,8 +61,7 @@ def test_labels_and_coverage_follow_their_definitions(made, rule, weighted, tau,
         }
         pooled = {p for by_query in runs.values() for p in by_query["q1"]} if active else set()
         assert found == {
-            p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted)
-            for p in pooled
+            p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted) for p in pooled
         }
         scores = coverage(project, policy)[tau]
         weights = {q.text: q.weight for q in active}
@@ -123,7 +119,7 @@ def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
 
 def test_weights_change_scores_without_a_single_new_grade(graded):
     before = graded.value("SELECT count(*) FROM grades")
-    bank.save(graded, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
+    bank_saving.save(graded, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
     board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4))
     assert board.per_query["good"]["q1"] == pytest.approx(0.75)
     old = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1))
@@ -141,7 +137,7 @@ def test_a_direct_grader_labels_without_questions(graded):
 
 
 def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(graded):
-    bank.save(graded, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
+    bank_saving.save(graded, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
     spec = replace(GraderSpec("nuggets", "self-rating", "m"), kinds=("nugget",))
     grade(graded, {("A fact", "p2"): 5}, spec)
     board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(grader="nuggets"))

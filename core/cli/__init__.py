@@ -7,7 +7,7 @@ import sys
 import click
 
 from core import __version__
-from core.cli import bank, files, grade, scores, serve
+from core.cli import bank, changes, files, grade, scores, serve
 from core.errors import InputError, WorkbenchError
 
 
@@ -27,6 +27,7 @@ for _command in (
     grade.grade,
     scores.leaderboard,
     scores.correlate,
+    changes.changes,
     files.export,
     serve.serve,
 ):

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
 
 from core import bank as banks
+from core import bank_saving
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.drafts import new_question
 from core.errors import InputError
 from core.formats.question_bank import read_bank
 from core.formats.source import Report, Source
 from core.project import current_author
+from core.types import KINDS, Question
+from core.wording import word_difference
+
+note_option = click.option("--note", required=True, help="What changed and why.")
 
 
 @click.group()
 def bank() -> None:
-    """List and save the question bank."""
+    """List, edit, save, compare and restore the question bank."""
 
 
 @bank.command(name="list")
@@ -44,28 +50,133 @@ def list_(project_path: Path | None, query: str | None, version: int | None, ver
         print_json({"version": shown, "questions": [asdict(question) for question in found]})
     else:
         rows = [
-            (q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)")
-            for q in found
+            (q.question_id, q.kind, q.weight, "yes" if q.active else "no", q.text or "(text unknown)") for q in found
         ]
         print_table(("question", "kind", "weight", "active", "text"), rows)
 
 
 @bank.command()
+@click.argument("question_id", required=False)
+@project_option
+@click.option("--add", "query", metavar="QUERY", help="Add a question to this query instead of editing one.")
+@click.option("--text", help="The new wording.")
+@click.option("--weight", type=float)
+@click.option("--kind", type=click.Choice(list(KINDS)))
+@click.option("--subtopic", "subtopic_id")
+@click.option("--answer-key")
+@click.option("--active/--retired", default=None, help="Restore or retire the question.")
+@note_option
+@json_option
+def edit(
+    question_id: str | None,
+    project_path: Path | None,
+    query: str | None,
+    text: str | None,
+    weight: float | None,
+    kind: str | None,
+    subtopic_id: str | None,
+    answer_key: str | None,
+    active: bool | None,
+    note: str,
+    as_json: bool,
+) -> None:
+    """Change one question, or add one, and save the bank as a new version."""
+    if (question_id is None) == (query is None):
+        raise InputError("Nothing says which question is meant.", "Name a question, or --add QUERY.")
+    with opened(project_path) as project:
+        before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
+        given = {
+            "text": text,
+            "weight": weight,
+            "kind": kind,
+            "subtopic_id": subtopic_id,
+            "answer_key": answer_key,
+            "active": active,
+        }
+        after = replace(before, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        version = bank_saving.save(project, [after], _written(note), current_author())
+        _say_saved(version, banks.latest_version(project), as_json, question=after.question_id)
+
+
+def _find(questions: list[Question], question_id: str) -> Question:
+    for question in questions:
+        if question.question_id == question_id:
+            return question
+    raise InputError(f"There is no question {question_id}.", "See exam bank list.")
+
+
+def _written(note: str) -> str:
+    if not note.strip():
+        raise InputError("The note is empty.", "Say what changed and why.")
+    return note
+
+
+def _say_saved(version: int | None, newest: int, as_json: bool, **more: str) -> None:
+    if as_json:
+        print_json({"version": newest, "saved": version is not None, **more})
+    else:
+        tell(f"Saved bank version {version}." if version else f"Nothing differs from version {newest}.")
+
+
+@bank.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @project_option
-@click.option("--note", required=True, help="What changed and why.")
+@note_option
 @json_option
 def save(file: Path, project_path: Path | None, note: str, as_json: bool) -> None:
     """Save the questions of FILE as a new bank version; questions it does not name stay as they are."""
     report = Report()
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Mend the lines and save again.")
-    if not note.strip():
-        raise InputError("The note is empty.", "Say what changed and why.")
     with opened(project_path) as project:
-        version = banks.save(project, read.questions, note, current_author())
-        newest = banks.latest_version(project)
+        version = bank_saving.save(project, read.questions, _written(note), current_author())
+        _say_saved(version, banks.latest_version(project), as_json)
+
+
+@bank.command()
+@project_option
+@click.option("--from", "before", type=int, required=True, help="The version before.")
+@click.option("--to", "after", type=int, help="The version after; the newest where not given.")
+@json_option
+def diff(project_path: Path | None, before: int, after: int | None, as_json: bool) -> None:
+    """Compare two bank versions question by question."""
+    with opened(project_path) as project:
+        found = banks.difference(banks.questions(project, before), banks.questions(project, after))
     if as_json:
-        print_json({"version": newest, "saved": version is not None})
-    else:
-        tell(f"Saved bank version {version}." if version else f"Nothing differs from version {newest}.")
+        changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
+        added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
+        print_json({"added": added, "changed": changed, "removed": removed})
+        return
+    for sign, questions in (("+", found.added), ("-", found.removed)):
+        for question in questions:
+            click.echo(f"{sign} {question.question_id}: {question.text or '(text unknown)'}")
+    for old, new in found.changed:
+        click.echo(f"~ {new.question_id}: {_marked(old, new)}")
+
+
+def _marked(old: Question, new: Question) -> str:
+    """The wording with what was removed in [-…-] and what was added in {+…+}, then the other differences."""
+    marks = {"same": "{}", "removed": "[-{}-]", "added": "{{+{}+}}"}
+    text = "".join(marks[tag].format(part) for tag, part in word_difference(old.text or "", new.text or ""))
+    fields = ("kind", "weight", "active", "subtopic_id", "answer_key", "note")
+    others = [
+        f"{name.replace('_id', '')} {getattr(old, name)} -> {getattr(new, name)}"
+        for name in fields
+        if getattr(old, name) != getattr(new, name)
+    ]
+    return "; ".join([text, *others])
+
+
+@bank.command()
+@project_option
+@click.option("--version", type=int, required=True, help="The version to bring back.")
+@click.option("--question", "questions", multiple=True, help="Only this question; may be repeated.")
+@note_option
+@json_option
+def restore(project_path: Path | None, version: int, questions: tuple[str, ...], note: str, as_json: bool) -> None:
+    """Bring back an earlier version, or some of its questions, as a new version."""
+    with opened(project_path) as project:
+        for question_id in questions:
+            _find(banks.questions(project), question_id)
+        saved = bank_saving.restore(project, version, _written(note), current_author(), questions or None)
+        _say_saved(saved, banks.latest_version(project), as_json)

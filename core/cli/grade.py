@@ -11,9 +11,9 @@ from core.bank import latest_version
 from core.cli.options import is_terminal, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError
 from core.graders import GRADERS, make_grader
-from core.grades import make_plan
 from core.grading import Progress, Request, run_job
 from core.jobs import close_interrupted
+from core.pairs import make_plan
 from core.project import current_author
 
 _grader_option = click.option(

@@ -69,9 +69,7 @@ def _is_header(line: str) -> bool:
 
 def _of_json(line: str) -> Passage:
     row = parse_object(line)
-    return Passage(
-        good_id(first_of(row, ID_KEYS), "passage"), good_text(first_of(row, TEXT_KEYS), "passage's text")
-    )
+    return Passage(good_id(first_of(row, ID_KEYS), "passage"), good_text(first_of(row, TEXT_KEYS), "passage's text"))
 
 
 def _of_cells(line: str) -> Passage:

@@ -60,8 +60,7 @@ class EncodingCache:
     ) -> list[EncodedPassage]:
         """The encodings of texts, in order; `encode` is called for those that are not kept."""
         keys = [
-            (role, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
-            for text in texts
+            (role, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()) for text in texts
         ]
         found: dict[tuple[str, bytes], EncodedPassage] = {}
         with self._lock:

@@ -1,0 +1,169 @@
+"""The pairs of texts that have to be graded: what a bank version needs, less what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.grades import bank_for, question_text_key
+from core.project import Project
+from core.types import GraderSpec, Question
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a grading job would do, in pairs of (question text, passage text).
+
+    Args:
+        needed: pairs that the bank and the pool ask for.
+        known: those that have a grade.
+        failed: those that were asked and gave nothing usable.
+        to_grade: those that the job would ask.
+        without_text: pooled (query, passage) whose passage text is missing.
+    """
+
+    needed: int
+    known: int
+    failed: int
+    to_grade: int
+    without_text: int
+
+
+def missing_pairs(spec: GraderSpec) -> str:
+    """The pairs that a grader is asked for and whether it has them, as a query.
+
+    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL).
+    Its columns are query_key, question_text_key, passage_text_key and state: known, failed or ungraded.
+    """
+    return (
+        "SELECT n.*, CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
+        "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
+        "  THEN 'known'"
+        " WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
+        "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
+        "  THEN 'failed' ELSE 'ungraded' END AS state"
+        " FROM (SELECT min(query_key) AS query_key, b.text_key AS question_text_key,"
+        "  p.text_key AS passage_text_key"
+        f"  FROM pool p JOIN {bank_for(spec)} b USING (query_key) JOIN queries q USING (query_key)"
+        "  JOIN question_texts t ON t.text_key = b.text_key AND t.text IS NOT NULL"
+        "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
+        "  GROUP BY ALL) n"
+    )
+
+
+def make_plan(
+    project: Project,
+    spec: GraderSpec,
+    version: int,
+    queries: Sequence[str] | None = None,
+    retry_failed: bool = False,
+    limit: int | None = None,
+) -> Plan:
+    """Count what a grading job would do.
+
+    Args:
+        version: bank version whose active questions are asked.
+        queries: ids of the queries to grade; all for None.
+        retry_failed: whether failed pairs are asked again.
+        limit: at most this many pairs are asked.
+    """
+    states = dict(
+        project.rows(
+            f"SELECT state, count(*) FROM ({missing_pairs(spec)}) GROUP BY state",
+            _plan_parameters(project, spec, version, queries),
+        )
+    )
+    open_pairs = states.get("ungraded", 0) + (states.get("failed", 0) if retry_failed else 0)
+    return Plan(
+        needed=sum(states.values()),
+        known=states.get("known", 0),
+        failed=states.get("failed", 0),
+        to_grade=open_pairs if limit is None else min(open_pairs, limit),
+        without_text=int(
+            project.value(
+                "SELECT count(*) FROM pool JOIN queries USING (query_key) WHERE text_key IS NULL"
+                " AND ($queries IS NULL OR list_contains($queries, query_id))",
+                {"queries": None if queries is None else list(queries)},
+            )
+        ),
+    )
+
+
+def _plan_parameters(project: Project, spec: GraderSpec, version: int, queries: Sequence[str] | None) -> dict[str, Any]:
+    key = project.value("SELECT grader_key FROM graders WHERE fingerprint = ?", [spec.fingerprint])
+    return {
+        "version": version,
+        "grader": -1 if key is None else key,
+        "queries": None if queries is None else list(queries),
+    }
+
+
+@dataclass(frozen=True)
+class PairsToGrade:
+    """The pairs of one query that a job still has to ask, with their texts by text key."""
+
+    pairs: list[tuple[int, int]]
+    questions: dict[int, str]
+    passages: dict[int, str]
+
+
+def pairs_to_grade(
+    project: Project,
+    spec: GraderSpec,
+    version: int,
+    queries: Sequence[str] | None = None,
+    retry_failed: bool = False,
+    limit: int | None = None,
+) -> list[list[tuple[int, int]]]:
+    """The pairs that a job has to ask, one list a query, passages in order so that prompts share a prefix.
+
+    Args: as for `make_plan`.
+    """
+    states = "('ungraded', 'failed')" if retry_failed else "('ungraded')"
+    groups: dict[int, list[tuple[int, int]]] = {}
+    for query_key, question, passage in project.rows(
+        f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec)})"
+        f" WHERE state IN {states} ORDER BY ALL" + ("" if limit is None else f" LIMIT {limit:d}"),
+        _plan_parameters(project, spec, version, queries),
+    ):
+        groups.setdefault(query_key, []).append((question, passage))
+    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
+
+
+def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question]) -> list[list[tuple[int, int]]]:
+    """The pairs that wordings need which may not be in the bank yet, one list a query.
+
+    Args:
+        drafted: questions of any wording; those that the grader cannot grade are passed over.
+    """
+    key = project.value("SELECT grader_key FROM graders WHERE fingerprint = ?", [spec.fingerprint])
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for question in drafted:
+        if not question.active or question.kind not in spec.kinds or not (question.text or "").strip():
+            continue
+        with project.transaction() as cursor:
+            text_key = question_text_key(cursor, (question.text or "").strip())
+        groups.setdefault(question.query_id, []).extend(
+            (text_key, passage)
+            for (passage,) in project.rows(
+                "SELECT DISTINCT pool.text_key FROM pool JOIN queries USING (query_key)"
+                " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
+                " ON g.passage_text_key = pool.text_key"
+                " WHERE query_id = $query AND pool.text_key IS NOT NULL",
+                {"grader": -1 if key is None else key, "question": text_key, "query": question.query_id},
+            )
+        )
+    return [sorted(set(pairs), key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
+
+
+def with_texts(project: Project, pairs: list[tuple[int, int]]) -> PairsToGrade:
+    """The texts that pairs are about."""
+    question_keys = sorted({question for question, _ in pairs})
+    passage_keys = sorted({passage for _, passage in pairs})
+    texts = "SELECT text_key, text FROM {} WHERE list_contains(?, text_key)"
+    return PairsToGrade(
+        pairs=pairs,
+        questions=dict(project.rows(texts.format("question_texts"), [question_keys])),
+        passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
+    )

@@ -1,0 +1,28 @@
+"""Word-level differences between two wordings."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Literal
+
+Segment = tuple[Literal["same", "added", "removed"], str]
+
+
+def word_difference(before: str, after: str) -> list[Segment]:
+    """What was removed and added, in reading order; joined, the removed and same parts give `before`.
+
+    Args:
+        before, after: two wordings.
+    """
+    old, new = (re.findall(r"\s+|\w+|[^\w\s]", text) for text in (before, after))
+    found: list[Segment] = []
+    for tag, i, j, k, m in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found.append(("same", "".join(old[i:j])))
+            continue
+        if i < j:
+            found.append(("removed", "".join(old[i:j])))
+        if k < m:
+            found.append(("added", "".join(new[k:m])))
+    return found
