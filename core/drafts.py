@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from core import bank, bank_saving
@@ -72,6 +72,17 @@ def _written(question: Question) -> str:
 def put_draft(project: Project, author: str, question: Question) -> None:
     """Store a change of one question; see `put_drafts`."""
     put_drafts(project, author, [question])
+
+
+def change_draft(project: Project, author: str, question: Question, field: str, value: object) -> None:
+    """Store one changed field on top of whatever the draft holds by now: two edits may arrive together.
+
+    Args:
+        question: as the person saw it; counts where there is no draft yet.
+    """
+    draft = drafts(project, author).get(question.question_id)
+    now = question if draft is None else draft.question
+    put_draft(project, author, replace(now, **{field: value}))  # type: ignore[arg-type]
 
 
 def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -97,3 +98,14 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
             base.parameters | {"query": query_id, "run": run, "source": source, "cutoff": policy.cutoff},
         )
     ]
+
+
+def passage_texts(project: Project, passage_ids: Sequence[str]) -> dict[str, str]:
+    """The texts of passages by id; those that are known by id only are left out."""
+    return dict(
+        project.rows(
+            "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key)"
+            " WHERE passage_id IN (SELECT unnest($ids))",
+            {"ids": list(passage_ids)},
+        )
+    )

@@ -32,18 +32,20 @@ def chosen(project: Project) -> Policy:
     )
 
 
-def policy(project: Project, cutoff: bool = False, judged: bool = False) -> Policy:
+def policy(project: Project, cutoff: bool = False, judged: bool = False, stacked: bool = False) -> Policy:
     """Draw the widgets in one row and return what they say.
 
     Args:
         cutoff: whether the rank depth of EXAM-Cover matters here.
         judged: whether the relevance threshold of judgments matters here.
+        stacked: one under the other, where there is no room for a row.
     """
     known = [grader.spec.name for grader in graders(project) if grader.grades]
     if not known:
         ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
     default = Policy()
-    columns = iter(st.columns([7, 3, 5, *([3] * (cutoff + judged)), 3], vertical_alignment="bottom"))
+    widths = [7, 3, 5, *([3] * (cutoff + judged)), 3]
+    columns = iter([st.container() for _ in widths] if stacked else st.columns(widths, vertical_alignment="bottom"))
     next(columns).selectbox("Grader", known, key="grader", bind="query-params")
     next(columns).selectbox(
         "Min rating", range(1, MAX_RATING + 1), index=default.min_rating - 1, key="tau", bind="query-params",

@@ -171,6 +171,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
+def percent(share: float | None) -> str:
+    """A share for a screen, in whole percent; a dash where there is none."""
+    return "–" if share is None else f"{share:.0%}"
+
+
 def duration(seconds: float | None) -> str:
     """A time span for a screen: 40 s, 3 min, 2 h 10 min."""
     if seconds is None:

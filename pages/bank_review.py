@@ -1,0 +1,225 @@
+"""Beside the questions: conflicts, history, versions, solo, and the passages that ask for a better bank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from core import bank, bank_saving, drafts
+from core.bank import QueryOverview
+from core.changes import changes
+from core.diagnostics import QueryDiagnosis, diagnose
+from core.drafts import Conflict
+from core.errors import WorkbenchError
+from core.graders import make_grader
+from core.inspection import passage_texts
+from core.leaderboard import COVER, sources
+from core.pairs import make_plan
+from core.policy import Policy
+from core.project import Project
+from core.sentences import split_sentences
+from core.types import Question
+from core.wording import word_difference
+from pages import policy_widgets, ui
+
+PASSAGES_SHOWN = 10
+
+
+def diagnosis(project: Project, query_id: str, policy: Policy, against: str | None) -> QueryDiagnosis:
+    """How the questions of a query behave, as the person's drafts have them."""
+    judged = against if against in sources(project) else next(iter(sources(project)), None)
+    return diagnose(project, policy, query_id, drafts.drafted_bank(project, ui.author(), query_id), judged)
+
+
+def difference(before: str, after: str) -> str:
+    """Markdown of two wordings in one: what was removed struck out, what was added in bold."""
+    marks = {"same": "{}", "removed": ":red[~~{}~~]", "added": ":green[**{}**]"}
+    return "".join(
+        marks[tag].format(ui.plain(part)) if part.strip() else part for tag, part in word_difference(before, after)
+    )
+
+
+def settle(project: Project, found: list[Conflict]) -> None:
+    """Show each conflict side by side, to be settled one by one."""
+    st.warning(
+        f"{len(found)} of your questions were saved by somebody else meanwhile. Choose a wording for each;"
+        " all other changes merge by themselves.",
+        icon=":material/call_merge:",
+    )
+    for conflict in found:
+        base, theirs, mine = st.columns(3)
+        with base:
+            st.caption("When you began")
+            st.text(_said(conflict.base) if conflict.base else "It was not there.")
+        with theirs:
+            st.caption(ui.plain(f"Saved by {conflict.their_author}: {conflict.their_note}"))
+            st.markdown(difference(conflict.base.text or "" if conflict.base else "", conflict.theirs.text or ""))
+            st.caption(_settings(conflict.theirs))
+            if st.button("Keep theirs", key=f"theirs {conflict.mine.question_id}", width="stretch"):
+                drafts.settle(project, ui.author(), conflict.mine.question_id, "theirs")
+                st.rerun()
+        with mine:
+            st.caption("Yours")
+            st.markdown(difference(conflict.base.text or "" if conflict.base else "", conflict.mine.text or ""))
+            st.caption(_settings(conflict.mine))
+            if st.button("Keep mine", key=f"mine {conflict.mine.question_id}", width="stretch"):
+                drafts.settle(project, ui.author(), conflict.mine.question_id, "mine")
+                st.rerun()
+
+
+def _said(question: Question) -> str:
+    return question.text or question.question_id
+
+
+def _settings(question: Question) -> str:
+    return f"weight {question.weight:g} · {'active' if question.active else 'not active'} · {question.kind}"
+
+
+def offer_regrading(project: Project, version: int) -> None:
+    """After a save: what has to be graded now, as a job."""
+    plan = make_plan(project, make_grader("embedding", {}).spec, bank.latest_version(project))
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        if plan.to_grade:
+            st.markdown(
+                f"**Saved bank version {version}.** {plan.to_grade:,} pairs are new and not graded;"
+                f" {plan.known:,} are known and stay."
+            )
+            ui.go("grading", "Grade them")
+        else:
+            st.markdown(f"**Saved bank version {version}.** Nothing has to be graded: all pairs are known.")
+        if st.button("", icon=":material/close:", type="tertiary", key="close saved"):
+            st.session_state.pop("just saved", None)
+            st.rerun()
+
+
+@st.dialog("History of a question", width="large")
+def history(project: Project, question: Question) -> None:
+    """Every wording and setting that a question has had, with what changed, and the way back."""
+    revisions = bank.history(project, question.question_id)
+    for at, revision in enumerate(revisions):
+        old = revision.question
+        earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
+        with st.container(border=True):
+            st.markdown(difference(_said(earlier), _said(old)) if earlier else ui.plain(_said(old)))
+            st.caption(
+                ui.plain(
+                    f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
+                    f" {revision.note} · {_settings(old)}"
+                )
+            )
+            if old != question and st.button("Bring back", key=f"revision {revision.version}"):
+                drafts.put_draft(project, ui.author(), replace(old, position=question.position))
+                st.rerun()
+    st.caption("Bringing back an old wording finds its old grades: nothing is graded again.")
+
+
+def versions(project: Project) -> None:
+    """The saved versions of the whole bank: compare any two, bring one back."""
+    saved = bank.versions(project)
+    with st.expander(f"Versions of the bank ({len(saved)})"):
+        st.dataframe(
+            {
+                "Version": [v.version for v in saved],
+                "Note": [v.note for v in saved],
+                "Author": [v.author for v in saved],
+                "Saved": [v.saved_at for v in saved],
+                "Questions changed": [v.changed for v in saved],
+            },
+            column_config={"Saved": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")},
+            hide_index=True,
+        )
+        if len(saved) < 2:
+            return
+        numbers = [v.version for v in saved]
+        first, second, button = st.columns([2, 2, 3], vertical_alignment="bottom")
+        before = first.selectbox("From", numbers, index=1)
+        after = second.selectbox("To", numbers, index=0)
+        found = bank.difference(bank.questions(project, before), bank.questions(project, after))
+        for sign, questions in (("added", found.added), ("removed", found.removed)):
+            for question in questions:
+                st.caption(f"{sign}: {ui.plain(_said(question))}")
+        for old, new in found.changed:
+            st.markdown(difference(_said(old), _said(new)))
+            if _settings(old) != _settings(new):
+                st.caption(f"{_settings(old)} → {_settings(new)}")
+        if button.button(f"Bring back version {before}", help="As a new version; nothing is lost."):
+            version = bank_saving.restore(project, before, f"Brought back version {before}", ui.author())
+            st.session_state["just saved"] = version
+            st.rerun()
+
+
+@st.dialog("As if this question stood alone", width="large")
+def solo(project: Project, question: Question) -> None:
+    """Labels of the query and the order of the systems on it under one question alone."""
+    policy = policy_widgets.chosen(project)
+    others = drafts.drafted_bank(project, ui.author(), question.query_id)
+    alone = [replace(q, active=q.question_id == question.question_id) for q in others]
+    st.text(_said(question))
+    measure = st.segmented_control("Measure", [COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
+    try:
+        found = changes(project, str(measure), policy, {question.query_id: alone})
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    here = found.after.per_query
+    order = sorted(here, key=lambda run: -here[run].get(question.query_id, 0.0))
+    st.dataframe(
+        {
+            "Run": order,
+            f"{found.after.measure} on this query, alone": [here[run].get(question.query_id) for run in order],
+            "with the whole bank": [found.before.per_query[run].get(question.query_id) for run in order],
+        },
+        hide_index=True,
+    )
+    lost = [change for change in found.labels if (change.after or 0) < (change.before or 0)]
+    st.caption(f"{len(found.labels):,} labels would differ, {len(lost):,} of them lower.")
+
+
+def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None:
+    """Questions that non-relevant passages answer, and relevant passages that no question covers."""
+    strays, uncovered = st.tabs(
+        [f"Answered by non-relevant passages ({len(found.strays)})", f"Relevant, not covered ({len(found.uncovered)})"]
+    )
+    with strays:
+        if not found.strays:
+            st.caption("No judged non-relevant passage answers any question.")
+        for stray in found.strays:
+            with st.expander(ui.plain(f"{_said(stray.question)}  ({len(stray.passages)})")):
+                for text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).values():
+                    st.text(text)
+                    st.divider()
+    with uncovered:
+        if not found.uncovered:
+            st.caption("Every judged relevant passage that is graded answers some question.")
+        texts = passage_texts(project, found.uncovered[:PASSAGES_SHOWN])
+        for passage_id, text in texts.items():
+            with st.expander(ui.plain(text[:90])):
+                st.caption("Start a question from the passage, or from one of its sentences:")
+                if st.button("The whole passage", key=f"start {passage_id}", icon=":material/add:"):
+                    _start(project, query.query_id, passage_id, None)
+                for start, end in split_sentences(text):
+                    sentence = text[start:end]
+                    if st.button(
+                        ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
+                    ):
+                        _start(project, query.query_id, passage_id, sentence)
+
+
+def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
+    begun = replace(drafts.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
+    drafts.put_draft(project, ui.author(), begun)
+    st.session_state["beside"] = passage_id
+    st.rerun()
+
+
+def passage_beside(project: Project) -> None:
+    """The passage that a new question was started from, until it is closed."""
+    passage_id = st.session_state.get("beside")
+    if passage_id is None:
+        return
+    with st.container(border=True):
+        st.text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
+        if st.button("Close the passage", icon=":material/close:", type="tertiary"):
+            st.session_state.pop("beside")
+            st.rerun()

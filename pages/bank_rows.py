@@ -1,0 +1,233 @@
+"""The questions of one query, edited in place; every change is stored as a draft at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from core import bank, drafts, editing
+from core.bank import QueryOverview
+from core.diagnostics import QueryDiagnosis, QuestionDiagnosis
+from core.errors import WorkbenchError
+from core.project import Project
+from core.types import KINDS, Question
+from pages import bank_review, ui
+
+QUESTIONS_A_PAGE = 20
+ROW = (12, 3.1, 2.5, 1.9)
+"""Widths of the columns of a question: text, weight, active, more."""
+
+FIGURES = """
+A weight of 0 keeps a question out of every score; below 0 it marks what a response should not say.
+
+- **answered**: share of the graded pool that answers it at the min rating
+- **non-relevant**: share of judged non-relevant passages among the judged ones that answer it
+- **only here**: share of the judged relevant passages that answer this question and no other
+- **systems**: share of the systems that answer it within the cutoff. Over 80 %: universal, it hardly tells
+  systems apart. Under 10 %: hard. Between: discriminative.
+"""
+
+
+def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | None) -> None:
+    """All questions of the open query."""
+    questions = drafts.drafted_bank(project, ui.author(), query.query_id)
+    saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
+    st.subheader(ui.plain(query.text), anchor=False)
+    shown = _filtered(questions)
+    if not questions:
+        st.text("This query has no questions yet. Each should ask for one essential piece of information.")
+    elif not shown:
+        st.caption("No question fits.")
+    pages = -(-len(shown) // QUESTIONS_A_PAGE)
+    page = st.pagination(pages, key=f"questions page {query.query_id}") if pages > 1 else 1
+    if shown:
+        header = st.columns(ROW)
+        header[0].caption("Question", help=FIGURES)
+        header[1].caption("Weight")
+        header[2].caption("Active")
+    for question in shown[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
+        figures = diagnosis.questions.get(question.question_id) if diagnosis else None
+        _row(project, question, saved.get(question.question_id), figures, questions)
+    _tools(project, query.query_id, questions)
+
+
+def _filtered(questions: list[Question]) -> list[Question]:
+    subtopics = list(dict.fromkeys(q.subtopic_id for q in questions if q.subtopic_id))
+    if len(questions) < 8 and not subtopics:
+        return questions
+    find, topic = st.columns([3, 2])
+    words = find.text_input("Find", key="find question", placeholder="Find a question", label_visibility="collapsed")
+    chosen = None
+    if subtopics:
+        chosen = topic.selectbox(
+            "Subtopic", subtopics, index=None, key="subtopic", placeholder="All subtopics",
+            label_visibility="collapsed", bind="query-params",
+        )  # fmt: skip
+    return [
+        q
+        for q in questions
+        if words.lower() in (q.text or q.question_id).lower() and (chosen is None or q.subtopic_id == chosen)
+    ]
+
+
+def _row(
+    project: Project,
+    question: Question,
+    saved: Question | None,
+    figures: QuestionDiagnosis | None,
+    questions: list[Question],
+) -> None:
+    def store(field: str, key: str) -> None:
+        value = st.session_state[key]
+        if field in ("subtopic_id", "answer_key", "note"):
+            value = value.strip() or None
+        drafts.change_draft(project, ui.author(), question, field, value)
+
+    def widget(field: str) -> dict[str, object]:
+        # What is stored is part of the key: what undo or somebody else changes shows at once.
+        key = f"{field} {question.question_id} {hash(getattr(question, field))}"
+        return {"key": key, "on_change": store, "args": (field, key)}
+
+    changed = saved != question or (saved is not None and question.position not in (None, saved.position))
+    state = "changed" if changed else "saved"
+    with st.container(key=f"question-{state}-{question.question_id}"):
+        text, weight, active, more = st.columns(ROW, vertical_alignment="center")
+        text.text_area(
+            "Question",
+            question.text or "",
+            height="content",
+            label_visibility="collapsed",
+            placeholder=(
+                "Write the question"
+                if question.text is not None
+                else f"The text of {question.question_id} is not known: import the bank that has it"
+            ),
+            **widget("text"),
+        )
+        weight.number_input(
+            "Weight", value=question.weight, step=0.5, format="%g", label_visibility="collapsed", **widget("weight")
+        )
+        active.checkbox("Active", question.active, label_visibility="collapsed", **widget("active"))
+        with more.popover("", icon=":material/more_vert:", type="tertiary", help="Details, split, history"):
+            st.selectbox("Kind", KINDS, index=KINDS.index(question.kind), **widget("kind"))
+            st.text_input("Subtopic", question.subtopic_id or "", **widget("subtopic_id"))
+            st.text_input("Answer key", question.answer_key or "", **widget("answer_key"))
+            st.text_area("Note", question.note or "", height=68, **widget("note"))
+            _actions(project, question, saved, questions)
+        st.caption(_facts(question, saved, figures, changed))
+        if changed and st.button(
+            "Take back", key=f"back {question.question_id}", type="tertiary", icon=":material/undo:"
+        ):
+            drafts.take_back(project, ui.author(), [question.question_id])
+            st.rerun()
+
+
+def _facts(question: Question, saved: Question | None, figures: QuestionDiagnosis | None, changed: bool) -> str:
+    said = [f":orange[{_change(question, saved)}]"] if changed else []
+    said += [ui.plain(f"subtopic {question.subtopic_id}")] if question.subtopic_id else []
+    said += [question.kind] if question.kind != "question" else []
+    if figures is None or not question.active:
+        return " · ".join(said)
+    if not figures.graded:
+        return " · ".join([*said, ":orange[not graded]"])
+    said += [f"{ui.percent(figures.answered)} answered"]
+    said += [f"{ui.percent(figures.non_relevant)} non-relevant"] if figures.non_relevant is not None else []
+    said += [f"{ui.percent(figures.only_here)} only here"] if figures.only_here is not None else []
+    said += [f"{ui.percent(figures.systems)} of systems, {figures.kind}"] if figures.systems is not None else []
+    if figures.graded < 1:
+        said += [f":orange[{ui.percent(figures.graded)} graded]"]
+    return " · ".join(said)
+
+
+def _change(question: Question, saved: Question | None) -> str:
+    if saved is None:
+        return "new, not saved"
+    fields = {
+        "text": "reworded",
+        "weight": "weight changed",
+        "active": "retired" if not question.active else "restored",
+    }
+    said = [name for field, name in fields.items() if getattr(question, field) != getattr(saved, field)]
+    if question.position not in (None, saved.position):
+        said.append("moved")
+    return f"{', '.join(said) or 'details changed'}, not saved"
+
+
+def _actions(project: Project, question: Question, saved: Question | None, questions: list[Question]) -> None:
+    def act(label: str, icon: str, change: Callable[[], list[Question]]) -> None:
+        if st.button(label, key=f"{label} {question.question_id}", icon=icon, type="tertiary"):
+            drafts.put_drafts(project, ui.author(), change())
+            st.rerun()
+
+    act("Duplicate", ":material/content_copy:", lambda: [editing.duplicated(question)])
+    act("Move up", ":material/arrow_upward:", lambda: editing.moved(questions, question.question_id, -1))
+    act("Move down", ":material/arrow_downward:", lambda: editing.moved(questions, question.question_id, 1))
+    if st.button("Split", key=f"split {question.question_id}", icon=":material/call_split:", type="tertiary"):
+        _split(project, question)
+    if st.button("Solo", key=f"solo {question.question_id}", icon=":material/filter_1:", type="tertiary"):
+        bank_review.solo(project, question)
+    if saved is not None and st.button(
+        "History", key=f"history {question.question_id}", icon=":material/history:", type="tertiary"
+    ):
+        bank_review.history(project, question)
+    st.caption(f"Id {ui.plain(question.question_id)}")
+
+
+@st.dialog("Split a question", width="large")
+def _split(project: Project, question: Question) -> None:
+    st.text(question.text or question.question_id)
+    parts = st.text_area("One question a line", question.text or "", height=140)
+    if st.button("Split", type="primary"):
+        try:
+            drafts.put_drafts(project, ui.author(), editing.split(question, parts.splitlines()))
+        except WorkbenchError as error:
+            ui.show_error(error)
+        else:
+            st.rerun()
+
+
+def _tools(project: Project, query_id: str, questions: list[Question]) -> None:
+    with st.container(horizontal=True):
+        if st.button("Add a question", icon=":material/add:", shortcut="Alt+N"):
+            drafts.put_draft(project, ui.author(), drafts.new_question(query_id))
+            st.rerun()
+        if st.button("Paste a list", icon=":material/content_paste:"):
+            _paste(project, query_id)
+        if len(questions) > 1 and st.button("Several at once", icon=":material/checklist:"):
+            _several(project, questions)
+
+
+@st.dialog("Paste a list of questions", width="large")
+def _paste(project: Project, query_id: str) -> None:
+    text = st.text_area("One question a line; bullets and numbers are dropped", height=220)
+    found = editing.pasted(query_id, text)
+    st.caption(f"{len(found)} questions")
+    if st.button("Add them", type="primary", disabled=not found):
+        drafts.put_drafts(project, ui.author(), found)
+        st.rerun()
+
+
+@st.dialog("Several questions at once", width="large")
+def _several(project: Project, questions: list[Question]) -> None:
+    texts = {q.question_id: q.text or q.question_id for q in questions}
+    chosen = st.multiselect("Questions", list(texts), format_func=texts.__getitem__, placeholder="All questions")
+    picked = [q for q in questions if q.question_id in chosen] or questions
+    weight, retire, restore = st.columns(3, vertical_alignment="bottom")
+    value = weight.number_input("Weight", value=1.0, step=0.5, format="%g")
+    change = None
+    if weight.button("Set the weight"):
+        change = editing.weighted(picked, value)
+    if retire.button("Retire"):
+        change = editing.retired(picked)
+    if restore.button("Restore"):
+        change = editing.retired(picked, active=True)
+    merged = st.text_area("Merge the chosen ones into one question", " ".join(texts[q] for q in chosen), height=80)
+    if st.button("Merge", disabled=len(chosen) < 2):
+        try:
+            change = editing.merged(picked, merged)
+        except WorkbenchError as error:
+            ui.show_error(error)
+    if change is not None:
+        drafts.put_drafts(project, ui.author(), change)
+        st.rerun()
