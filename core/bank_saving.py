@@ -103,10 +103,11 @@ def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
 
 
 def _name_questions(cursor: Cursor) -> None:
+    # Questions at one place, as the parts of a split, stand in the order of their keys.
     cursor.execute(
         "INSERT INTO questions SELECT nextval('keys'), question_id, query_key FROM"
-        " (FROM incoming_bank ANTI JOIN questions USING (question_id) ORDER BY position)"
-        " JOIN queries USING (query_id)"
+        " (FROM incoming_bank ANTI JOIN questions USING (question_id) JOIN queries USING (query_id)"
+        "  ORDER BY position)"
     )
     cursor.execute(
         "INSERT INTO question_texts SELECT nextval('keys'), NULL, question_id FROM"

@@ -113,11 +113,14 @@ def correlation_shift(before: Leaderboard, after: Leaderboard, official: Leaderb
     if before.per_query == after.per_query:
         return Shift(then.spearman, now.spearman, 0.0, 0.0, "The boards are the same.")
     fixed = official.per_query or official.scores
+    # An edit may bring a query onto the board or take it off.
+    queries = {query for board in (before, after) for scores in board.per_query.values() for query in scores}
+    skipped = before.policy.skipped
     drawn = [
-        bootstrap_samples(board.per_query, fixed, ("spearman",), samples, skipped=before.policy.skipped)["spearman"]
+        bootstrap_samples(board.per_query, fixed, ("spearman",), samples, skipped=skipped, among=queries)
         for board in (before, after)
     ]
-    shifts = drawn[1] - drawn[0]
+    shifts = drawn[1]["spearman"] - drawn[0]["spearman"]
     shifts = shifts[~np.isnan(shifts)]
     if not len(shifts):
         return Shift(then.spearman, now.spearman, None, None, "There are too few queries for an interval.")

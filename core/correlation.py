@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
@@ -152,6 +152,7 @@ def bootstrap_samples(
     samples: int = 1000,
     seed: int = 0,
     skipped: Skipped = "zero",
+    among: Collection[str] = (),
 ) -> dict[str, Array]:
     """A leaderboard correlation (average ties) in many resamples of the queries.
 
@@ -167,6 +168,7 @@ def bootstrap_samples(
         samples: number of resamples.
         seed: makes them repeatable.
         skipped: whether a query that a system skipped counts 0 or is left out of its mean.
+        among: further queries to draw from, so that two calls on boards of different queries draw the same.
 
     Returns:
         An array of length `samples` by statistic, NaN where a sample leaves it undefined. All are
@@ -183,7 +185,7 @@ def bootstrap_samples(
     systems = sorted(per_query_a.keys() & per_query_b.keys())
     by_query_b = all(isinstance(scores, Mapping) for scores in per_query_b.values())
     boards = [per_query_a] + ([cast(PerQuery, per_query_b)] if by_query_b else [])
-    queries = sorted({query for board in boards for scores in board.values() for query in scores})
+    queries = sorted({query for board in boards for scores in board.values() for query in scores}.union(among))
     if len(systems) < _NEEDED or len(queries) < 2:
         return {name: np.full(samples, np.nan) for name in statistics}
     rng = np.random.default_rng(seed)

@@ -88,9 +88,9 @@ def diagnose(
     known = ratings.of(active)
     answers = known >= policy.min_rating
     judged = judgments(project, source).get(query_id, {}) if source else {}
-    values = np.array([judged.get(passage, MISSING) for passage in ratings.passage_ids])
-    relevant = values >= policy.min_judgment
-    non_relevant = (values != MISSING) & ~relevant
+    has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
+    enough = np.array([judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool)
+    relevant, non_relevant = has_judgment & enough, has_judgment & ~enough
     tops = _tops(project, ratings, query_id, policy.cutoff)
     positive = np.array([question.weight > 0 for question in active], bool)
     others = answers[:, positive].sum(axis=1)
@@ -104,7 +104,7 @@ def diagnose(
             question.question_id,
             graded=_share(graded[ratings.pooled]) or 0.0,
             answered=_share(answered[graded]),
-            non_relevant=_share(non_relevant[answered & (values != MISSING)]),
+            non_relevant=_share(non_relevant[answered & has_judgment]),
             only_here=_share(alone[relevant]),
             systems=systems,
             kind=_kind(systems) if graded.any() else "",
@@ -114,7 +114,7 @@ def diagnose(
         for column, question in enumerate(active)
         if (answers[:, column] & non_relevant).any()
     ]
-    graded_somewhere = (known != MISSING).any(axis=1)
+    graded_somewhere = (known[:, positive] != MISSING).any(axis=1)
     uncovered = np.flatnonzero(relevant & graded_somewhere & (others == 0))
     return QueryDiagnosis(
         found,

@@ -65,8 +65,8 @@ def _read(content: str) -> Question:
     return Question(**values)
 
 
-def _written(question: Question) -> str:
-    return json.dumps(asdict(question), ensure_ascii=False)
+def _written(draft: Draft | None) -> str | None:
+    return None if draft is None else json.dumps(asdict(draft), ensure_ascii=False)
 
 
 def put_draft(project: Project, author: str, question: Question) -> None:
@@ -78,11 +78,22 @@ def change_draft(project: Project, author: str, question: Question, field: str, 
     """Store one changed field on top of whatever the draft holds by now: two edits may arrive together.
 
     Args:
-        question: as the person saw it; counts where there is no draft yet.
+        question: as the person saw it; counts where there is no draft yet. What somebody else saved
+            since is a conflict.
     """
-    draft = drafts(project, author).get(question.question_id)
-    now = question if draft is None else draft.question
-    put_draft(project, author, replace(now, **{field: value}))  # type: ignore[arg-type]
+    key = question.question_id
+    with project.transaction() as cursor:
+        draft = drafts(project, author).get(key)
+        now = question if draft is None else draft.question
+        changed = replace(now, **{field: value})  # type: ignore[arg-type]
+        _step(cursor, project, author, {key: changed}, [key], _version_seen(project, question))
+
+
+def _version_seen(project: Project, question: Question) -> int | None:
+    """The version that left the question as a person saw it; None where it is so still, or never was."""
+    revisions = bank.history(project, question.question_id)
+    seen = next((revision for revision in revisions if revision.question == question), None)
+    return None if seen is None or seen is revisions[0] else seen.version
 
 
 def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> None:
@@ -103,48 +114,61 @@ def take_back(project: Project, author: str, question_ids: Sequence[str] | None 
         _step(cursor, project, author, {}, ids)
 
 
-def _step(cursor: Cursor, project: Project, author: str, after: Mapping[str, Question], ids: Sequence[str]) -> None:
-    """Write one step: drafts as in `after`, and none for the other ids."""
-    known = dict(cursor.execute("SELECT question_id, content FROM drafts WHERE author = ?", [author]).fetchall())
-    contents = {key: _content(project, after.get(key)) for key in ids}
-    changed = {key: content for key, content in contents.items() if content != known.get(key)}
+def _step(
+    cursor: Cursor,
+    project: Project,
+    author: str,
+    after: Mapping[str, Question],
+    ids: Sequence[str],
+    seen: int | None = None,
+) -> None:
+    """Write one step: drafts as in `after`, and none for the other ids.
+
+    Args:
+        seen: the bank version that new drafts begin from; the newest for None.
+    """
+    known = drafts(project, author)
+    begun = bank.latest_version(project) if seen is None else seen
+    changed = {}
+    for key in ids:
+        old, new = known.get(key), None
+        if key in after and not _is_saved(project, after[key]):
+            new = Draft(after[key], begun if old is None else old.base_version)
+        if _written(old) != _written(new):
+            changed[key] = (_written(old), _written(new))
     if not changed:
         return
     cursor.execute("DELETE FROM draft_steps WHERE author = ? AND undone", [author])
     step = cursor.execute("SELECT coalesce(max(step), 0) + 1 FROM draft_steps WHERE author = ?", [author]).fetchall()[
         0
     ][0]
-    for key, content in changed.items():
-        cursor.execute(
-            "INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, known.get(key), content]
-        )
-        _put(cursor, author, key, content)
+    for key, (was, becomes) in changed.items():
+        cursor.execute("INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, was, becomes])
+        _put(cursor, author, key, becomes)
 
 
-def _content(project: Project, question: Question | None) -> str | None:
-    """What the draft of a question holds; None where it says what the bank says."""
-    if question is None:
-        return None
+def _is_saved(project: Project, question: Question) -> bool:
+    """Whether the bank says the same, at the same place."""
     saved = {q.question_id: q for q in bank.questions(project, query_id=question.query_id)}
     same = saved.get(question.question_id)
-    if same is not None and same == question and question.position in (None, same.position):
-        return None
-    return _written(question)
+    return same is not None and same == question and question.position in (None, same.position)
 
 
-def _put(cursor: Cursor, author: str, question_id: str, content: str | None) -> None:
-    if content is None:
+def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> None:
+    if written is None:
         cursor.execute("DELETE FROM drafts WHERE author = ? AND question_id = ?", [author, question_id])
         return
-    query_id = json.loads(content)["query_id"]
+    draft = json.loads(written)
+    query_id = draft["question"]["query_id"]
     key = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
     if not key:
         raise InputError(f"There is no query {query_id}.", "Import it first.")
+    # A draft that is there keeps its base: a conflict may have been settled since the step.
     cursor.execute(
-        "INSERT INTO drafts SELECT ?, ?, ?, coalesce(max(version), 0), ?, now()::TIMESTAMP FROM bank_versions"
+        "INSERT INTO drafts VALUES (?, ?, ?, ?, ?, now()::TIMESTAMP)"
         " ON CONFLICT (author, question_id) DO UPDATE SET content = excluded.content,"
         " changed_at = excluded.changed_at",
-        [author, question_id, key[0][0], content],
+        [author, question_id, key[0][0], draft["base_version"], json.dumps(draft["question"], ensure_ascii=False)],
     )
 
 

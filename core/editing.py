@@ -10,7 +10,7 @@ from core.drafts import new_question
 from core.errors import InputError
 from core.types import Question
 
-_BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+")
+_BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
 
 
 def pasted(query_id: str, text: str, subtopic_id: str | None = None) -> list[Question]:
@@ -47,7 +47,12 @@ def merged(questions: Sequence[Question], text: str) -> list[Question]:
         raise InputError("A merge takes two or more questions of one query.", "Select them first.")
     if not text.strip():
         raise InputError("The merged question has no text.", "Write the question that asks for all of it.")
-    one = replace(duplicated(questions[0]), text=text.strip(), weight=max(q.weight for q in questions))
+    one = replace(
+        duplicated(questions[0]),
+        text=text.strip(),
+        weight=max(q.weight for q in questions),
+        active=any(q.active for q in questions),
+    )
     return [one, *(replace(question, active=False) for question in questions)]
 
 
@@ -62,7 +67,9 @@ def retired(questions: Sequence[Question], active: bool = False) -> list[Questio
 
 
 def moved(questions: Sequence[Question], question_id: str, by: int) -> list[Question]:
-    """The two questions that change places when one moves up (by -1) or down (by 1); none at an end.
+    """The questions whose position changes when one moves up (by -1) or down (by 1); none at an end.
+
+    Two questions change places. Others are among them only where they had no position, or shared one.
 
     Args:
         questions: all questions of the query in their order.
@@ -70,10 +77,16 @@ def moved(questions: Sequence[Question], question_id: str, by: int) -> list[Ques
     at = next(i for i, question in enumerate(questions) if question.question_id == question_id)
     if not 0 <= at + by < len(questions):
         return []
-    order = [question.position if question.position is not None else i for i, question in enumerate(questions)]
-    one, other = questions[at], questions[at + by]
-    low, high = sorted((order[at], order[at + by]))
-    if low == high:
-        high += 1
-    first, second = (other, one) if by > 0 else (one, other)
-    return [replace(first, position=low), replace(second, position=high)]
+    places: list[int] = []
+    for question in questions:
+        free = places[-1] + 1 if places else 0
+        places.append(free if question.position is None else max(free, question.position))
+    order = list(questions)
+    order[at], order[at + by] = order[at + by], order[at]
+    # New questions without a position stand at the end in any case: those after the two need none.
+    last = max(at, at + by)
+    return [
+        replace(question, position=place)
+        for i, (question, place) in enumerate(zip(order, places, strict=True))
+        if question.position != place and (question.position is not None or i <= last)
+    ]

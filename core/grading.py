@@ -30,14 +30,14 @@ class Request:
         retry_failed: whether failed pairs are asked again.
         limit: at most this many pairs.
         trial: questions to grade instead of the bank's, as a draft words them: grades are about texts,
-            so what is graded before saving is known after it.
+            so what is graded before saving is known after it. None for the bank's.
     """
 
     bank_version: int | None = None
     queries: tuple[str, ...] | None = None
     retry_failed: bool = False
     limit: int | None = None
-    trial: tuple[Question, ...] = ()
+    trial: tuple[Question, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def run_job(
         InputError: the request names an unknown bank version.
     """
     version = check_version(project, request.bank_version)
-    if request.trial:
+    if request.trial is not None:
         groups = trial_pairs(project, grader.spec, request.trial)
     else:
         groups = pairs_to_grade(project, grader.spec, version, request.queries, request.retry_failed, request.limit)

@@ -154,7 +154,13 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
                 {"grader": -1 if key is None else key, "question": text_key, "query": question.query_id},
             )
         )
-    return [sorted(set(pairs), key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
+    # A text that two queries share, with a passage that both pools have, is one pair.
+    asked: set[tuple[int, int]] = set()
+    fresh: list[set[tuple[int, int]]] = []
+    for pairs in groups.values():
+        fresh.append(set(pairs) - asked)
+        asked |= fresh[-1]
+    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in fresh if pairs]
 
 
 def with_texts(project: Project, pairs: list[tuple[int, int]]) -> PairsToGrade:

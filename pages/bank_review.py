@@ -43,7 +43,7 @@ def difference(before: str, after: str) -> str:
 def settle(project: Project, found: list[Conflict]) -> None:
     """Show each conflict side by side, to be settled one by one."""
     st.warning(
-        f"{len(found)} of your questions were saved by somebody else meanwhile. Choose a wording for each;"
+        f"Questions that you changed were saved by somebody else meanwhile: {len(found)}. Choose a wording for each;"
         " all other changes merge by themselves.",
         icon=":material/call_merge:",
     )
@@ -101,7 +101,9 @@ def history(project: Project, question: Question) -> None:
         old = revision.question
         earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
         with st.container(border=True):
-            st.markdown(difference(_said(earlier), _said(old)) if earlier else ui.plain(_said(old)))
+            st.text(_said(old))
+            if earlier is not None and _said(earlier) != _said(old):
+                st.caption(difference(_said(earlier), _said(old)))
             st.caption(
                 ui.plain(
                     f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"

@@ -85,11 +85,13 @@ def save_bar(project: Project) -> None:
             bank_review.settle(project, open_conflicts)
             return
         note, save, drop = st.columns([10, 3, 2], vertical_alignment="bottom")
-        why = note.text_input("Note", placeholder="What changed and why", key="save note")
+        why = note.text_input("Note", placeholder="What changed and why", key="save note", persist_state="page")
         if save.button("Save version", type="primary", width="stretch", shortcut="Ctrl+S"):
             try:
                 version = drafts.save_drafts(project, ui.author(), why)
             except WorkbenchError as error:
+                if drafts.conflicts(project, ui.author()):
+                    st.rerun()
                 ui.show_error(error)
                 return
             st.session_state["just saved"] = version

@@ -255,8 +255,8 @@ class TestQuestionBank:
         sound(app.run())
         changed = drafts(small, "ann")["q1/a"].question
         assert (changed.text, changed.weight, changed.active) == ("Who is A?", 0.5, False)
-        assert "1 unsaved changes" in said(app)
-        assert "reworded, weight, activity changed, not saved" in said(app)
+        assert "1 unsaved change" in said(app)
+        assert "reworded, weight changed, retired, not saved" in said(app)
         assert bank.questions(small, query_id="q1")[0] == QUESTIONS[0]
 
     def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
@@ -273,7 +273,7 @@ class TestQuestionBank:
         sound(app.run())
         again = visit("question_bank")
         assert holding(again.text_area, "Who is A?")
-        assert "1 unsaved changes" in said(again)
+        assert "1 unsaved change" in said(again)
 
     @pytest.mark.parametrize("button", ["Take back", "Discard all"])
     def test_taking_back_shows_and_has_the_saved_question(self, small: Project, button: str) -> None:
@@ -380,6 +380,7 @@ class TestQuestionBank:
         told = said(app)
         assert "What is A?" in told
         assert "Who is A?" in told
+        assert any(":red[~~What~~]:green[**Who**] is A" in c.value for c in app.caption)
         assert re.search(r"Version 2 by bob.*it is a person.*weight 2 ", told)
         assert re.search(r"Version 1 by tester.*made for a test.*weight 3 ", told)
 
@@ -601,7 +602,7 @@ def test_text_from_outside_is_shown_as_text(project: Project) -> None:
     button = next(b.label for b in app.button if b.key == f"query button {MARKUP}")
     assert as_text(button.split("  \n")[0]) == f"query {MARKUP}"
     assert holding(app.text_area, question.text)
-    assert f"subtopic {MARKUP}" in [as_text(c.value) for c in app.caption if c.value.startswith("subtopic")]
+    assert any(as_text(c.value).startswith(f"subtopic {MARKUP} ·") for c in app.caption)
     sound(app.button("history q/1").click().run())
     assert question.text in [text.value for text in app.text]
 
