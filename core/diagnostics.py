@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core import bank
+from core.graders.embedding import similarity
 from core.leaderboard import judgments, rankings
 from core.measures import trec_order
 from core.policy import Policy
@@ -63,11 +64,13 @@ class QueryDiagnosis:
         questions: by question id; only active ones that the grader can grade.
         strays: questions that judged non-relevant passages answer, the most such passages first.
         uncovered: ids of judged relevant passages that are graded and answer no question.
+        relevant: number of judged relevant passages that are graded.
     """
 
     questions: dict[str, QuestionDiagnosis]
     strays: list[StrayAnswer]
     uncovered: list[str]
+    relevant: int
 
 
 def diagnose(
@@ -120,6 +123,7 @@ def diagnose(
         found,
         sorted(strays, key=lambda stray: -len(stray.passages)),
         sorted((ratings.passage_ids[row] for row in uncovered), key=lambda passage: -judged[passage]),
+        int((relevant & graded_somewhere).sum()),
     )
 
 
@@ -161,25 +165,28 @@ def bank_summary(project: Project, policy: Policy, source: str | None) -> Mappin
     return project.remember(("bank summary", base.grader.key, base.version, policy, source), compute)
 
 
-def near_duplicates(
-    questions: Sequence[Question], similarity: NDArray[np.float32], threshold: float
-) -> dict[str, list[tuple[str, float]]]:
-    """Questions that nearly say the same as another one.
+NEAR = 0.85
+"""The cosine of two questions' texts from which they are near-duplicates."""
+
+
+def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> dict[str, tuple[Question, float]]:
+    """Questions that nearly say the same as another one, by the embedding model.
 
     Args:
-        similarity: r x r cosines of the questions' texts.
         threshold: the cosine from which two are near-duplicates.
 
     Returns:
-        By question id: (id of the other, cosine), the nearest first.
+        By question id: the nearest other question and the cosine.
+
+    Raises:
+        GradingError: the model cannot be loaded.
     """
-    found: dict[str, list[tuple[str, float]]] = {}
-    for i, question in enumerate(questions):
-        near = [
-            (questions[j].question_id, float(similarity[i, j]))
-            for j in np.argsort(-similarity[i])
-            if j != i and similarity[i, j] >= threshold
-        ]
-        if near:
-            found[question.question_id] = near
+    worded = [question for question in questions if question.active and (question.text or "").strip()]
+    cosines = similarity([question.text or "" for question in worded])
+    np.fill_diagonal(cosines, -1.0)
+    found = {}
+    for row, question in enumerate(worded):
+        nearest = int(cosines[row].argmax())
+        if cosines[row, nearest] >= threshold:
+            found[question.question_id] = (worded[nearest], float(cosines[row, nearest]))
     return found

@@ -11,7 +11,7 @@ from core.formats import graded, leaderboards, passages, queries, question_bank,
 from core.formats.source import Report, Source, open_lines
 from core.graded_import import GradedImport
 from core.project import Cursor, Project, log
-from core.types import Query, Run
+from core.types import Query, Question, Run
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,31 @@ def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Op
     names = ", ".join(source.name for source in sources)
     version = bank_saving.save_questions(cursor, found, f"Imported {names}", author)
     after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
-    counts = {"questions": len(found), "new questions": after - before, "new queries": new}
+    changed = cursor.execute(
+        "SELECT count(*) FROM question_revisions WHERE version = ? AND parent_revision IS NOT NULL", [version or 0]
+    ).fetchall()[0][0]
+    _remark_on_rest(cursor, found, names, report)
+    counts = {
+        "questions": len(found),
+        "new questions": after - before,
+        "changed questions": changed,
+        "new queries": new,
+    }
     return counts | ({"bank version": version} if version else {})
+
+
+def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
+    """Say which active questions of the file's queries the file does not name: they stay."""
+    named = {question.question_id for question in found}
+    queries = {question.query_id for question in found}
+    rows = cursor.execute(
+        "SELECT question_id, query_id FROM (FROM question_revisions QUALIFY row_number() OVER"
+        " (PARTITION BY question_key ORDER BY version DESC) = 1) JOIN questions USING (question_key)"
+        " JOIN queries USING (query_key) WHERE active ORDER BY question_key"
+    ).fetchall()
+    rest = [question_id for question_id, query_id in rows if query_id in queries and question_id not in named]
+    if rest:
+        report.remark(names, None, f"{len(rest)} questions of these queries are not in the file: they stay as they are")
 
 
 def _graded(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:

@@ -9,13 +9,14 @@ import streamlit as st
 from core import drafts, grading
 from core.changes import Changes, LabelChange, changes
 from core.comparison import Shift, correlation_shift, official_measure
+from core.diagnostics import bank_summary
 from core.errors import WorkbenchError
 from core.graders import make_grader
 from core.graders.base import Grader
 from core.grades import find_grader
 from core.grading import Request
 from core.inspection import passage_texts
-from core.leaderboard import boards, leaderboard, official_sources
+from core.leaderboard import boards, leaderboard, official_sources, sources
 from core.policy import Policy
 from core.project import Project
 from core.types import Question
@@ -40,6 +41,8 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
     edits = drafts.drafted_edits(project, ui.author())
     if not edits:
         st.caption("Change a question: what it does to labels and leaderboard shows here before you save.")
+        if st.toggle("Sum up the whole bank", key="summary"):
+            _summary(project, policy, against)
         return
     try:
         found = changes(project, measure, policy, edits)
@@ -52,6 +55,18 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
     if against is not None:
         _shift(project, policy, measure, against, found)
     _systems(found)
+
+
+def _summary(project: Project, policy: Policy, against: str | None) -> None:
+    judged = against if against in sources(project) else next(iter(sources(project)), None)
+    with st.spinner("Looking at every query"):
+        found = bank_summary(project, policy, judged)
+    for kind, said in (
+        ("universal", "answered by over 80 % of the systems: they hardly tell systems apart"),
+        ("discriminative", "answered by some systems and not by others"),
+        ("hard", "answered by under 10 % of the systems"),
+    ):
+        st.metric(f"{kind.capitalize()} questions", f"{found[kind]:,}", help=said.capitalize())
 
 
 def _unknown(project: Project, policy: Policy, found: Changes, wordings: dict[str, Question]) -> None:

@@ -192,6 +192,9 @@ def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None
                     st.text(text)
                     st.divider()
     with uncovered:
+        if found.relevant:
+            covered = found.relevant - len(found.uncovered)
+            st.caption(f"The bank covers {covered} of {found.relevant} judged relevant passages of this query.")
         if not found.uncovered:
             st.caption("Every judged relevant passage that is graded answers some question.")
         texts = passage_texts(project, found.uncovered[:PASSAGES_SHOWN])

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core import bank, drafts, editing
 from core.bank import QueryOverview
-from core.diagnostics import QueryDiagnosis, QuestionDiagnosis
+from core.diagnostics import QueryDiagnosis, QuestionDiagnosis, near_duplicates
 from core.errors import WorkbenchError
 from core.project import Project
 from core.types import KINDS, Question
@@ -46,9 +46,10 @@ def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | N
         header[0].caption("Question", help=FIGURES)
         header[1].caption("Weight")
         header[2].caption("Active")
+    near = near_duplicates(questions) if st.session_state.get("near") else {}
     for question in shown[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
         figures = diagnosis.questions.get(question.question_id) if diagnosis else None
-        _row(project, question, saved.get(question.question_id), figures, questions)
+        _row(project, question, saved.get(question.question_id), figures, questions, near.get(question.question_id))
     _tools(project, query.query_id, questions)
 
 
@@ -77,6 +78,7 @@ def _row(
     saved: Question | None,
     figures: QuestionDiagnosis | None,
     questions: list[Question],
+    near: tuple[Question, float] | None,
 ) -> None:
     def store(field: str, key: str) -> None:
         value = st.session_state[key]
@@ -109,13 +111,21 @@ def _row(
             "Weight", value=question.weight, step=0.5, format="%g", label_visibility="collapsed", **widget("weight")
         )
         active.checkbox("Active", question.active, label_visibility="collapsed", **widget("active"))
-        with more.popover("", icon=":material/more_vert:", type="tertiary", help="Details, split, history"):
-            st.selectbox("Kind", KINDS, index=KINDS.index(question.kind), **widget("kind"))
-            st.text_input("Subtopic", question.subtopic_id or "", **widget("subtopic_id"))
-            st.text_input("Answer key", question.answer_key or "", **widget("answer_key"))
-            st.text_area("Note", question.note or "", height=68, **widget("note"))
-            _actions(project, question, saved, questions)
+        details = more.popover(
+            "", icon=":material/more_vert:", type="tertiary", help="Details, split, history",
+            key=f"details {question.question_id}", on_change="rerun",
+        )  # fmt: skip
+        # Drawn only when it is open: twenty closed ones would be most of the page.
+        if details.open:
+            with details:
+                st.selectbox("Kind", KINDS, index=KINDS.index(question.kind), **widget("kind"))
+                st.text_input("Subtopic", question.subtopic_id or "", **widget("subtopic_id"))
+                st.text_input("Answer key", question.answer_key or "", **widget("answer_key"))
+                st.text_area("Note", question.note or "", height=68, **widget("note"))
+                _actions(project, question, saved, questions)
         st.caption(_facts(question, saved, figures, changed))
+        if near is not None:
+            st.caption(f":orange[near-duplicate, {near[1]:.2f}:] {ui.plain(near[0].text or '')}")
         if changed and st.button(
             "Take back", key=f"back {question.question_id}", type="tertiary", icon=":material/undo:"
         ):
@@ -194,6 +204,11 @@ def _tools(project: Project, query_id: str, questions: list[Question]) -> None:
             st.rerun()
         if st.button("Paste a list", icon=":material/content_paste:"):
             _paste(project, query_id)
+        st.toggle(
+            "Near-duplicates",
+            key="near",
+            help="Marks questions that nearly say the same, by the embedding model.",
+        )
         if len(questions) > 1 and st.button("Several at once", icon=":material/checklist:"):
             _several(project, questions)
 

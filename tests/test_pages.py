@@ -376,6 +376,7 @@ class TestQuestionBank:
     def test_the_history_of_a_question_has_every_wording(self, small: Project) -> None:
         bank_saving.save(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
         app = visit("question_bank")
+        opened(app, "q1/a")
         sound(app.button("history q1/a").click().run())
         told = said(app)
         assert "What is A?" in told
@@ -383,6 +384,12 @@ class TestQuestionBank:
         assert any(":red[~~What~~]:green[**Who**] is A" in c.value for c in app.caption)
         assert re.search(r"Version 2 by bob.*it is a person.*weight 2 ", told)
         assert re.search(r"Version 1 by tester.*made for a test.*weight 3 ", told)
+
+
+def opened(app: AppTest, question_id: str) -> AppTest:
+    """The app with the details of a question open."""
+    app.session_state[f"details {question_id}"] = True
+    return sound(app.run())
 
 
 class TestGrading:
@@ -603,6 +610,7 @@ def test_text_from_outside_is_shown_as_text(project: Project) -> None:
     assert as_text(button.split("  \n")[0]) == f"query {MARKUP}"
     assert holding(app.text_area, question.text)
     assert any(as_text(c.value).startswith(f"subtopic {MARKUP} ·") for c in app.caption)
+    opened(app, "q/1")
     sound(app.button("history q/1").click().run())
     assert question.text in [text.value for text in app.text]
 

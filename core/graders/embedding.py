@@ -117,6 +117,20 @@ def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]
     ]
 
 
+def similarity(texts: Sequence[str]) -> Vectors:
+    """Cosines of texts with each other, n x n.
+
+    Raises:
+        GradingError: the model cannot be loaded.
+    """
+    if not texts:
+        return np.zeros((0, 0), dtype=np.float32)
+    encoder = minilm.load_encoder(minilm.model_folder())
+    encoded = _CACHE.get(list(texts), "question", functools.partial(_encode_questions, encoder))
+    matrix = np.stack([text.vector for text in encoded])
+    return np.asarray(matrix @ matrix.T, np.float32)
+
+
 class EmbeddingGrader:
     """Rates a passage by its similarity to a question and answers with its nearest sentence.
 
