@@ -17,30 +17,31 @@ DEPTH = 100
 SPEC = GraderSpec("generated", "self-rating", "generated")
 
 
-def make_large(path: Path, passages: int = PASSAGES_A_QUERY) -> Project:
+def make_large(path: Path, queries: int = QUERIES) -> Project:
     """Make the project; ratings come from a hash, so that it is the same every time.
 
     Args:
-        passages: pooled passages of each query.
+        queries: number of queries, each with 650 passages and 55 questions.
     """
+    passages = PASSAGES_A_QUERY
     project = create(path)
     with project.transaction() as cursor:
         grader = put_grader(cursor, SPEC)
         cursor.execute(
-            f"INSERT INTO queries SELECT 1000 + q, 'q' || q, 'query number ' || q, NULL FROM range({QUERIES}) t(q)"
+            f"INSERT INTO queries SELECT 1000 + q, 'q' || q, 'query number ' || q, NULL FROM range({queries}) t(q)"
         )
         cursor.execute(
             "INSERT INTO passage_texts SELECT 1000000 + i,"
             " 'Passage ' || i || repeat(' words of a passage of ordinary length', 10)"
-            f" FROM range({QUERIES * passages}) t(i)"
+            f" FROM range({queries * passages}) t(i)"
         )
         cursor.execute(
-            f"INSERT INTO passages SELECT 2000000 + i, 'p' || i, 1000000 + i FROM range({QUERIES * passages}) t(i)"
+            f"INSERT INTO passages SELECT 2000000 + i, 'p' || i, 1000000 + i FROM range({queries * passages}) t(i)"
         )
         cursor.execute(
-            f"INSERT INTO listed SELECT 1000 + i // {passages}, 2000000 + i, i FROM range({QUERIES * passages}) t(i)"
+            f"INSERT INTO listed SELECT 1000 + i // {passages}, 2000000 + i, i FROM range({queries * passages}) t(i)"
         )
-        total = QUERIES * QUESTIONS_A_QUERY
+        total = queries * QUESTIONS_A_QUERY
         cursor.execute(
             "INSERT INTO question_texts SELECT 3000000 + i, 'What does question number ' || i || ' ask?', NULL"
             f" FROM range({total}) t(i)"
@@ -57,7 +58,7 @@ def make_large(path: Path, passages: int = PASSAGES_A_QUERY) -> Project:
         cursor.execute(
             "INSERT INTO grades SELECT ?, 3000000 + r, 1000000 + p,"
             " greatest(0, (hash(p * 7919 + r) % 18)::INTEGER - 12), false, NULL, NULL, NULL, 0"
-            f" FROM range({QUERIES}) t(q), range(q * {passages}, (q + 1) * {passages}) u(p),"
+            f" FROM range({queries}) t(q), range(q * {passages}, (q + 1) * {passages}) u(p),"
             f" range(q * {QUESTIONS_A_QUERY}, (q + 1) * {QUESTIONS_A_QUERY}) v(r) ORDER BY q, p, r",
             [grader],
         )
@@ -65,13 +66,13 @@ def make_large(path: Path, passages: int = PASSAGES_A_QUERY) -> Project:
         cursor.execute(
             f"INSERT INTO rankings SELECT * FROM (SELECT 6000000 + s, 1000 + q, 2000000 + q * {passages} + p,"
             "  row_number() OVER (PARTITION BY s, q ORDER BY hash(p * 31 + s * 17 + q) % 1000, p) AS rank,"
-            f" 1000.0 - rank FROM range({RUNS}) t(s), range({QUERIES}) u(q), range({passages}) v(p))"
+            f" 1000.0 - rank FROM range({RUNS}) t(s), range({queries}) u(q), range({passages}) v(p))"
             f" WHERE rank <= {DEPTH}"
         )
         cursor.execute("INSERT INTO sources VALUES (7000000, 'judgments')")
         cursor.execute(
             f"INSERT INTO judgments SELECT 7000000, 1000 + i // {passages}, 2000000 + i, (hash(i) % 4)::INTEGER"
-            f" FROM range({QUERIES * passages}) t(i) WHERE i % 10 = 0"
+            f" FROM range({queries * passages}) t(i) WHERE i % 10 = 0"
         )
         collection.refresh_pool(cursor)
         log(cursor, "bench", "generate")

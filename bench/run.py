@@ -8,24 +8,28 @@ from __future__ import annotations
 import gzip
 import json
 import multiprocessing
+import random
 import re
 import sys
 import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.large import make_large
-from core import exporting
+from core import bank, exporting
+from core.changes import changes
 from core.formats.source import Source
 from core.importing import import_files
-from core.leaderboard import label_qrels, rankings, score_runs
+from core.leaderboard import label_qrels, leaderboard, rankings, score_runs
 from core.policy import Policy
 from core.project import Project, create, open_project
 from core.scores import coverage, labels
+from core.types import Question
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 GRADED = SHARED / "dl23-llmjudge" / "graded-with-rankings.jsonl.gz"
@@ -169,7 +173,39 @@ def large() -> None:
         importing("large", file)
 
 
-BENCHES = {"small": small, "large": large}
+def impact() -> None:
+    """After an edit in one query: the impact recomputed, beside computing labels and board again."""
+    for queries in (13, 131):
+        _impact_among(queries, random.Random(0))
+
+
+def _impact_among(queries: int, dice: random.Random) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.duckdb"
+        make_large(path, queries).close()
+        project = open_project(path)
+        again = seconds(lambda: leaderboard(project, "nDCG@10"))
+        edits = [_edited(project, dice, f"q{dice.randrange(queries)}") for _ in range(30)]
+        took = sorted(seconds(lambda edit=edit: changes(project, "nDCG@10", Policy(), edit)) for edit in edits)
+        project.close()
+    say(
+        f"impact of an edit among {queries} queries",
+        f"median {took[15] * 1000:.0f} ms, slowest {took[-1] * 1000:.0f} ms",
+        f"computing everything again {again * 1000:,.0f} ms",
+        f"{again / took[15]:.0f} x faster",
+    )
+
+
+def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, list[Question]]:
+    """A query with one question reworded, reweighted or retired."""
+    asked = bank.questions(project, query_id=query_id)
+    at = dice.randrange(len(asked))
+    change = dice.choice([{"weight": 0.5}, {"active": False}, {"text": f"Another wording {dice.random()}?"}])
+    asked[at] = replace(asked[at], **change)
+    return {query_id: asked}
+
+
+BENCHES = {"impact": impact, "small": small, "large": large}
 
 
 def main() -> None:

@@ -200,8 +200,8 @@ def _delta(project: Project, base: Basis, query_id: str, questions: Sequence[Que
     before = bank.questions(project, base.version, query_id)
     wordings = tuple(dict.fromkeys(question_text(question) for question in [*before, *questions]))
     ratings = project.remember(
-        ("ratings", base.grader.key, query_id, wordings),
-        lambda: load_ratings(project, base.grader, query_id, [*before, *questions]),
+        ("ratings", base.grader.key, base.overridden, query_id, wordings),
+        lambda: load_ratings(project, base, query_id, [*before, *questions]),
     )
     return _Delta(base, {q.question_id: q for q in before}, {q.question_id: q for q in questions}, ratings)
 

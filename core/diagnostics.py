@@ -86,7 +86,7 @@ def diagnose(
         InputError: there is no such grader or version.
     """
     base = basis(project, policy)
-    ratings = load_ratings(project, base.grader, query_id, questions)
+    ratings = load_ratings(project, base, query_id, questions)
     active = [question for question in scored(questions, base.grader) if question.weight != 0]
     known = ratings.of(active)
     answers = known >= policy.min_rating

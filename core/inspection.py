@@ -75,7 +75,7 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
     return [
         RankedPassage(*row)
         for row in project.rows(
-            f"WITH pairs AS (SELECT * FROM ({graded_pairs(base.grader)}) JOIN queries USING (query_key)"
+            f"WITH pairs AS (SELECT * FROM ({graded_pairs(base)}) JOIN queries USING (query_key)"
             "  WHERE query_id = $query),"
             f" labelled AS (SELECT passage_key, {label_sql(policy.label, policy.weighted)} AS label,"
             "  arg_max(question_key, rating) FILTER (weight > 0 AND rating > 0) AS question_key"

@@ -158,7 +158,7 @@ def label_qrels(project: Project, policy: Policy) -> Qrels:
         return found
 
     base = basis(project, policy)
-    return project.remember(("qrels", base.grader.key, base.version, policy.label, policy.weighted), compute)
+    return project.remember(("qrels", base.key), compute)
 
 
 def score_runs(
@@ -265,8 +265,7 @@ def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, S
         def compute() -> Scores:
             return _per_query(score_runs(rankings(project), [name], qrels, policy.min_rating), name)
 
-    key = ("exam", name, base.grader.key, base.version, policy.label, policy.weighted, policy.min_rating)
-    return name, project.remember(key, compute), queries
+    return name, project.remember(("exam", name, base.key, policy.min_rating), compute), queries
 
 
 def answered_questions(project: Project, policy: Policy) -> dict[str, dict[str, dict[str, int]]]:
@@ -275,7 +274,7 @@ def answered_questions(project: Project, policy: Policy) -> dict[str, dict[str, 
     found: dict[str, dict[str, dict[str, int]]] = {}
     for query, passage, asked, ratings in project.rows(
         "SELECT query_id, passage_id, list(question_id), list(rating) FROM"
-        f" ({graded_pairs(base.grader)}) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        f" ({graded_pairs(base)}) JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         " JOIN (SELECT question_key, question_id FROM questions UNION ALL SELECT query_key, query_id"
         "  FROM queries) USING (question_key) WHERE rating IS NOT NULL AND weight > 0"
         " GROUP BY query_id, query_key, passage_id ORDER BY query_key",

@@ -20,6 +20,7 @@ def _script(name: str) -> Callable[[duckdb.DuckDBPyConnection], None]:
 MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] = (
     ("0001_initial", _script("0001_initial")),
     ("0002_draft_steps", _script("0002_draft_steps")),
+    ("0003_overrides", _script("0003_overrides")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

@@ -26,6 +26,7 @@ class Policy:
             and -1 for each negative.
         skipped: whether a query that a run skipped scores zero or is ignored.
         min_judgment: the judgment from which a passage counts as relevant in binary measures.
+        overrides: whether people's ratings replace the machine's.
     """
 
     grader: str | None = None
@@ -36,6 +37,7 @@ class Policy:
     weighted: bool = True
     skipped: Skipped = "zero"
     min_judgment: int = 1
+    overrides: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_rating <= MAX_RATING:

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from core.grades import StoredGrader
 from core.policy import Policy
 from core.project import Project
+from core.scores import Basis
+from core.scores import ratings as ratings_of
 from core.types import MAX_RATING, Question
 
 MISSING = -1
@@ -60,7 +62,7 @@ def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question
     return [q for q in questions if q.active and q.kind in grader.spec.kinds]
 
 
-def load_ratings(project: Project, grader: StoredGrader, query_id: str, questions: Sequence[Question]) -> QueryRatings:
+def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> QueryRatings:
     """Read everything that is known of a query for the texts of some questions.
 
     Args:
@@ -86,12 +88,12 @@ def load_ratings(project: Project, grader: StoredGrader, query_id: str, question
     text_keys = np.array([MISSING if key is None else key for _, key, _ in passages], np.int64)
     ratings = np.full((len(passages), len(texts)), MISSING, np.int8)
     known = [(keys[text], column) for column, text in enumerate(texts) if text in keys]
-    if known:
+    if known and passages:
         wanted = ", ".join(str(key) for key, _ in known)
         graded = project.table(
-            "SELECT question_text_key, passage_text_key, rating FROM grades"
-            f" WHERE grader_key = $grader AND question_text_key IN ({wanted})",
-            {"grader": grader.key},
+            f"SELECT question_text_key, passage_text_key, rating FROM {ratings_of(base)}"
+            f" WHERE question_text_key IN ({wanted})",
+            {"grader": base.grader.key},
         )
         question, passage, rating = (graded.column(i).to_numpy() for i in range(3))
         by_key = np.array(sorted(known))

@@ -20,11 +20,21 @@ Scores = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class Basis:
-    """A policy with its names looked up: what every score is computed from."""
+    """A policy with its names looked up: what every score is computed from.
+
+    Args:
+        overridden: whether there are overrides and the policy lets them count.
+    """
 
     policy: Policy
     grader: StoredGrader
     version: int
+    overridden: bool
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Names all that labels depend on, for a cache."""
+        return (self.grader.key, self.version, self.policy.label, self.policy.weighted, self.overridden)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -38,20 +48,33 @@ def basis(project: Project, policy: Policy) -> Basis:
     Raises:
         InputError: there is no such grader or version.
     """
-    return Basis(policy, find_grader(project, policy.grader), check_version(project, policy.bank_version))
+    overridden = policy.overrides and bool(project.value("SELECT count(*) FROM current_overrides"))
+    grader = find_grader(project, policy.grader)
+    return Basis(policy, grader, check_version(project, policy.bank_version), overridden)
 
 
-def graded_pairs(grader: StoredGrader) -> str:
-    """Every needed pair with its rating, as a query over $version and $grader.
+def ratings(base: Basis) -> str:
+    """The rating that counts for each pair of texts, as a subquery over $grader: a person's before the machine's."""
+    graded = "SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader"
+    if not base.overridden:
+        return f"({graded})"
+    return (
+        f"({graded} AND NOT EXISTS (SELECT * FROM current_overrides o WHERE o.question_text_key ="
+        " grades.question_text_key AND o.passage_text_key = grades.passage_text_key)"
+        " UNION ALL SELECT question_text_key, passage_text_key, rating FROM current_overrides)"
+    )
+
+
+def graded_pairs(base: Basis) -> str:
+    """Every needed pair with the rating that counts, as a query over $version and $grader.
 
     Its columns are query_key, passage_key, position, question_key, weight, rating (NULL where there
     is no usable grade).
     """
     return (
         "SELECT p.query_key, p.passage_key, p.position, b.question_key, b.weight, g.rating"
-        f" FROM pool p JOIN {bank_for(grader.spec)} b USING (query_key)"
-        " LEFT JOIN grades g ON g.grader_key = $grader AND g.question_text_key = b.text_key"
-        " AND g.passage_text_key = p.text_key"
+        f" FROM pool p JOIN {bank_for(base.grader.spec)} b USING (query_key)"
+        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
     )
 
 
@@ -74,14 +97,13 @@ def labels(project: Project, policy: Policy) -> pd.DataFrame:
             f" SELECT query_key, passage_key, position, {label_sql(policy.label, policy.weighted)} AS label,"
             " count(rating) FILTER (weight > 0)::INTEGER AS usable,"
             " count(*) FILTER (weight > 0)::INTEGER AS needed"
-            f" FROM ({graded_pairs(base.grader)}) GROUP BY ALL)"
+            f" FROM ({graded_pairs(base)}) GROUP BY ALL)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position",
             base.parameters,
         ).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)
         return found
 
-    key = ("labels", base.grader.key, base.version, policy.label, policy.weighted)
-    return project.remember(key, compute)
+    return project.remember(("labels", base.key), compute)
 
 
 def coverage(project: Project, policy: Policy, min_ratings: Sequence[int] | None = None) -> dict[int, Scores]:
@@ -112,8 +134,8 @@ def coverage(project: Project, policy: Policy, min_ratings: Sequence[int] | None
             " top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
             "  WHERE rank <= $cutoff),"
             " best AS (SELECT run_key, query_key, question_key, any_value(w) AS w, max(g.rating) AS best"
-            "  FROM top JOIN bank USING (query_key) LEFT JOIN grades g ON g.grader_key = $grader"
-            "  AND g.question_text_key = bank.text_key AND g.passage_text_key = top.text_key GROUP BY 1, 2, 3)"
+            f"  FROM top JOIN bank USING (query_key) LEFT JOIN {ratings(base)} g"
+            "  ON g.question_text_key = bank.text_key AND g.passage_text_key = top.text_key GROUP BY 1, 2, 3)"
             f" SELECT name, query_id, {answered} FROM best JOIN totals USING (query_key)"
             " JOIN runs USING (run_key) JOIN queries USING (query_key)"
             " WHERE total > 0 GROUP BY name, query_id, query_key, total ORDER BY name, query_key",
@@ -123,5 +145,4 @@ def coverage(project: Project, policy: Policy, min_ratings: Sequence[int] | None
                 scores[tau].setdefault(run, {})[query] = value
         return scores
 
-    key = ("coverage", base.grader.key, base.version, policy.cutoff, policy.weighted, thresholds)
-    return project.remember(key, compute)
+    return project.remember(("coverage", base.key, policy.cutoff, thresholds), compute)

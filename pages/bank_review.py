@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core import bank, bank_saving, drafts
+from core import bank, bank_saving, drafts, overrides
 from core.bank import QueryOverview
 from core.changes import changes
 from core.diagnostics import QueryDiagnosis, diagnose
@@ -19,7 +19,7 @@ from core.pairs import make_plan
 from core.policy import Policy
 from core.project import Project
 from core.sentences import split_sentences
-from core.types import Question
+from core.types import RATINGS, Question
 from core.wording import word_difference
 from pages import policy_widgets, ui
 
@@ -188,8 +188,9 @@ def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None
             st.caption("No judged non-relevant passage answers any question.")
         for stray in found.strays:
             with st.expander(ui.plain(f"{_said(stray.question)}  ({len(stray.passages)})")):
-                for text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).values():
+                for passage_id, text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).items():
                     st.text(text)
+                    _override(project, stray.question, passage_id)
                     st.divider()
     with uncovered:
         if found.relevant:
@@ -209,6 +210,43 @@ def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None
                         ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
                     ):
                         _start(project, query.query_id, passage_id, sentence)
+
+
+def _override(project: Project, question: Question, passage_id: str) -> None:
+    with st.popover("Override the rating", icon=":material/gavel:", type="tertiary"):
+        key = f"{question.question_id} {passage_id}"
+        rating = st.segmented_control("Rating", list(RATINGS), default=0, key=f"rating {key}", required=True)
+        reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the machine's rating is wrong")
+        if st.button("Override", key=f"override {key}", type="primary"):
+            try:
+                overrides.override(project, question.question_id, passage_id, int(rating), reason, ui.author())
+            except WorkbenchError as error:
+                ui.show_error(error)
+            else:
+                st.rerun()
+
+
+def override_list(project: Project, query_id: str) -> None:
+    """The overrides of a query: stale ones are to be confirmed or withdrawn, current ones can be withdrawn."""
+    found = sorted(overrides.overrides(project, query_id), key=lambda one: not one.stale)
+    if not found:
+        return
+    stale = sum(one.stale for one in found)
+    title = f"Overrides ({len(found)}" + (f", {stale} stale)" if stale else ")")
+    with st.expander(title, expanded=bool(stale)):
+        texts = passage_texts(project, [one.passage_id for one in found])
+        for one in found:
+            st.text(texts.get(one.passage_id, one.passage_id))
+            st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
+            if one.stale:
+                st.caption(f":orange[The question was reworded since:] {difference(one.wording, one.wording_now)}")
+            with st.container(horizontal=True):
+                if one.stale and st.button("Confirm for the new wording", key=f"confirm {one.key}"):
+                    overrides.confirm(project, one.key, ui.author())
+                    st.rerun()
+                if st.button("Withdraw", key=f"withdraw {one.key}", type="tertiary"):
+                    overrides.withdraw(project, one.key, ui.author())
+                    st.rerun()
 
 
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:

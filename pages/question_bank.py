@@ -134,4 +134,5 @@ with middle:
     neighbours(queries, at)
     if graded and diagnosis is not None:
         bank_review.lists(project, chosen_query, diagnosis)
+    bank_review.override_list(project, chosen_query.query_id)
     bank_review.versions(project)

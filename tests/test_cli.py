@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from core import cli, demo
+from core.leaderboard import label_qrels
+from core.policy import Policy
 from core.project import open_project
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
@@ -172,6 +174,89 @@ def test_a_bank_goes_out_is_edited_and_comes_back_as_a_version(imported: Exam, t
     assert "What makes bread dough rise?" in (tmp_path / "old.jsonl").read_text()
 
 
+SHORTER = "What makes dough rise?"
+
+
+def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brought_back(imported: Exam):
+    edit = ("bank", "edit", "q2/a", "--text", SHORTER, "--weight", "2", "--note", "shorter")
+    saved = imported(*edit, "--json").json
+    assert saved == {"version": 2, "saved": True, "question": "q2/a"}
+    assert imported(*edit, "--json").json == saved | {"saved": False}
+    added = imported(
+        "bank", "edit", "--add", "q1", "--text", "Who salts it?", "--kind", "nugget", "--note", "n", "--json"
+    )
+    new = added.json["question"]
+    assert (added.code, added.json) == (0, {"version": 3, "saved": True, "question": new})
+    assert imported("bank", "edit", "q1/a", "--retired", "--note", "too easy").err == "Saved bank version 4.\n"
+    listed = imported("bank", "list", "--json").json["questions"]
+    assert {q["question_id"]: (q["text"], q["kind"], q["weight"], q["active"]) for q in listed} == {
+        "q1/a": ("Where does the salt in the sea come from?", "question", 1.0, False),
+        "q2/a": (SHORTER, "question", 2.0, True),
+        new: ("Who salts it?", "nugget", 1.0, True),
+    }
+
+    found = imported("bank", "diff", "--from", "1", "--json").json
+    assert {part: len(questions) for part, questions in found.items()} == {"added": 1, "changed": 2, "removed": 0}
+    assert found["added"][0]["question_id"] == new
+    both = {pair["after"]["question_id"]: (pair["before"], pair["after"]) for pair in found["changed"]}
+    before, after = both["q2/a"]
+    assert (before["text"], after["text"]) == ("What makes bread dough rise?", SHORTER)
+    assert [one["active"] for one in both["q1/a"]] == [True, False]
+    assert imported("bank", "diff", "--from", "4", "--to", "1", "--json").json["removed"] == found["added"]
+    assert imported("bank", "diff", "--from", "2", "--to", "2", "--json").json == {
+        "added": [],
+        "changed": [],
+        "removed": [],
+    }
+    shown = imported("bank", "diff", "--from", "1", "--to", "3").out.splitlines()
+    assert shown == [
+        f"+ {new}: Who salts it?",
+        "~ q2/a: What makes[- bread-] dough rise?; weight 1.0 -> 2.0",
+    ]
+
+    one = imported("bank", "restore", "--version", "1", "--question", "q2/a", "--note", "as it was", "--json").json
+    assert one == {"version": 5, "saved": True}
+    changed = imported("bank", "diff", "--from", "4", "--json").json["changed"]
+    assert [pair["after"] for pair in changed] == [before]
+    everything = imported("bank", "restore", "--version", "1", "--note", "all of it", "--json")
+    assert everything.json == {"version": 6, "saved": True}
+    listed = imported("bank", "list", "--json").json["questions"]
+    assert {q["question_id"]: q["active"] for q in listed} == {"q1/a": True, "q2/a": True, new: False}
+    again = imported("bank", "restore", "--version", "1", "--note", "again")
+    assert (again.code, again.err) == (0, "Nothing differs from version 6.\n")
+
+
+def test_changes_between_two_versions_name_labels_causes_and_systems(imported: Exam, tmp_path: Path):
+    edit = ("bank", "edit", "q2/a", "--weight", "0", "--note", "out of every score")
+    assert imported(*edit).code == 0
+    refused(imported("changes", "--from", "1", "--to", "2"), 2, "graded")
+    assert imported("grade").code == 0
+    project = open_project(tmp_path / "p.duckdb")
+    before = {(q, p): label for q, passages in label_qrels(project, Policy(bank_version=1)).items()
+              for p, label in passages.items()}  # fmt: skip
+    project.close()
+
+    found = imported("changes", "--from", "1", "--to", "2", "--measure", "nDCG@10", "--json").json
+    assert {"labels", "systems"} <= set(found)
+    assert {(one["query"], one["passage"]): one["before"] for one in found["labels"]} == {
+        pair: label for pair, label in before.items() if pair[0] == "q2"
+    }
+    for one in found["labels"]:
+        assert (one["after"], one["questions"]) == (None, ["q2/a"])
+    for side, version in (("before", "1"), ("after", "2")):
+        board = imported("leaderboard", "--measure", "nDCG@10", "--bank-version", version, "--json").json["systems"]
+        assert {one["run"]: (one[f"score_{side}"], one[f"rank_{side}"]) for one in found["systems"]} == {
+            system["run"]: (pytest.approx(system["score"]), system["rank"]) for system in board
+        }
+    assert imported("changes", "--from", "2", "--to", "2", "--json").json["labels"] == []
+
+    imported("bank", "edit", "q1/a", "--text", "Why salt?", "--note", "shorter")
+    assert imported("changes", "--from", "2", "--to", "3", "--json").json["to_grade"] == 2
+    shown = imported("changes", "--from", "1", "--to", "2")
+    assert (shown.code, shown.err) == (0, "2 labels differ; 0 pairs are not graded yet.\n")
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["query", "q2", "q2", "run", "good", "bad", "ugly"]
+
+
 def test_a_preview_says_what_would_come_and_brings_nothing(imported: Exam, tmp_path: Path):
     (tmp_path / "more.tsv").write_text("p4\tone more\n")
     previewed = imported("import", "passages", "more.tsv", "--preview", "--json").json
@@ -223,6 +308,24 @@ WRONG = [
     (("correlate", "--against", "nobody"), ("nobody",)),
     (("correlate",), ("--against",)),
     (("bank", "list", "--version", "9"), ("no bank version 9",)),
+    (("bank", "edit", "q9/z", "--text", "x", "--note", "n"), ("no question q9/z",)),
+    (("bank", "edit", "q1/a", "--text", "x"), ("--note",)),
+    (("bank", "edit", "q1/a", "--text", "x", "--note", " "), ("note is empty",)),
+    (("bank", "edit", "q1/a", "--text", " ", "--note", "n"), ("q1/a has no text",)),
+    (("bank", "edit", "q1/a", "--weight", "nan", "--note", "n"), ("weight nan",)),
+    (("bank", "edit", "q1/a", "--kind", "riddle", "--note", "n"), ("riddle",)),
+    (("bank", "edit", "--note", "n"), ("--add",)),
+    (("bank", "edit", "q1/a", "--add", "q1", "--note", "n"), ("--add",)),
+    (("bank", "edit", "--add", "q9", "--text", "x", "--note", "n"), ("unknown query q9",)),
+    (("bank", "edit", "--add", "q1", "--note", "n"), ("no text",)),
+    (("bank", "diff", "--from", "9"), ("no bank version 9",)),
+    (("bank", "diff", "--to", "1"), ("--from",)),
+    (("bank", "restore", "--version", "9", "--note", "n"), ("no bank version 9",)),
+    (("bank", "restore", "--version", "1", "--question", "q9/z", "--note", "n"), ("no question q9/z",)),
+    (("bank", "restore", "--version", "1", "--note", ""), ("note is empty",)),
+    (("changes", "--from", "1", "--to", "9"), ("no bank version 9",)),
+    (("changes", "--from", "1"), ("--to",)),
+    (("changes", "--from", "one", "--to", "1"), ("one",)),
     (("export", "qrels", "-o", "no/such/folder/x"), ("graded",)),
     (("export", "bank", "-o", "no/such/folder/x"), ("no/such/folder/x", "written")),
     (("grade", "--grader", "oracle"), ("oracle",)),
@@ -238,6 +341,7 @@ WRONG = [
 def test_wrong_use_is_one_line_that_says_what_is_wrong(imported: Exam):
     for arguments, words in WRONG:
         refused(imported(*arguments), 2, *words)
+    assert len(imported("bank", "list", "--versions", "--json").json["versions"]) == 1
 
 
 @pytest.mark.parametrize("command", [("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")])

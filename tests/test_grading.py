@@ -15,11 +15,14 @@ from pathlib import Path
 import pytest
 
 from core import bank, bank_saving, collection, grading
+from core.changes import changes
+from core.drafts import drafted_edits, put_draft, save_drafts
 from core.errors import GradingError, InputError
 from core.graders.base import Outcome, Pair
 from core.grading import BackgroundJob, Progress, Request, current_job, run_job, start_job
 from core.jobs import close_interrupted, jobs
 from core.pairs import Plan, make_plan
+from core.policy import Policy
 from core.project import Project, create, open_project
 from core.types import Grade, GraderSpec, Passage, Question
 from tests.small import fill
@@ -61,7 +64,7 @@ class HashGrader:
                 raise self.error
             self.asked.append(texts)
             if texts in self.failing:
-                yield [(question, passage, Grade(None, "failed", "no idea", raw="no number in the answer"))]
+                yield [(question, passage, Grade(None, "failed", raw="no idea", reason="no number in the answer"))]
             else:
                 yield [(question, passage, Grade(rating_of(*texts)))]
 
@@ -217,6 +220,70 @@ def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_no
     grader = HashGrader()
     run_job(filled, grader, Request(bank_version=2), "ann")
     assert set(grader.asked) == needed([reworded])
+
+
+def trial(project: Project, *questions: Question) -> list[tuple[str, str]]:
+    """What a trial of questions asks; it has to get a grade for all of it."""
+    grader = HashGrader()
+    final = run_job(project, grader, Request(trial=questions), "ann")
+    assert (final.state, final.total, final.graded) == ("done", len(grader.asked), len(grader.asked))
+    return grader.asked
+
+
+def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it_is_saved(filled: Project):
+    run_job(filled, HashGrader(), Request(), "ann")
+    drafted = replace(QUESTIONS[0], text="  A, that is? ")
+    put_draft(filled, "ann", drafted)
+    edits = drafted_edits(filled, "ann")
+    assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 3
+    before = bank.questions(filled)
+
+    asked = trial(filled, drafted, *QUESTIONS[1:])
+    assert sorted(asked) == sorted(needed([replace(drafted, text="A, that is?")]))
+    assert (bank.questions(filled), bank.latest_version(filled)) == (before, 1)
+    assert plan(filled).needed == PAIRS
+    assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 0
+    assert trial(filled, drafted) == []
+
+    save_drafts(filled, "ann", "reword")
+    assert plan(filled) == Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
+    assert trial(filled, QUESTIONS[0]) == []
+    bank_saving.save(filled, QUESTIONS, "back", "ann")
+    assert plan(filled).to_grade == 0
+
+
+def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_has(filled: Project):
+    first = HashGrader()
+    reworded = replace(QUESTIONS[0], text="A, that is?")
+    request = Request(trial=(reworded,))
+    assert run_job(filled, first, request, "ann", cancelled=lambda: bool(first.asked)).state == "cancelled"
+    bank_saving.save(filled, [reworded], "reword", "ann")
+    assert plan(filled).to_grade == PAIRS - 1
+    rest = HashGrader()
+    run_job(filled, rest, Request(limit=1), "ann")
+    assert set(trial(filled, reworded)) == needed([reworded]) - set(first.asked) - set(rest.asked)
+
+
+def test_a_trial_asks_a_text_that_two_queries_share_once(filled: Project):
+    same = [Question("q1/same", "q1", "Same?"), Question("q1/twin", "q1", "Same?"), Question("q2/same", "q2", "Same?")]
+    asked = trial(filled, *same)
+    assert len(asked) == len(set(asked)) == 4
+    assert set(asked) == needed(same)
+
+
+def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_whole_bank(filled: Project):
+    unfit = [
+        Question("q1/off", "q1", "Off?", active=False),
+        Question("q1/empty", "q1", "  "),
+        Question("q1/id only", "q1", None),
+    ]
+    assert trial(filled, *unfit) == []
+    assert trial(filled) == []
+    assert plan(filled).known == 0
+    grader = HashGrader()
+    grader.spec = replace(grader.spec, kinds=("question",))
+    run_job(filled, grader, Request(trial=(Question("q1/c", "q1", "Which?", kind="choice"),)), "ann")
+    assert grader.asked == []
 
 
 def test_a_text_that_two_questions_share_is_graded_once(filled: Project):

@@ -17,7 +17,7 @@ from core.types import Question
 from tests.small import fill, judge
 
 SYSTEMS = [f"s{i}" for i in range(6)]
-QUERIES = [f"q{i}" for i in range(12)]
+QUERIES = [f"q{i:02}" for i in range(12)]
 
 
 def board(per_query: dict[str, dict[str, float]], policy: Policy | None = None) -> Leaderboard:
@@ -70,7 +70,7 @@ def test_the_interval_is_that_of_the_difference_on_the_same_draws_of_queries():
 
 def test_a_query_that_the_edit_takes_off_the_board_leaves_the_draws_the_same():
     scores = at_random(1)
-    fewer = {run: {query: score for query, score in by.items() if query != "q0"} for run, by in scores.items()}
+    fewer = {run: {query: score for query, score in by.items() if query != "q00"} for run, by in scores.items()}
     before, after = board(scores), board(fewer)
     found = correlation_shift(before, after, OFFICIAL, samples=150)
     low, high = reference(before, after, OFFICIAL.scores, QUERIES, 150)
@@ -132,7 +132,7 @@ def test_a_board_that_the_edit_makes_constant_says_so():
 
 
 def test_one_query_gives_no_interval_and_says_so():
-    one, other = ({run: {"q0": by["q0"]} for run, by in at_random(seed).items()} for seed in (1, 2))
+    one, other = ({run: {"q00": by["q00"]} for run, by in at_random(seed).items()} for seed in (1, 2))
     found = correlation_shift(board(one), board(other), OFFICIAL)
     assert (found.before is None, found.after is None) == (False, False)
     assert (found.low, found.high, found.says) == (None, None, "There are too few queries for an interval.")
@@ -147,11 +147,8 @@ def test_retiring_a_question_that_rewards_the_wrong_systems_raises_the_correlati
         ratings |= {(f"{q} right?", p): rating for p, rating in zip(passages, (5, 4, 0), strict=True)}
         ratings |= {(f"{q} wrong?", p): rating for p, rating in zip(passages, (0, 3, 5), strict=True)}
     # Ranking the good passage first is better; half of the weight says the opposite.
-    runs = {
-        "best": dict.fromkeys(queries, ["good", "fair", "bad"]),
-        "middle": dict.fromkeys(queries, ["fair", "good", "bad"]),
-        "worst": dict.fromkeys(queries, ["bad", "fair", "good"]),
-    }
+    orders = {"best": ["good", "fair", "bad"], "middle": ["fair", "good", "bad"], "worst": ["bad", "fair", "good"]}
+    runs = {run: {q: order for q in queries} for run, order in orders.items()}
     asked = [replace(q, weight=3.0) if "wrong" in q.question_id else q for q in asked]
     fill(project, asked, ratings, runs)
     judge(project, {(q, p): value for q in queries for p, value in zip(passages, (2, 1, 0), strict=True)})

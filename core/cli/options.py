@@ -50,6 +50,7 @@ def policy_options(command: Command) -> Command:
         unweighted: bool,
         skipped: str,
         min_judgment: int,
+        no_overrides: bool,
         **others: Any,
     ) -> Any:
         policy = Policy(
@@ -61,6 +62,7 @@ def policy_options(command: Command) -> Command:
             weighted=not unweighted,
             skipped="ignore" if skipped == "ignore" else "zero",
             min_judgment=min_judgment,
+            overrides=not no_overrides,
         )
         return command(*args, policy=policy, **others)
 
@@ -70,6 +72,7 @@ def policy_options(command: Command) -> Command:
                      help="Judgment from which a passage is relevant in binary measures."),
         click.option("--skipped", type=click.Choice(["zero", "ignore"]), default=default.skipped,
                      show_default=True, help="A query that a run skipped scores zero, or is ignored."),
+        click.option("--no-overrides", is_flag=True, help="Let the machine's ratings stand."),
         click.option("--unweighted", is_flag=True, help="Let every question count the same."),
         click.option("--label", default=default.label, show_default=True, metavar="max|support:M|mean",
                      help="How ratings become a label."),

@@ -1,0 +1,118 @@
+"""Overrides: a person's rating in place of the machine's, with a reason; withdrawn, never deleted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.bank import AT_VERSION, latest_version
+from core.errors import InputError
+from core.project import Project, log
+from core.types import RATINGS
+
+
+@dataclass(frozen=True)
+class Override:
+    """A person's rating for a question and a passage.
+
+    Args:
+        wording: of the question when the rating was given.
+        wording_now: of the question in the newest bank version.
+        stale: whether the question was reworded since: the override then waits to be confirmed or
+            withdrawn, and counts for the old wording only.
+    """
+
+    key: int
+    question_id: str
+    query_id: str
+    passage_id: str
+    rating: int
+    reason: str
+    author: str
+    made_at: datetime
+    wording: str
+    wording_now: str
+    stale: bool
+
+
+def override(project: Project, question_id: str, passage_id: str, rating: int, reason: str, author: str) -> int:
+    """Give a rating for a question, as it is worded now, and a passage.
+
+    Returns:
+        The key of the override.
+
+    Raises:
+        InputError: a rating out of range, no reason, or an unknown question or passage.
+    """
+    if rating not in RATINGS:
+        raise InputError(f"The rating {rating} is out of range.", "Use 0 to 5.")
+    if not reason.strip():
+        raise InputError("The reason is empty.", "Say why the machine's rating is wrong.")
+    with project.transaction() as cursor:
+        pair = cursor.execute(
+            "SELECT question_key, passage_key, r.text_key, p.text_key"
+            f" FROM {AT_VERSION} r JOIN questions USING (question_key), passages p"
+            " WHERE question_id = $question AND passage_id = $passage AND p.text_key IS NOT NULL",
+            {"version": latest_version(project), "question": question_id, "passage": passage_id},
+        ).fetchall()
+        if not pair:
+            raise InputError(f"There is no question {question_id}, or no text of passage {passage_id}.")
+        key = cursor.execute(
+            "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
+            " RETURNING override_key",
+            [*pair[0], rating, reason.strip(), author],
+        ).fetchall()[0][0]
+        log(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
+    return int(key)
+
+
+def withdraw(project: Project, key: int, author: str) -> None:
+    """Withdraw an override: the machine's rating counts again.
+
+    Raises:
+        InputError: there is no such override, or it has been withdrawn.
+    """
+    with project.transaction() as cursor:
+        done = cursor.execute(
+            "UPDATE overrides SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP"
+            " WHERE override_key = ? AND withdrawn_at IS NULL",
+            [author, key],
+        ).fetchall()[0][0]
+        if not done:
+            raise InputError("There is no such override any more.", "Look at the list again.")
+        log(cursor, author, "withdraw override", override=key)
+
+
+def confirm(project: Project, key: int, author: str) -> None:
+    """Let a stale override count for the new wording too.
+
+    Raises:
+        InputError: there is no such override.
+    """
+    found = next((one for one in overrides(project) if one.key == key), None)
+    if found is None:
+        raise InputError("There is no such override any more.", "Look at the list again.")
+    override(project, found.question_id, found.passage_id, found.rating, found.reason, author)
+    withdraw(project, key, author)
+
+
+def overrides(project: Project, query_id: str | None = None) -> list[Override]:
+    """The overrides that nobody withdrew, newest first.
+
+    Args:
+        query_id: only those of this query; of all for None.
+    """
+    return [
+        Override(*row)
+        for row in project.rows(
+            "SELECT override_key, question_id, query_id, passage_id, rating, reason, author, made_at,"
+            " coalesce(was.text, question_id), coalesce(now.text, question_id),"
+            " o.question_text_key <> r.text_key FROM overrides o JOIN questions USING (question_key)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            f" JOIN {AT_VERSION} r USING (question_key)"
+            " JOIN question_texts was ON was.text_key = o.question_text_key"
+            " JOIN question_texts now ON now.text_key = r.text_key"
+            " WHERE withdrawn_at IS NULL AND ($query IS NULL OR query_id = $query) ORDER BY override_key DESC",
+            {"version": latest_version(project), "query": query_id},
+        )
+    ]
