@@ -119,6 +119,49 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     )
 
 
+@dataclass(frozen=True)
+class RatingRow:
+    """One question and what it gives a passage, before and after a change.
+
+    Args:
+        before, after: the ratings; None where the question is not there, not active or not graded.
+        graded: whether the wording after has a grade for the passage.
+    """
+
+    question_id: str
+    text: str
+    before: int | None
+    after: int | None
+    graded: bool
+
+
+def why(project: Project, policy: Policy, query_id: str, after: Sequence[Question], passage_id: str) -> list[RatingRow]:
+    """The ratings behind a passage's label before and after a change, question by question.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    delta = _delta(project, basis(project, policy), query_id, after)
+    row = delta.ratings.passage_ids.index(passage_id)
+
+    def rating(question: Question | None) -> int | None:
+        if question is None or not question.active:
+            return None
+        value = int(delta.ratings.of([question])[row, 0])
+        return None if value == MISSING else value
+
+    return [
+        RatingRow(
+            key,
+            (delta.after.get(key) or delta.before[key]).text or key,
+            rating(delta.before.get(key)),
+            rating(delta.after.get(key)),
+            key not in delta.after or int(delta.ratings.of([delta.after[key]])[row, 0]) != MISSING,
+        )
+        for key in {**delta.before, **delta.after}
+    ]
+
+
 def version_edits(project: Project, before: int, after: int) -> dict[str, list[Question]]:
     """The queries whose questions differ between two bank versions, with their questions after.
 

@@ -125,7 +125,9 @@ def correlation_shift(before: Leaderboard, after: Leaderboard, official: Leaderb
     if not len(shifts):
         return Shift(then.spearman, now.spearman, None, None, "There are too few queries for an interval.")
     low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
-    if low <= 0 <= high:
+    if low == high == 0:
+        says = "Scores shift, but the order of the systems does not, whichever queries are drawn."
+    elif low <= 0 <= high:
         says = "Within noise: other queries could move it either way."
     else:
         says = f"More than noise: it {'rises' if low > 0 else 'falls'} in nearly all resamples of the queries."

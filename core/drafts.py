@@ -262,14 +262,13 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
 def save_drafts(project: Project, author: str, note: str) -> int | None:
     """Save all drafts of a person as a new bank version, and end them.
 
-    What others saved meanwhile stays: a version holds only the questions that it changes. New
-    questions that were left empty are dropped.
+    What others saved meanwhile stays: a version holds only the questions that it changes.
 
     Returns:
         The new version, or None where nothing differs from the newest.
 
     Raises:
-        InputError: the note is empty, a question could not be scored, or somebody else saved one of
+        InputError: the note is empty, a question has no words or could not be scored, or somebody else saved one of
             the questions differently meanwhile.
     """
     if not note.strip():
@@ -282,8 +281,13 @@ def save_drafts(project: Project, author: str, note: str) -> int | None:
             )
         mine = [draft.question for draft in drafts(project, author).values()]
         known = {question.question_id for question in bank.questions(project)}
-        written = [q for q in mine if q.question_id in known or (q.text or "").strip()]
-        version = bank_saving.save_questions(cursor, written, note, author)
+        if empty := [q for q in mine if q.question_id not in known and not (q.text or "").strip()]:
+            raise InputError(
+                f"{len(empty)} new question{'s have' if len(empty) > 1 else ' has'} no words yet"
+                f" (query {empty[0].query_id}).",
+                "Write it, or take it back.",
+            )
+        version = bank_saving.save_questions(cursor, mine, note, author)
         cursor.execute("DELETE FROM drafts WHERE author = ?", [author])
         cursor.execute("DELETE FROM draft_steps WHERE author = ?", [author])
         if version is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from core import bank_saving, collection
 from core.errors import FileError, InputError, Problem
@@ -218,7 +219,7 @@ def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Op
     found = [question for part in read for question in part.questions]
     new = collection.add_queries(cursor, [query for part in read for query in part.queries], replace=False)
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
-    names = ", ".join(source.name for source in sources)
+    names = ", ".join(Path(source.name).name for source in sources)
     version = bank_saving.save_questions(cursor, found, f"Imported {names}", author)
     after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     changed = cursor.execute(
@@ -254,7 +255,7 @@ def _graded(cursor: Cursor, sources: Sequence[Source], report: Report, options: 
         for line in graded.read_graded(source, report):
             batch.add(line)
         report.raise_if_refused(_MEND)
-    names = ", ".join(source.name for source in sources)
+    names = ", ".join(Path(source.name).name for source in sources)
     return batch.finish(names, options.source or "judgments", report)
 
 

@@ -6,8 +6,8 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from core import drafts, grading
-from core.changes import Changes, LabelChange, changes
+from core import bank, drafts, grading
+from core.changes import Changes, Edits, LabelChange, changes, why
 from core.comparison import Shift, correlation_shift, official_measure
 from core.diagnostics import bank_summary
 from core.errors import WorkbenchError
@@ -16,7 +16,7 @@ from core.graders.base import Grader
 from core.grades import find_grader
 from core.grading import Request
 from core.inspection import passage_texts
-from core.leaderboard import boards, leaderboard, official_sources, sources
+from core.leaderboard import COVER, boards, leaderboard, official_sources, sources
 from core.policy import Policy
 from core.project import Project
 from core.types import Question
@@ -40,7 +40,7 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
     """What this person's drafts would change, against the newest bank version."""
     edits = drafts.drafted_edits(project, ui.author())
     if not edits:
-        st.caption("Change a question: what it does to labels and leaderboard shows here before you save.")
+        st.caption("Change a question, and what it does to labels and leaderboard shows here before you save.")
         if st.toggle("Sum up the whole bank", key="summary"):
             _summary(project, policy, against)
         return
@@ -50,8 +50,9 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
         ui.show_error(error)
         return
     wordings = {question.question_id: question for questions in edits.values() for question in questions}
-    _unknown(project, policy, found, wordings)
-    _flips(project, found, wordings)
+    _unknown(project, policy, found, edits)
+    _flips(project, policy, found, edits, wordings)
+    _weights_hint(project, policy, found, wordings)
     if against is not None:
         _shift(project, policy, measure, against, found)
     _systems(found)
@@ -69,7 +70,7 @@ def _summary(project: Project, policy: Policy, against: str | None) -> None:
         st.metric(f"{kind.capitalize()} questions", f"{found[kind]:,}", help=said.capitalize())
 
 
-def _unknown(project: Project, policy: Policy, found: Changes, wordings: dict[str, Question]) -> None:
+def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
     st.markdown(f"**Needs {found.to_grade:,} gradings**, {found.known:,} already known")
     if not found.to_grade:
         return
@@ -77,12 +78,15 @@ def _unknown(project: Project, policy: Policy, found: Changes, wordings: dict[st
         f":orange[:material/pending:] {found.undecided:,} passages are undecided until these pairs are graded."
         " Ungraded is not zero: what is shown rests on the known grades."
     )
+    job = grading.current_job(project)
+    if job is not None and not job.progress.over:
+        return
     grader = _runnable(project, policy)
     if grader is None:
         st.caption("The grades came from a file: this grader cannot be run here. See Grading.")
         return
     if st.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch"):
-        drafted = tuple(wordings[key] for key in found.edited if key in wordings)
+        drafted = tuple(question for questions in edits.values() for question in questions)
         try:
             grading.start_job(project, grader, Request(trial=drafted), ui.author())
         except WorkbenchError as error:
@@ -108,42 +112,73 @@ def watch(project: Project) -> None:
         st.rerun()
     else:
         done, total = job.progress.done, job.progress.total
-        st.progress(done / total if total else 0.0, text=f"Grading {done:,} of {total:,} pairs")
+        said = f"Grading {done:,} of {total:,} pairs" if done else "Preparing: the model is being loaded"
+        st.progress(done / total if total else 0.0, text=said)
+        if st.button("Cancel the trial", icon=":material/stop:", width="stretch"):
+            job.cancel()
 
 
-def _flips(project: Project, found: Changes, wordings: dict[str, Question]) -> None:
-    count = len(found.labels)
-    if not count:
-        st.markdown("**No label flips**" + (" by what is known" if found.to_grade else ""))
-        return
-    st.markdown(f"**{count:,} label{'s' if count > 1 else ''} flip{'' if count > 1 else 's'}**")
-    ordered = sorted(found.labels, key=lambda c: -abs((c.after or 0) - (c.before or 0)))
+def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordings: dict[str, Question]) -> None:
+    ordered = sorted(found.labels, key=lambda c: (c.unknown > 0, -abs((c.after or 0) - (c.before or 0))))
+    settled = sum(not change.unknown for change in ordered)
+    unsettled = len(ordered) - settled
+    st.markdown(f"**{settled:,} label{'' if settled == 1 else 's'} flip{'s' if settled == 1 else ''}**" if settled else
+                "**No label flips**" + (" by what is known" if found.to_grade else ""))  # fmt: skip
+    if unsettled:
+        st.caption(f":orange[:material/pending:] {unsettled:,} more are open: pairs behind them are not graded yet.")
     texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
     for change in ordered[:FLIPS_SHOWN]:
-        _flip(change, texts, wordings)
-    if count > FLIPS_SHOWN and st.button(f"All {count:,} flips", width="stretch"):
-        _all_flips(project, ordered, wordings)
+        text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
+        causes = [ui.shortened(wordings[key].text or key, 60) for key in change.questions if key in wordings]
+        if st.button(
+            f":violet[**{_arrow(change, policy)}**] {ui.plain(text)}",
+            key=f"flip {change.query_id} {change.passage_id}",
+            type="tertiary",
+            width="stretch",
+            help=ui.plain("Because of: " + "; ".join(causes)),
+        ):
+            _why(project, policy, change, list(edits[change.query_id]), texts.get(change.passage_id, ""))
+    if len(ordered) > FLIPS_SHOWN and st.button(f"All {len(ordered):,}", width="stretch"):
+        _all_flips(project, policy, ordered, wordings)
 
 
-def _flip(change: LabelChange, texts: dict[str, str], wordings: dict[str, Question]) -> None:
-    with st.container(key=f"flip-{change.query_id}-{change.passage_id}"):
-        open_end = " :orange-badge[open]" if change.unknown else ""
-        st.markdown(
-            f":violet[**{_label(change.before)} → {_label(change.after)}**]{open_end}"
-            f" {ui.plain(_shortened(texts.get(change.passage_id, change.passage_id), 90))}",
-            help="Open: some pairs behind the new label are not graded yet." if change.unknown else None,
-        )
-        causes = [wordings[key].text or key for key in change.questions if key in wordings]
-        st.caption(ui.plain("because of: " + "; ".join(_shortened(cause, 70) for cause in causes[:2])))
+def _arrow(change: LabelChange, policy: Policy) -> str:
+    after = _label(change.after)
+    if change.unknown:
+        # Under the mean a missing rating may move the label either way; elsewhere only up.
+        after = f"{after}?" if policy.label == "mean" else f"≥ {change.after or 0}"
+    return f"{_label(change.before)} → {after}"
+
+
+@st.dialog("Why the label flips", width="large")
+def _why(project: Project, policy: Policy, change: LabelChange, after: list[Question], text: str) -> None:
+    st.markdown(f":violet[**{_arrow(change, policy)}**]")
+    st.text(text or change.passage_id)
+    rows = why(project, policy, change.query_id, after, change.passage_id)
+    rows.sort(key=lambda row: (row.question_id not in change.questions, -max(row.before or 0, row.after or 0)))
+    st.dataframe(
+        {
+            "Question": [row.text for row in rows],
+            "Rating before": [row.before for row in rows],
+            "Rating after": [row.after for row in rows],
+            "": [
+                ("responsible" if row.question_id in change.questions else "")
+                + ("" if row.graded else ", not graded" if row.question_id in change.questions else "not graded")
+                for row in rows
+            ],
+        },
+        hide_index=True,
+        column_config={"Question": st.column_config.TextColumn(width="large")},
+    )
+    st.caption(f"Passage {ui.plain(change.passage_id)}")
 
 
 @st.dialog("Labels that flip", width="large")
-def _all_flips(project: Project, flips: list[LabelChange], wordings: dict[str, Question]) -> None:
+def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordings: dict[str, Question]) -> None:
     texts = passage_texts(project, [change.passage_id for change in flips])
     st.dataframe(
         {
-            "Before": [change.before for change in flips],
-            "After": [change.after for change in flips],
+            "Label": [_arrow(change, policy) for change in flips],
             "Open pairs": [change.unknown or None for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
             "Because of": [
@@ -154,12 +189,16 @@ def _all_flips(project: Project, flips: list[LabelChange], wordings: dict[str, Q
     )
 
 
+def _weights_hint(project: Project, policy: Policy, found: Changes, wordings: dict[str, Question]) -> None:
+    """Say why a change of weights leaves labels alone."""
+    saved = {question.question_id: question.weight for question in bank.questions(project)}
+    weighty = any(wordings[key].weight != saved.get(key, 1) for key in found.edited if key in wordings)
+    if weighty and policy.label != "mean" and not found.before.measure.startswith(COVER):
+        st.caption("Weights count in EXAM-Cover and in the weighted mean; the other labels ask for ratings alone.")
+
+
 def _label(value: int | None) -> str:
     return "none" if value is None else str(value)
-
-
-def _shortened(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1].rsplit(" ", 1)[0] + "…"
 
 
 def _shift(project: Project, policy: Policy, measure: str, against: str, found: Changes) -> None:
@@ -172,7 +211,7 @@ def _shift(project: Project, policy: Policy, measure: str, against: str, found: 
     st.metric(
         f"Spearman with {against}",
         ui.number(shift.after),
-        delta=f"{shift.after - shift.before:+.3f}",
+        delta=f"{shift.after - shift.before:+.3f}" if abs(shift.after - shift.before) >= 0.0005 else None,
         delta_color="off",
     )
     if shift.low is not None and shift.high is not None:
@@ -198,26 +237,32 @@ def _systems(found: Changes) -> None:
                 "Rank": [f"{s.rank_before} → {s.rank_after}" for s in shown[:MOVERS_SHOWN]],
             },
             hide_index=True,
-            column_config={"Shift": st.column_config.NumberColumn(f"Shift in {found.after.measure}", format="%+.3f")},
+            column_config={
+                "Run": st.column_config.TextColumn(width=125),
+                "Shift": st.column_config.NumberColumn(width=62, format="%+.3f", help=f"In {found.after.measure}"),
+                "Rank": st.column_config.TextColumn(width=62),
+            },
         )
 
 
-def _slope(found: Changes) -> alt.Chart:
+def _slope(found: Changes) -> alt.LayerChart:
     rows = [
         {"run": s.run, "state": state, "rank": rank, "moved": s.rank_before != s.rank_after}
         for s in found.systems
         for state, rank in (("before", s.rank_before), ("after", s.rank_after))
         if rank is not None
     ]
-    return (
-        alt.Chart(pd.DataFrame(rows, columns=["run", "state", "rank", "moved"]))
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("state", sort=["before", "after"], title=None, axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("rank", scale=alt.Scale(reverse=True, zero=False), title="Rank", axis=alt.Axis(tickMinStep=1)),
-            color=alt.condition("datum.moved", alt.value("#7a4fb5"), alt.value("#9aa1ab")),
-            detail="run",
-            tooltip=["run", "state", "rank"],
-        )
-        .properties(height=230)
+    table = pd.DataFrame(rows, columns=["run", "state", "rank", "moved"])
+    base = alt.Chart(table).encode(
+        x=alt.X("state", sort=["before", "after"], title=None, axis=alt.Axis(labelAngle=0, orient="top")),
+        y=alt.Y("rank", scale=alt.Scale(reverse=True, zero=False), title="Rank", axis=alt.Axis(tickMinStep=1)),
+        color=alt.condition("datum.moved", alt.value("#8a5cc7"), alt.value("#9aa1ab")),
+        detail="run",
+        tooltip=["run", "state", "rank"],
     )
+    names = (
+        base.transform_filter("datum.moved && datum.state == 'after'")
+        .mark_text(align="left", dx=8, limit=110)
+        .encode(text="run")
+    )
+    return alt.layer(base.mark_line(point=True), names).properties(height=230)

@@ -35,9 +35,13 @@ def diagnosis(project: Project, query_id: str, policy: Policy, against: str | No
 def difference(before: str, after: str) -> str:
     """Markdown of two wordings in one: what was removed struck out, what was added in bold."""
     marks = {"same": "{}", "removed": ":red[~~{}~~]", "added": ":green[**{}**]"}
-    return "".join(
-        marks[tag].format(ui.plain(part)) if part.strip() else part for tag, part in word_difference(before, after)
-    )
+    shown, last = "", "same"
+    for tag, part in word_difference(before, after):
+        # A space between what went and what came keeps the two words apart.
+        shown += " " if (last, tag) == ("removed", "added") else ""
+        shown += marks[tag].format(ui.plain(part)) if part.strip() else part
+        last = tag
+    return shown
 
 
 def settle(project: Project, found: list[Conflict]) -> None:
@@ -103,7 +107,7 @@ def history(project: Project, question: Question) -> None:
         with st.container(border=True):
             st.text(_said(old))
             if earlier is not None and _said(earlier) != _said(old):
-                st.caption(difference(_said(earlier), _said(old)))
+                st.markdown(f":small[{difference(_said(earlier), _said(old))}]")
             st.caption(
                 ui.plain(
                     f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
@@ -180,11 +184,12 @@ def solo(project: Project, question: Question) -> None:
 
 def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None:
     """Questions that non-relevant passages answer, and relevant passages that no question covers."""
-    strays, uncovered = st.tabs(
-        [f"Answered by non-relevant passages ({len(found.strays)})", f"Relevant, not covered ({len(found.uncovered)})"]
-    )
+    # The labels stay the same while one works, so that the chosen tab stays open.
+    strays, uncovered = st.tabs(["Answered by non-relevant passages", "Relevant passages not covered"], key="lists")
     with strays:
-        if not found.strays:
+        if found.strays:
+            st.caption(f"Questions to reword or drop: {len(found.strays)}")
+        else:
             st.caption("No judged non-relevant passage answers any question.")
         for stray in found.strays:
             with st.expander(ui.plain(f"{_said(stray.question)}  ({len(stray.passages)})")):
@@ -200,7 +205,7 @@ def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None
             st.caption("Every judged relevant passage that is graded answers some question.")
         texts = passage_texts(project, found.uncovered[:PASSAGES_SHOWN])
         for passage_id, text in texts.items():
-            with st.expander(ui.plain(text[:90])):
+            with st.expander(ui.plain(ui.shortened(text, 90))):
                 st.caption("Start a question from the passage, or from one of its sentences:")
                 if st.button("The whole passage", key=f"start {passage_id}", icon=":material/add:"):
                     _start(project, query.query_id, passage_id, None)
@@ -252,16 +257,18 @@ def override_list(project: Project, query_id: str) -> None:
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
     begun = replace(drafts.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
     drafts.put_draft(project, ui.author(), begun)
-    st.session_state["beside"] = passage_id
+    st.session_state["beside"] = (query_id, passage_id)
+    st.toast("A new question is at the top, with its passage on the right.")
     st.rerun()
 
 
-def passage_beside(project: Project) -> None:
-    """The passage that a new question was started from, until it is closed."""
-    passage_id = st.session_state.get("beside")
-    if passage_id is None:
+def passage_beside(project: Project, query_id: str) -> None:
+    """The passage that a new question of this query was started from, until it is closed."""
+    begun_for, passage_id = st.session_state.get("beside", (None, None))
+    if begun_for != query_id or passage_id is None:
         return
     with st.container(border=True):
+        st.caption("The question was started from this passage")
         st.text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
         if st.button("Close the passage", icon=":material/close:", type="tertiary"):
             st.session_state.pop("beside")

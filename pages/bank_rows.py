@@ -18,6 +18,8 @@ QUESTIONS_A_PAGE = 20
 ROW = (12, 3.1, 2.5, 1.9)
 """Widths of the columns of a question: text, weight, active, more."""
 
+DIALOGS = {"Split": ":material/call_split:", "Solo": ":material/filter_1:", "History": ":material/history:"}
+
 FIGURES = """
 A weight of 0 keeps a question out of every score; below 0 it marks what a response should not say.
 
@@ -34,7 +36,8 @@ def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | N
     questions = drafts.drafted_bank(project, ui.author(), query.query_id)
     saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
     st.subheader(ui.plain(query.text), anchor=False)
-    shown = _filtered(questions)
+    # What was just added is on top, where the eye is.
+    shown = sorted(_filtered(questions), key=lambda question: question.question_id in saved)
     if not questions:
         st.text("This query has no questions yet. Each should ask for one essential piece of information.")
     elif not shown:
@@ -51,6 +54,7 @@ def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | N
         figures = diagnosis.questions.get(question.question_id) if diagnosis else None
         _row(project, question, saved.get(question.question_id), figures, questions, near.get(question.question_id))
     _tools(project, query.query_id, questions)
+    _asked_dialog(project, questions)
 
 
 def _filtered(questions: list[Question]) -> list[Question]:
@@ -123,7 +127,9 @@ def _row(
                 st.text_input("Answer key", question.answer_key or "", **widget("answer_key"))
                 st.text_area("Note", question.note or "", height=68, **widget("note"))
                 _actions(project, question, saved, questions)
-        st.caption(_facts(question, saved, figures, changed))
+        if saved is None and question.answer_key:
+            st.markdown(f":small[Started from: {ui.plain(question.answer_key)}]")
+        st.markdown(f":small[{_facts(question, saved, figures, changed)}]")
         if near is not None:
             st.caption(f":orange[near-duplicate, {near[1]:.2f}:] {ui.plain(near[0].text or '')}")
         if changed and st.button(
@@ -134,20 +140,20 @@ def _row(
 
 
 def _facts(question: Question, saved: Question | None, figures: QuestionDiagnosis | None, changed: bool) -> str:
-    said = [f":orange[{_change(question, saved)}]"] if changed else []
-    said += [ui.plain(f"subtopic {question.subtopic_id}")] if question.subtopic_id else []
+    states = [f":orange[{_change(question, saved)}]"] if changed else []
+    said = [ui.plain(f"subtopic {question.subtopic_id}")] if question.subtopic_id else []
     said += [question.kind] if question.kind != "question" else []
-    if figures is None or not question.active:
-        return " · ".join(said)
-    if not figures.graded:
-        return " · ".join([*said, ":orange[not graded]"])
-    said += [f"{ui.percent(figures.answered)} answered"]
-    said += [f"{ui.percent(figures.non_relevant)} non-relevant"] if figures.non_relevant is not None else []
-    said += [f"{ui.percent(figures.only_here)} only here"] if figures.only_here is not None else []
-    said += [f"{ui.percent(figures.systems)} of systems, {figures.kind}"] if figures.systems is not None else []
-    if figures.graded < 1:
-        said += [f":orange[{ui.percent(figures.graded)} graded]"]
-    return " · ".join(said)
+    if figures is not None and question.active:
+        if not figures.graded:
+            states.append(":orange[not graded]")
+        else:
+            said += [f"{ui.percent(figures.answered)} answered"]
+            said += [f"{ui.percent(figures.non_relevant)} non-relevant"] if figures.non_relevant is not None else []
+            said += [f"{ui.percent(figures.only_here)} only here"] if figures.only_here is not None else []
+            said += [f"{ui.percent(figures.systems)} of systems, {figures.kind}"] if figures.systems is not None else []
+            if figures.graded < 1:
+                states.append(f":orange[{ui.percent(figures.graded)} graded]")
+    return " · ".join([*states, *([f":gray[{' · '.join(said)}]"] if said else [])])
 
 
 def _change(question: Question, saved: Question | None) -> str:
@@ -173,15 +179,31 @@ def _actions(project: Project, question: Question, saved: Question | None, quest
     act("Duplicate", ":material/content_copy:", lambda: [editing.duplicated(question)])
     act("Move up", ":material/arrow_upward:", lambda: editing.moved(questions, question.question_id, -1))
     act("Move down", ":material/arrow_downward:", lambda: editing.moved(questions, question.question_id, 1))
-    if st.button("Split", key=f"split {question.question_id}", icon=":material/call_split:", type="tertiary"):
-        _split(project, question)
-    if st.button("Solo", key=f"solo {question.question_id}", icon=":material/filter_1:", type="tertiary"):
-        bank_review.solo(project, question)
-    if saved is not None and st.button(
-        "History", key=f"history {question.question_id}", icon=":material/history:", type="tertiary"
-    ):
-        bank_review.history(project, question)
+    for name, icon in DIALOGS.items():
+        if name == "History" and saved is None:
+            continue
+        st.button(
+            name,
+            key=f"{name.lower()} {question.question_id}",
+            icon=icon,
+            type="tertiary",
+            on_click=_close_and_open,
+            args=(name, question.question_id),
+        )
     st.caption(f"Id {ui.plain(question.question_id)}")
+
+
+def _close_and_open(name: str, question_id: str) -> None:
+    """Close the menu of a question and ask for a dialog, which opens with the next drawing."""
+    st.session_state[f"details {question_id}"] = False
+    st.session_state["dialog"] = (name, question_id)
+
+
+def _asked_dialog(project: Project, questions: list[Question]) -> None:
+    name, question_id = st.session_state.pop("dialog", (None, None))
+    for question in questions:
+        if question.question_id == question_id:
+            {"Split": _split, "Solo": bank_review.solo, "History": bank_review.history}[str(name)](project, question)
 
 
 @st.dialog("Split a question", width="large")
@@ -226,19 +248,21 @@ def _paste(project: Project, query_id: str) -> None:
 @st.dialog("Several questions at once", width="large")
 def _several(project: Project, questions: list[Question]) -> None:
     texts = {q.question_id: q.text or q.question_id for q in questions}
-    chosen = st.multiselect("Questions", list(texts), format_func=texts.__getitem__, placeholder="All questions")
-    picked = [q for q in questions if q.question_id in chosen] or questions
+    every = st.checkbox(f"All {len(questions)} questions of this query")
+    chosen = st.multiselect("Questions", list(texts), format_func=texts.__getitem__, disabled=every)
+    picked = [q for q in questions if every or q.question_id in chosen]
+    none = not picked
     weight, retire, restore = st.columns(3, vertical_alignment="bottom")
     value = weight.number_input("Weight", value=1.0, step=0.5, format="%g")
     change = None
-    if weight.button("Set the weight"):
+    if weight.button("Set the weight", disabled=none):
         change = editing.weighted(picked, value)
-    if retire.button("Retire"):
+    if retire.button(f"Retire {len(picked)}", disabled=none):
         change = editing.retired(picked)
-    if restore.button("Restore"):
+    if restore.button(f"Restore {len(picked)}", disabled=none):
         change = editing.retired(picked, active=True)
     merged = st.text_area("Merge the chosen ones into one question", " ".join(texts[q] for q in chosen), height=80)
-    if st.button("Merge", disabled=len(chosen) < 2):
+    if st.button("Merge", disabled=len(picked) < 2):
         try:
             change = editing.merged(picked, merged)
         except WorkbenchError as error:

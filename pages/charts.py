@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import pandas as pd
 import streamlit as st
@@ -14,23 +16,19 @@ ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
 
 
-def board(found: Leaderboard, official: Leaderboard | None, marked: str | None = None) -> alt.Chart:
-    """Systems as dots with bars of one standard error, best on top; the official board beside it.
+def board(
+    found: Leaderboard, title: str, order: Sequence[str] | None = None, marked: str | None = None
+) -> alt.LayerChart:
+    """Systems as dots with bars of one standard error.
 
     Args:
-        found: the board that gives the order of the systems.
-        official: the board to draw in a second panel, in the same order.
+        title: what the board is, before its measure.
+        order: the systems from top to bottom, for a board that stands beside another, whose names it
+            shares; its own order with names for None.
         marked: the run to point out.
     """
-    order = [system.run for system in found.systems]
-    panel = _panel(found, order, "Exam", marked, names=True)
-    if official is None:
-        return panel.properties(width="container")
-    beside = _panel(official, order, "Official", marked, names=False)
-    return alt.hconcat(panel.properties(width=205), beside.properties(width=165), spacing=14)
-
-
-def _panel(found: Leaderboard, order: list[str], title: str, marked: str | None, names: bool) -> alt.LayerChart:
+    names = order is None
+    order = [system.run for system in found.systems] if order is None else list(order)
     table = pd.DataFrame(
         [
             {

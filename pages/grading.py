@@ -68,7 +68,9 @@ def _watch(project: Project) -> None:
         now = job.progress
         share = now.done / now.total if now.total else 0.0
         with st.container(border=True):
-            st.progress(share, text=f"{job.grader_name}: {now.done:,} of {now.total:,} pairs")
+            st.progress(
+                share, text=f"{job.grader_name}: {now.done:,} of {now.total:,} pairs" if now.total else job.grader_name
+            )
             facts, button = st.columns([4, 1], vertical_alignment="center")
             facts.caption(
                 "Preparing: the model is being loaded"
@@ -82,12 +84,12 @@ def _watch(project: Project) -> None:
 def _ended(final: grading.Progress) -> None:
     said = f"{final.graded:,} pairs graded, {final.failed:,} failed, in {ui.duration(final.seconds)}."
     if final.state == "done":
-        st.success(f"Done: {said}", icon=":material/check:")
+        st.success(f"Last job done: {said}", icon=":material/check:")
         ui.go("leaderboard")
     elif final.state == "cancelled":
-        st.info(f"Cancelled: {said} Start it again to grade the rest.", icon=":material/stop_circle:")
+        st.info(f"Last job cancelled: {said} Start it again to grade the rest.", icon=":material/stop_circle:")
     else:
-        st.error(f"Failed: {ui.plain(final.message)} {said}", icon=":material/error:")
+        st.error(f"Last job failed: {ui.plain(final.message)} {said}", icon=":material/error:")
 
 
 def past_jobs(project: Project) -> None:

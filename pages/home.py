@@ -77,6 +77,10 @@ def at_a_glance(project: Project) -> None:
     ):
         if found[name]:
             st.caption(f":material/info: {sentence.format(found[name])}")
+    st.caption(
+        "Questions say what a relevant passage answers. A grader rates every pooled passage 0 to 5 on each question;"
+        " the ratings become labels, and labels rank the systems."
+    )
     step = next_step(found)
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f"**Next** {step.sentence}")

@@ -127,11 +127,13 @@ drawn = st.container()
 run = table(board, official)
 with drawn:
     if comparison is None:
-        st.altair_chart(charts.board(board, None, run))
+        st.altair_chart(charts.board(board, "Exam", marked=run))
     else:
-        left, right = st.columns([11, 9], gap="medium")
-        left.altair_chart(charts.board(board, comparison.official, run))
-        right.altair_chart(charts.slope(comparison, run))
+        first, second, third = st.columns([9, 5, 11], gap="small")
+        order = [system.run for system in board.systems]
+        first.altair_chart(charts.board(board, "Exam", marked=run))
+        second.altair_chart(charts.board(comparison.official, "Official", order, run))
+        third.altair_chart(charts.slope(comparison, run))
 if run is None:
     st.caption("Select a system in the table to follow its score down to the passages.")
 else:

@@ -15,8 +15,11 @@ QUERIES_A_PAGE = 25
 
 
 def opened(found: list[QueryOverview]) -> int:
-    """Place of the query that the URL names; the first where it names none."""
-    return next((i for i, q in enumerate(found) if q.query_id == st.query_params.get("query")), 0)
+    """Place of the query that the URL names, or that was open last; else the first."""
+    wanted = st.query_params.get("query") or st.session_state.get("last query")
+    at = next((i for i, q in enumerate(found) if q.query_id == wanted), 0)
+    st.session_state["last query"] = found[at].query_id
+    return at
 
 
 def neighbours(found: list[QueryOverview], at: int) -> None:
@@ -93,8 +96,10 @@ def save_bar(project: Project) -> None:
                 if drafts.conflicts(project, ui.author()):
                     st.rerun()
                 ui.show_error(error)
+                st.toast(ui.plain(str(error)), icon=":material/error:")
                 return
             st.session_state["just saved"] = version
+            st.session_state.pop("beside", None)
             st.session_state.pop("save note", None)
             st.rerun()
         if drop.button("Discard all", width="stretch"):
@@ -108,7 +113,7 @@ queries = bank.overview(project)
 if not queries:
     ui.empty("The project has no queries.", "Import queries on the Home screen.", "home")
 save_bar(project)
-if st.session_state.get("just saved"):
+if st.session_state.get("just saved") and not drafts.drafts(project, ui.author()):
     bank_review.offer_regrading(project, int(st.session_state["just saved"]))
 at = opened(queries)
 chosen_query = queries[at]
@@ -116,7 +121,7 @@ left, middle, right = st.columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-list"):
     query_list(project, queries, chosen_query)
 graded = any(grader.grades for grader in graders(project))
-with right:
+with right, st.container(key="impact"):
     st.markdown("**Impact**")
     job = grading.current_job(project)
     if job is not None and not job.progress.over:
@@ -126,7 +131,7 @@ with right:
         ui.go("grading")
     if graded:
         policy, measure, against = bank_impact.controls(project)
-        bank_review.passage_beside(project)
+        bank_review.passage_beside(project, chosen_query.query_id)
         bank_impact.panel(project, policy, measure, against)
 with middle:
     diagnosis = bank_review.diagnosis(project, chosen_query.query_id, policy, against) if graded else None

@@ -37,6 +37,11 @@ STYLE = """
 [class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
   gap: 0.1rem; border-left: 3px solid transparent; }
 [class*="st-key-question-changed"] { border-left-color: #d9901a; }
+[class*="st-key-flips"] button { text-align: left; }
+[class*="st-key-flip"] button > div, [class*="st-key-flip"] button > div > span {
+  justify-content: flex-start; text-align: left; }
+/* The impact stays in sight while one scrolls through the questions. */
+.st-key-impact { position: sticky; top: 3.5rem; max-height: calc(100vh - 4.5rem); overflow-y: auto; }
 [class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
 """
 """Density and the few things that the theme cannot say; colours carry meaning and nothing else."""
@@ -169,6 +174,11 @@ def plain(text: str) -> str:
 def number(value: float | None, digits: int = 3) -> str:
     """A number for a screen; a dash where there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def shortened(text: str, length: int) -> str:
+    """A text cut at a word, with an ellipsis where something is missing."""
+    return text if len(text) <= length else text[: length - 1].rsplit(" ", 1)[0] + "…"
 
 
 def percent(share: float | None) -> str:

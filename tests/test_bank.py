@@ -274,7 +274,6 @@ def test_saving_drafts_makes_one_version_of_all_and_ends_them(banked: Project):
     put_draft(banked, "ann", replace(A, weight=2.0))
     put_draft(banked, "ann", replace(C, active=False))
     put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
-    put_draft(banked, "ann", new_question("q2"))
     put_draft(banked, "bob", replace(B, weight=7.0))
     assert save_drafts(banked, "ann", "three changes") == 2
     newest = bank.versions(banked)[0]
@@ -282,6 +281,16 @@ def test_saving_drafts_makes_one_version_of_all_and_ends_them(banked: Project):
     assert [q.text for q in bank.questions(banked)] == [A.text, B.text, "Something new?", C.text]
     assert drafts(banked, "ann") == {}
     assert list(drafts(banked, "bob")) == ["q1/b"]
+
+
+def test_a_new_question_without_words_is_not_lost_by_saving(banked: Project):
+    empty = replace(new_question("q2"), answer_key="a sentence of a passage")
+    put_draft(banked, "ann", empty)
+    put_draft(banked, "ann", replace(A, weight=2.0))
+    with pytest.raises(InputError, match="no words yet"):
+        save_drafts(banked, "ann", "a change")
+    assert set(drafts(banked, "ann")) == {"q1/a", empty.question_id}
+    assert bank.latest_version(banked) == 1
 
 
 @pytest.mark.parametrize("note", ["", "  \n"])

@@ -205,7 +205,7 @@ def test_a_new_user_gets_from_files_to_qrels(
     page.get_by_role("link", name="Go to Grading").click()
     expect(metric(page, "To grade")).to_contain_text("12")
     button(page, "Grade").click()
-    expect(page.get_by_text("Done: 12 pairs graded, 0 failed")).to_be_visible()
+    expect(page.get_by_text("Last job done: 12 pairs graded, 0 failed")).to_be_visible()
 
     go_to(page, "Leaderboard")
     expected = compare(twin, "nDCG@10", "assessors").correlation

@@ -87,7 +87,7 @@ def test_every_kind_arrives(project: Project):
     assert counts == {
         "queries": {"queries": 2, "new queries": 2},
         "passages": {"new passages": 3},
-        "bank": {"questions": 2, "new questions": 2, "new queries": 0, "bank version": 1},
+        "bank": {"questions": 2, "new questions": 2, "changed questions": 0, "new queries": 0, "bank version": 1},
         "runs": {"runs": 1, "ranked passages": 3},
         "qrels": {"sources": 1, "judgments": 2},
         "leaderboard": {"leaderboards": 1, "systems": 2},

@@ -381,7 +381,7 @@ class TestQuestionBank:
         told = said(app)
         assert "What is A?" in told
         assert "Who is A?" in told
-        assert any(":red[~~What~~]:green[**Who**] is A" in c.value for c in app.caption)
+        assert any(":red[~~What~~] :green[**Who**] is A" in m.value for m in app.markdown)
         assert re.search(r"Version 2 by bob.*it is a person.*weight 2 ", told)
         assert re.search(r"Version 1 by tester.*made for a test.*weight 3 ", told)
 
@@ -417,7 +417,7 @@ class TestGrading:
         assert job is not None
         assert job.wait(DEADLINE)
         sound(app.run())
-        assert "Done: 18 pairs graded, 0 failed" in said(app)
+        assert "Last job done: 18 pairs graded, 0 failed" in said(app)
         assert "Every pair that the bank needs is graded." in said(app)
         assert metric(app, "Known already") == "18"
         table = next(table.value for table in app.dataframe if "State" in table.value)
@@ -609,7 +609,7 @@ def test_text_from_outside_is_shown_as_text(project: Project) -> None:
     button = next(b.label for b in app.button if b.key == f"query button {MARKUP}")
     assert as_text(button.split("  \n")[0]) == f"query {MARKUP}"
     assert holding(app.text_area, question.text)
-    assert any(as_text(c.value).startswith(f"subtopic {MARKUP} ·") for c in app.caption)
+    assert any(f"subtopic {MARKUP} ·" in as_text(m.value) for m in app.markdown)
     opened(app, "q/1")
     sound(app.button("history q/1").click().run())
     assert question.text in [text.value for text in app.text]
