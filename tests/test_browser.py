@@ -212,7 +212,7 @@ def test_a_new_user_gets_from_files_to_qrels(
     for label, value in (("Spearman", expected.spearman), ("Kendall", expected.kendall), ("Systems", 3)):
         shown = f"{value:.3f}" if isinstance(value, float) else str(value)
         expect(metric(page, label)).to_contain_text(shown)
-    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(2)
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(3)
     for column in ("nDCG@10", "Official nDCG@10", "Ranks gained"):
         expect(board(page).locator("th").get_by_text(column, exact=True)).to_be_attached()
     rows = board(page).locator("tbody tr")
