@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from pages import ui
 
-st.set_page_config(page_title="Exam Workbench", page_icon=":material/rule:", layout="wide")
+# A file of our own: the browser would fetch a Material icon for its tab from the network.
+ICON = Path(__file__).parent / "docs" / "icon.png"
+st.set_page_config(page_title="Exam Workbench", page_icon=ICON, layout="wide")
 
 screen = ui.navigation()
 ui.frame()
