@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -249,14 +251,27 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
         report.remark(names, None, f"{len(rest)} questions of these queries are not in the file: they stay as they are")
 
 
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Let the collector of cycles rest: reading makes millions of lists and no cycle, so it would find nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def _graded(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
-    batch = GradedImport(cursor, author)
-    for source in sources:
-        for line in graded.read_graded(source, report):
-            batch.add(line)
-        report.raise_if_refused(_MEND)
-    names = ", ".join(Path(source.name).name for source in sources)
-    return batch.finish(names, options.source or "judgments", report)
+    with _no_collecting():
+        batch = GradedImport(cursor, author)
+        for source in sources:
+            for line in graded.read_graded(source, report):
+                batch.add(line)
+            report.raise_if_refused(_MEND)
+        names = ", ".join(Path(source.name).name for source in sources)
+        return batch.finish(names, options.source or "judgments", report)
 
 
 def _leaderboard(
