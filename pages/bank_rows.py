@@ -14,7 +14,7 @@ from core.project import Project
 from core.types import KINDS, Question
 from pages import bank_review, ui
 
-QUESTIONS_A_PAGE = 20
+QUESTIONS_A_PAGE = 12
 ROW = (12, 3.1, 2.5, 1.9)
 """Widths of the columns of a question: text, weight, active, more."""
 
@@ -119,7 +119,7 @@ def _row(
             "", icon=":material/more_vert:", type="tertiary", help="Details, split, history",
             key=f"details {question.question_id}", on_change="rerun",
         )  # fmt: skip
-        # Drawn only when it is open: twenty closed ones would be most of the page.
+        # Drawn only when it is open: a dozen closed ones would be most of the page.
         if details.open:
             with details:
                 st.selectbox("Kind", KINDS, index=KINDS.index(question.kind), **widget("kind"))

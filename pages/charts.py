@@ -14,6 +14,13 @@ from core.leaderboard import Leaderboard
 GREY = "#737b87"
 ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
+NAME_LENGTH = 22
+# Room for a name of that length and a rank on either side.
+SLOPE_ENDS = [160, {"expr": "width - 160"}]
+# Names of runs often differ at their end: what is cut is the middle.
+SHORT_LABEL = (
+    f"length(datum.label) > {NAME_LENGTH} ? slice(datum.label, 0, 8) + '…' + slice(datum.label, -13) : datum.label"
+)
 
 
 def board(
@@ -45,7 +52,9 @@ def board(
         ],
         columns=["run", "score", "low", "high", "error", "rank", "marked"],
     )
-    axis = alt.Axis(labelLimit=170, labelOverlap=False, labels=names, ticks=False, domain=False, grid=True)
+    axis = alt.Axis(
+        labelLimit=0, labelExpr=SHORT_LABEL, labelOverlap=False, labels=names, ticks=False, domain=False, grid=True
+    )
     base = alt.Chart(table, title=alt.Title(f"{title}: {found.measure}", anchor="start")).encode(
         y=alt.Y("run", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order)),
         color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY)),
@@ -60,6 +69,11 @@ def board(
     bars = base.mark_rule(strokeWidth=1.5).encode(x=low, x2="high")
     dots = base.mark_circle(size=70, opacity=1).encode(x="score")
     return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)))
+
+
+def _short(name: str) -> str:
+    """A name as `SHORT_LABEL` shows it."""
+    return name if len(name) <= NAME_LENGTH else f"{name[:8]}…{name[-13:]}"
 
 
 def _ink() -> str:
@@ -86,7 +100,7 @@ def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
             "run": run,
             "board": board,
             "place": place,
-            "name": f"{run}  {left[run]}" if board == "Official" else f"{right[run]}  {run}",
+            "name": f"{_short(run)}  {left[run]}" if board == "Official" else f"{right[run]}  {_short(run)}",
             "move": left[run] - right[run],
             "marked": run == marked,
         }
@@ -96,7 +110,7 @@ def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
     table = pd.DataFrame(rows, columns=["run", "board", "place", "name", "move", "marked"])
     boards = alt.Axis(labelAngle=0, orient="top", domain=False, ticks=False, grid=False)
     base = alt.Chart(table).encode(
-        x=alt.X("board", sort=list(places), title=None, axis=boards, scale=alt.Scale(padding=0.75)),
+        x=alt.X("board", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)),
         y=alt.Y("place", scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None),
         color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY)),
         tooltip=[alt.Tooltip("run", title="Run"), alt.Tooltip("move", title="Ranks gained on the exam board")],
@@ -105,7 +119,7 @@ def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
     lines = base.mark_line(point=True).encode(strokeWidth=alt.condition("datum.marked", alt.value(3), alt.value(1.3)))
     names = [
         base.transform_filter(alt.datum.board == board)
-        .mark_text(align=align, dx=dx, limit=165)
+        .mark_text(align=align, dx=dx)
         .encode(text="name", color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(_ink())))
         for board, align, dx in (("Official", "right", -9), ("Exam", "left", 9))
     ]

@@ -44,18 +44,19 @@ def table(board: Leaderboard, official: Leaderboard | None) -> str | None:
         "Rank": [s.rank for s in board.systems],
         "Run": [s.run for s in board.systems],
         board.measure: [s.score for s in board.systems],
-        "± std error": [s.std_error for s in board.systems],
+        "± error": [s.std_error for s in board.systems],
     }
     if official is not None:
         matching = [other.get(s.run) for s in board.systems]
         rows |= {
             "Official rank": [o.rank if o else None for o in matching],
             f"Official {official.measure}": [o.score if o else None for o in matching],
-            "± official std error": [o.std_error if o else None for o in matching],
+            "± official": [o.std_error if o else None for o in matching],
             "Ranks gained": [o.rank - s.rank if o else None for o, s in zip(matching, board.systems, strict=True)],
         }
     numbers = {name: st.column_config.NumberColumn(format="%.4f") for name in rows if "±" in name or "@" in name}
     numbers |= {name: st.column_config.NumberColumn(format="%.4f") for name in rows if board.measure in name}
+    numbers |= {"Rank": st.column_config.NumberColumn(width=55), "Run": st.column_config.TextColumn(width=345)}
     chosen = st.dataframe(
         rows, hide_index=True, on_select="rerun", selection_mode="single-row", key="systems",
         column_config=numbers, height="content" if len(board.systems) <= 30 else 600,

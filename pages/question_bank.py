@@ -11,7 +11,7 @@ from core.grades import graders
 from core.project import Project
 from pages import bank_impact, bank_review, bank_rows, ui
 
-QUERIES_A_PAGE = 25
+QUERIES_A_PAGE = 16
 
 
 def opened(found: list[QueryOverview]) -> int:

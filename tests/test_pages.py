@@ -455,7 +455,7 @@ class TestLeaderboard:
         expected = leaderboard(small, measure, "exam", policy)
         shown = board(app)
         assert shown[expected.measure].to_dict() == pytest.approx(expected.scores)
-        assert shown["± std error"].to_dict() == pytest.approx(expected.std_errors)
+        assert shown["± error"].to_dict() == pytest.approx(expected.std_errors)
         assert shown.index.tolist() == [system.run for system in expected.systems]
 
     def test_the_official_board_and_the_correlation_stand_beside_it(self, small: Project) -> None:
