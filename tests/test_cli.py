@@ -413,3 +413,14 @@ def test_a_job_whose_process_died_is_marked_when_grading_goes_on(imported: Exam,
     project = open_project(tmp_path / "p.duckdb")
     assert project.rows("SELECT state FROM jobs ORDER BY job_key") == [("interrupted",), ("done",)]
     project.close()
+
+
+def test_an_answer_key_is_set_and_cleared_by_an_empty_one(imported: Exam):
+    def key() -> str | None:
+        return imported("bank", "list", "--query", "q1", "--json").json["questions"][0]["answer_key"]
+
+    imported("bank", "edit", "q1/a", "--answer-key", "rocks", "--note", "a key")
+    assert key() == "rocks"
+    imported("bank", "edit", "q1/a", "--answer-key", "", "--note", "no key")
+    assert key() is None
+    refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", "no text")

@@ -82,7 +82,10 @@ def edit(
 ) -> None:
     """Change one question, or add one, and save the bank as a new version."""
     if (question_id is None) == (query is None):
-        raise InputError("Nothing says which question is meant.", "Name a question, or --add QUERY.")
+        said = (
+            "Nothing says which question is meant." if query is None else "A question is named and one is to be added."
+        )
+        raise InputError(said, "Name a question, or --add QUERY.")
     with opened(project_path) as project:
         before = new_question(query) if query is not None else _find(banks.questions(project), str(question_id))
         given = {
@@ -93,7 +96,10 @@ def edit(
             "answer_key": answer_key,
             "active": active,
         }
-        after = replace(before, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        fields: dict[str, object] = {name: value for name, value in given.items() if value is not None}
+        # These two are cleared by giving them empty; a question without words is refused.
+        fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
+        after = replace(before, **fields)  # type: ignore[arg-type]
         version = bank_saving.save(project, [after], _written(note), current_author())
         _say_saved(version, banks.latest_version(project), as_json, question=after.question_id)
 
