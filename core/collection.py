@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from core.errors import InputError
-from core.project import Cursor, stage
+from core.project import Cursor, log, stage
 from core.types import Board, Judgment, Passage, Query, Ranked
 
 DEFAULT_POOL_DEPTH = 20
@@ -265,12 +265,17 @@ def pool_depth(cursor: Cursor) -> int:
     return int(rows[0][0]) if rows else DEFAULT_POOL_DEPTH
 
 
-def set_pool_depth(cursor: Cursor, depth: int) -> None:
-    """Change how many passages of each run are pooled, and pool again."""
+def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
+    """Change how many passages of each run are pooled, and pool again.
+
+    Raises:
+        InputError: a depth below 1.
+    """
     if depth < 1:
         raise InputError(f"{depth} is no pool depth.", "Give a whole number from 1.")
     cursor.execute("INSERT OR REPLACE INTO settings VALUES ('pool_depth', ?)", [str(depth)])
     refresh_pool(cursor)
+    log(cursor, author, "set pool depth", depth=depth)
 
 
 def refresh_pool(cursor: Cursor) -> None:

@@ -9,7 +9,7 @@ from core import bank
 from core.errors import InputError
 from core.formats import graded, leaderboards, question_bank, trec_qrels
 from core.grades import graders
-from core.leaderboard import find_source, judgments, leaderboard, sources
+from core.leaderboard import Leaderboard, find_source, judgments, leaderboard, sources
 from core.policy import Policy
 from core.project import Project
 from core.scores import labels
@@ -76,9 +76,24 @@ def board_tsv(project: Project, measure: str, source: str, policy: Policy) -> st
     """
     board = leaderboard(project, measure, source, policy)
     out = io.StringIO()
-    rows = [(s.rank, s.run, s.score, s.std_error, s.queries) for s in board.systems]
-    leaderboards.write_board_tsv(board.measure, rows, out)
+    leaderboards.write_board_tsv(board.measure, _board_rows(board), out)
     return out.getvalue()
+
+
+def board_latex(project: Project, measure: str, source: str, policy: Policy) -> str:
+    """A leaderboard as a LaTeX tabular: rank, run, score with its standard error, number of queries.
+
+    Raises:
+        InputError: the board cannot be made.
+    """
+    board = leaderboard(project, measure, source, policy)
+    out = io.StringIO()
+    leaderboards.write_board_latex(board.measure, _board_rows(board), out)
+    return out.getvalue()
+
+
+def _board_rows(board: Leaderboard) -> list[leaderboards.TableRow]:
+    return [(s.rank, s.run, s.score, s.std_error, s.queries) for s in board.systems]
 
 
 def graded_file(project: Project, source: str | None = None) -> bytes:

@@ -26,11 +26,6 @@ class StoredGrader:
     grades: int
     failures: int
 
-    @property
-    def question_pairs(self) -> bool:
-        """Whether it grades questions; a direct grader judges the query itself."""
-        return self.spec.method != "direct"
-
 
 def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
     """The key of a grader, which is added where its fingerprint is new.

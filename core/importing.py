@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core import bank_saving, collection
-from core.errors import FileError, InputError, Problem
+from core.errors import InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, trec_qrels, trec_run
 from core.formats.source import Report, Source, open_lines
 from core.graded_import import GradedImport
@@ -296,8 +296,3 @@ IMPORTERS: dict[str, Importer] = {
     "leaderboard": _leaderboard,
 }
 """What can be imported, and how; in the order in which one kind builds on another."""
-
-
-def problems_of(error: InputError) -> tuple[Problem, ...]:
-    """The refused lines behind an error, for a screen to list; empty where it is about no line."""
-    return error.problems if isinstance(error, FileError) else ()

@@ -76,12 +76,13 @@ def others(project: Project) -> None:
         source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source")
         measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure")
         policy = policy_widgets.chosen(project)
-        st.download_button(
-            "Leaderboard as TSV",
-            lambda: exporting.board_tsv(project, measure, source, policy),
-            file_name=f"{project.name}-{source}-{measure}.tsv",
-            on_click="ignore",
-        )
+        for ending, write in (("tsv", exporting.board_tsv), ("tex", exporting.board_latex)):
+            st.download_button(
+                f"Leaderboard as {'LaTeX' if ending == 'tex' else 'TSV'}",
+                lambda write=write: write(project, measure, source, policy),
+                file_name=f"{project.name}-{source}-{measure}.{ending}",
+                on_click="ignore",
+            )
 
 
 ui.begin("Export")

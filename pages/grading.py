@@ -6,6 +6,7 @@ import streamlit as st
 
 from core import bank, grading
 from core.bank import latest_version
+from core.collection import pool_depth, set_pool_depth
 from core.errors import WorkbenchError
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
@@ -49,6 +50,19 @@ def plan(project: Project, grader: Grader) -> Request | None:
         st.success("Every pair that the bank needs is graded.", icon=":material/check:")
         return None
     return request
+
+
+def pool(project: Project) -> None:
+    """How deep the runs are pooled."""
+    with st.expander("Pool"):
+        st.caption("Graded are the judged passages, those that a graded file lists, and the top of every run.")
+        with project.cursor() as cursor:
+            depth = pool_depth(cursor)
+        wanted = st.number_input("Passages of each run that are pooled per query", 1, 1000, depth)
+        if st.button("Pool again", disabled=wanted == depth):
+            with project.transaction() as cursor:
+                set_pool_depth(cursor, int(wanted), ui.author())
+            st.rerun()
 
 
 def progress(project: Project) -> None:
@@ -141,6 +155,7 @@ running = job is not None and not job.progress.over
 progress(project)
 if not running:
     grader = choose_grader()
+    pool(project)
     request = plan(project, grader) if grader is not None else None
     if grader is not None and request is not None and st.button("Grade", type="primary", icon=":material/play_arrow:"):
         try:

@@ -107,7 +107,7 @@ def test_figures_equal_counting_by_hand(dice: Random):
     with tempfile.TemporaryDirectory() as folder:
         project = create(Path(folder) / "p.duckdb")
         with project.transaction() as cursor:
-            set_pool_depth(cursor, POOL_DEPTH)
+            set_pool_depth(cursor, POOL_DEPTH, "tester")
         # Questions that are not active make every wording known, so that all can be graded.
         known = [Question(f"q1/known {w}", "q1", w, active=False) for w in WORDINGS[:-1]]
         fill(project, [*known, Question("q2/a", "q2", "A?")], ratings, runs, NO_CHOICES)

@@ -13,7 +13,7 @@ import pytest
 
 from core import bank, bank_saving, collection
 from core.errors import InputError
-from core.exporting import bank_csv, bank_jsonl, board_tsv, graded_file, qrels
+from core.exporting import bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, qrels
 from core.formats.leaderboards import read_boards
 from core.formats.source import Report, Source
 from core.grades import add_outcomes, put_grader, question_text_key
@@ -250,3 +250,10 @@ def test_a_leaderboard_reads_back(graded: Project):
         assert {row.run: (row.score, row.std_error, row.rank) for row in read.rows} == {
             system.run: (system.score, system.std_error, system.rank) for system in board.systems
         }
+
+
+def test_a_leaderboard_as_latex_has_every_run_with_its_score(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"a_run": {"q1": ["p1"]}})
+    text = board_latex(project, "EXAM-Cover@20", "exam", Policy())
+    assert r"a\_run & 1.000" in text
+    assert text.startswith(r"\begin{tabular}")

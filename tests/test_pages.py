@@ -623,3 +623,14 @@ def test_text_from_outside_is_shown_as_text(project: Project) -> None:
     assert f"text of {MARKUP}" in [text.value for text in app.text]
     label = next(c.value for c in app.caption if c.value.startswith("label"))
     assert as_text(label) == f"label 5 · judged 1 · {question.text}"
+
+
+def test_the_pool_can_be_made_deeper(project: Project) -> None:
+    passages = [f"p{i}" for i in range(30)]
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p0"): 5}, {"long": {"q1": passages}})
+    app = visit("grading")
+    assert metric(app, "Pairs needed") == "20"
+    named(app.number_input, "Passages of each run that are pooled per query").set_value(30)
+    sound(app.run())
+    press(app, "Pool again")
+    assert metric(app, "Pairs needed") == "30"

@@ -128,7 +128,7 @@ def export(
     measure: str,
     policy: Policy,
 ) -> None:
-    """Write qrels, the bank (.jsonl or .csv), a graded file (jsonl.gz) or a leaderboard (TSV)."""
+    """Write qrels, the bank (.jsonl or .csv), a graded file (jsonl.gz) or a leaderboard (TSV or .tex)."""
     with opened(project_path) as project:
         content = _EXPORTS[what](project, output, source, binary, measure, policy)
     if output == "-":
@@ -146,6 +146,11 @@ def _bank(project: Project, output: str, source: str, binary: bool, measure: str
     return write(project, policy.bank_version).encode()
 
 
+def _leaderboard(project: Project, output: str, source: str, binary: bool, measure: str, policy: Policy) -> bytes:
+    write = exporting.board_latex if output.endswith(".tex") else exporting.board_tsv
+    return write(project, measure, source, policy).encode()
+
+
 _EXPORTS: dict[str, Callable[[Project, str, str, bool, str, Policy], bytes]] = {
     "qrels": lambda project, output, source, binary, measure, policy: exporting.qrels(
         project, policy, source, binary
@@ -154,7 +159,5 @@ _EXPORTS: dict[str, Callable[[Project, str, str, bool, str, Policy], bytes]] = {
     "graded": lambda project, output, source, binary, measure, policy: exporting.graded_file(
         project, None if source == "exam" else source
     ),
-    "leaderboard": lambda project, output, source, binary, measure, policy: exporting.board_tsv(
-        project, measure, source, policy
-    ).encode(),
+    "leaderboard": _leaderboard,
 }

@@ -252,17 +252,6 @@ def open_columns(
         report.refuse(source.name, short[0], f"the line has {short[1]} columns; {wanted}{cut}")
 
 
-def open_objects(source: Source, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Stream the JSON objects of a JSONL file with their line numbers; blank lines are left out."""
-    for number, line in open_lines(source, report):
-        if not line or line.isspace():
-            continue
-        try:
-            yield number, parse_object(line)
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
-
-
 def parse_json(line: str | bytes) -> Any:
     """Parse one JSON value.
 
