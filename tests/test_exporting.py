@@ -255,5 +255,5 @@ def test_a_leaderboard_reads_back(graded: Project):
 def test_a_leaderboard_as_latex_has_every_run_with_its_score(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"a_run": {"q1": ["p1"]}})
     text = board_latex(project, "EXAM-Cover@20", "exam", Policy())
-    assert r"a\_run & 1.000" in text
+    assert r"a\_run & $1.000$" in text
     assert text.startswith(r"\begin{tabular}")
