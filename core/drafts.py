@@ -84,7 +84,8 @@ def change_draft(project: Project, author: str, question: Question, field: str, 
     key = question.question_id
     with project.transaction() as cursor:
         draft = drafts(project, author).get(key)
-        now = question if draft is None else draft.question
+        # The place stays the bank's until the person moves the question: others may move it meanwhile.
+        now = replace(question, position=None) if draft is None else draft.question
         changed = replace(now, **{field: value})  # type: ignore[arg-type]
         _step(cursor, project, author, {key: changed}, [key], _version_seen(project, question))
 

@@ -91,8 +91,12 @@ def _row(
         drafts.change_draft(project, ui.author(), question, field, value)
 
     def widget(field: str) -> dict[str, object]:
-        # What is stored is part of the key: what undo or somebody else changes shows at once.
-        key = f"{field} {question.question_id} {hash(getattr(question, field))}"
+        key = f"{field} {question.question_id}"
+        stored = getattr(question, field)
+        shown = float(stored) if field == "weight" else "" if stored is None else stored
+        # The box shows what is stored: undo, or somebody else, may have changed it since it was typed.
+        if st.session_state.get(key) != shown:
+            st.session_state[key] = shown
         return {"key": key, "on_change": store, "args": (field, key)}
 
     changed = saved != question or (saved is not None and question.position not in (None, saved.position))
@@ -101,7 +105,6 @@ def _row(
         text, weight, active, more = st.columns(ROW, vertical_alignment="center")
         text.text_area(
             "Question",
-            question.text or "",
             height="content",
             label_visibility="collapsed",
             placeholder=(
@@ -111,10 +114,8 @@ def _row(
             ),
             **widget("text"),
         )
-        weight.number_input(
-            "Weight", value=question.weight, step=0.5, format="%g", label_visibility="collapsed", **widget("weight")
-        )
-        active.checkbox("Active", question.active, label_visibility="collapsed", **widget("active"))
+        weight.number_input("Weight", step=0.5, format="%g", label_visibility="collapsed", **widget("weight"))
+        active.checkbox("Active", label_visibility="collapsed", **widget("active"))
         details = more.popover(
             "", icon=":material/more_vert:", type="tertiary", help="Details, split, history",
             key=f"details {question.question_id}", on_change="rerun",
@@ -122,10 +123,10 @@ def _row(
         # Drawn only when it is open: a dozen closed ones would be most of the page.
         if details.open:
             with details:
-                st.selectbox("Kind", KINDS, index=KINDS.index(question.kind), **widget("kind"))
-                st.text_input("Subtopic", question.subtopic_id or "", **widget("subtopic_id"))
-                st.text_input("Answer key", question.answer_key or "", **widget("answer_key"))
-                st.text_area("Note", question.note or "", height=68, **widget("note"))
+                st.selectbox("Kind", KINDS, **widget("kind"))
+                st.text_input("Subtopic", **widget("subtopic_id"))
+                st.text_input("Answer key", **widget("answer_key"))
+                st.text_area("Note", height=68, **widget("note"))
                 _actions(project, question, saved, questions)
         if saved is None and question.answer_key:
             st.markdown(f":small[Started from: {ui.plain(question.answer_key)}]")

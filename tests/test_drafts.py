@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank, bank_saving, drafts, migrations
+from core import bank, bank_saving, drafts, editing, migrations
 from core.errors import InputError
 from core.project import Project, create, open_project
 from core.types import Question
@@ -376,3 +376,14 @@ def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch
     assert drafts.save_drafts(project, "ann", "at last") == 2
     assert bank.questions(project, query_id="q1") == [*kept.values(), B]
     project.close()
+
+
+def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Project) -> None:
+    asked = [Question(f"q1/{name}", "q1", f"{name}?") for name in "abc"]
+    fill(project, asked, {}, {"x": {"q1": ["p1"]}})
+    seen = bank.questions(project)
+    drafts.change_draft(project, "ann", seen[0], "weight", 2.0)
+    drafts.put_drafts(project, "bob", editing.moved(bank.questions(project), "q1/a", 1))
+    drafts.save_drafts(project, "bob", "a goes second")
+    drafts.save_drafts(project, "ann", "a weighs more")
+    assert [(q.question_id, q.weight) for q in bank.questions(project)] == [("q1/b", 1), ("q1/a", 2.0), ("q1/c", 1)]
