@@ -175,9 +175,12 @@ def _why(project: Project, policy: Policy, change: LabelChange, after: list[Ques
 
 @st.dialog("Labels that flip", width="large")
 def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordings: dict[str, Question]) -> None:
+    flips = sorted(flips, key=lambda change: change.query_id)
+    queries = {query.query_id: query.text for query in bank.overview(project)}
     texts = passage_texts(project, [change.passage_id for change in flips])
     st.dataframe(
         {
+            "Query": [queries[change.query_id] for change in flips],
             "Label": [_arrow(change, policy) for change in flips],
             "Open pairs": [change.unknown or None for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
