@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core import bank_saving, collection
+from core.bank import AT_VERSION
 from core.errors import InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, trec_qrels, trec_run
 from core.formats.source import Report, Source, open_lines
@@ -242,9 +243,9 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
     named = {question.question_id for question in found}
     queries = {question.query_id for question in found}
     rows = cursor.execute(
-        "SELECT question_id, query_id FROM (FROM question_revisions QUALIFY row_number() OVER"
-        " (PARTITION BY question_key ORDER BY version DESC) = 1) JOIN questions USING (question_key)"
-        " JOIN queries USING (query_key) WHERE active ORDER BY question_key"
+        f"SELECT question_id, query_id FROM {AT_VERSION} JOIN questions USING (question_key)"
+        " JOIN queries USING (query_key) WHERE active ORDER BY question_key",
+        {"version": cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]},
     ).fetchall()
     rest = [question_id for question_id, query_id in rows if query_id in queries and question_id not in named]
     if rest:

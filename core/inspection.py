@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from core.bank import AT_VERSION
 from core.leaderboard import Leaderboard
 from core.policy import Policy, label_sql
 from core.project import Project
@@ -80,8 +81,7 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
             f" labelled AS (SELECT passage_key, {label_sql(policy.label, policy.weighted)} AS label,"
             "  arg_max(question_key, rating) FILTER (weight > 0 AND rating > 0) AS question_key"
             "  FROM pairs GROUP BY passage_key),"
-            " wording AS (SELECT question_key, text_key FROM question_revisions WHERE version <= $version"
-            "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1)"
+            f" wording AS (SELECT question_key, text_key FROM {AT_VERSION})"
             " SELECT r.rank, passage_id, t.text, label, value,"
             "  coalesce(qt.text, asked.question_id) FROM rankings r"
             " JOIN runs ON runs.run_key = r.run_key AND runs.name = $run"

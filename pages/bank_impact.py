@@ -11,8 +11,7 @@ from core.changes import Changes, Edits, LabelChange, changes, why
 from core.comparison import Shift, correlation_shift, official_measure
 from core.diagnostics import bank_summary
 from core.errors import WorkbenchError
-from core.graders import make_grader
-from core.graders.base import Grader
+from core.graders import remake_grader
 from core.grades import find_grader
 from core.grading import Request
 from core.inspection import passage_texts
@@ -52,7 +51,7 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
     wordings = {question.question_id: question for questions in edits.values() for question in questions}
     _unknown(project, policy, found, edits)
     _flips(project, policy, found, edits, wordings)
-    _weights_hint(project, policy, found, wordings)
+    _weights_hint(project, policy, found, edits)
     if against is not None:
         _shift(project, policy, measure, against, found)
     _systems(found)
@@ -81,7 +80,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     job = grading.current_job(project)
     if job is not None and not job.progress.over:
         return
-    grader = _runnable(project, policy)
+    grader = remake_grader(find_grader(project, policy.grader).spec)
     if grader is None:
         st.caption("The grades came from a file: this grader cannot be run here. See Grading.")
         return
@@ -93,15 +92,6 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
             ui.show_error(error)
         else:
             st.rerun()
-
-
-def _runnable(project: Project, policy: Policy) -> Grader | None:
-    """The policy's grader, ready to grade; None where only its grades were imported."""
-    spec = find_grader(project, policy.grader).spec
-    if spec.method != "embedding":
-        return None
-    grader = make_grader("embedding", {"cuts": spec.parameters["cuts"]})
-    return grader if grader.spec.fingerprint == spec.fingerprint else None
 
 
 @st.fragment(run_every=0.5)
@@ -192,10 +182,14 @@ def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordi
     )
 
 
-def _weights_hint(project: Project, policy: Policy, found: Changes, wordings: dict[str, Question]) -> None:
+def _weights_hint(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
     """Say why a change of weights leaves labels alone."""
-    saved = {question.question_id: question.weight for question in bank.questions(project)}
-    weighty = any(wordings[key].weight != saved.get(key, 1) for key in found.edited if key in wordings)
+    weighty = any(
+        question.weight != saved.get(question.question_id, question).weight
+        for query_id, questions in edits.items()
+        for saved in [{q.question_id: q for q in bank.questions(project, query_id=query_id)}]
+        for question in questions
+    )
     if weighty and policy.label != "mean" and not found.before.measure.startswith(COVER):
         st.caption("Weights count in EXAM-Cover and in the weighted mean; the other labels ask for ratings alone.")
 

@@ -12,7 +12,8 @@ from core.changes import changes
 from core.diagnostics import QueryDiagnosis, diagnose
 from core.drafts import Conflict
 from core.errors import WorkbenchError
-from core.graders import make_grader
+from core.graders import remake_grader
+from core.grades import find_grader
 from core.inspection import passage_texts
 from core.leaderboard import COVER, sources
 from core.pairs import make_plan
@@ -82,14 +83,18 @@ def _settings(question: Question) -> str:
 
 def offer_regrading(project: Project, version: int) -> None:
     """After a save: what has to be graded now, as a job."""
-    plan = make_plan(project, make_grader("embedding", {}).spec, bank.latest_version(project))
+    spec = find_grader(project, policy_widgets.chosen(project).grader).spec
+    plan = make_plan(project, spec, bank.latest_version(project))
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         if plan.to_grade:
             st.markdown(
                 f"**Saved bank version {version}.** {plan.to_grade:,} pairs are new and not graded;"
                 f" {plan.known:,} are known and stay."
             )
-            ui.go("grading", "Grade them")
+            if remake_grader(spec) is not None:
+                ui.go("grading", "Grade them")
+            else:
+                st.caption(ui.plain(f"The grades of {spec.name} came from a file: grade them there, and import again."))
         else:
             st.markdown(f"**Saved bank version {version}.** Nothing has to be graded: all pairs are known.")
         if st.button("", icon=":material/close:", type="tertiary", key="close saved"):

@@ -113,14 +113,14 @@ queries = bank.overview(project)
 if not queries:
     ui.empty("The project has no queries.", "Import queries on the Home screen.", "home")
 save_bar(project)
-if st.session_state.get("just saved") and not drafts.drafts(project, ui.author()):
+graded = any(grader.grades for grader in graders(project))
+if graded and st.session_state.get("just saved") and not drafts.drafts(project, ui.author()):
     bank_review.offer_regrading(project, int(st.session_state["just saved"]))
 at = opened(queries)
 chosen_query = queries[at]
 left, middle, right = st.columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-list"):
     query_list(project, queries, chosen_query)
-graded = any(grader.grades for grader in graders(project))
 with right, st.container(key="impact"):
     st.markdown("**Impact**")
     job = grading.current_job(project)

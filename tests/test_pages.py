@@ -29,7 +29,7 @@ from core.scores import labels
 from core.status import counts
 from core.types import Question
 from pages import ui
-from tests.small import fill, grade, judge
+from tests.small import SPEC, fill, grade, judge
 
 APP = Path(__file__).resolve().parents[1] / "app.py"
 SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
@@ -385,6 +385,26 @@ class TestQuestionBank:
         assert any(":red[~~What~~] :green[**Who**] is A" in m.value for m in app.markdown)
         assert re.search(r"Version 2 by bob.*it is a person.*weight 2 ", told)
         assert re.search(r"Version 1 by tester.*made for a test.*weight 3 ", told)
+
+
+def test_after_a_save_exactly_what_the_project_s_own_grader_lacks_is_offered(small: Project) -> None:
+    before = make_plan(small, SPEC, 1).to_grade
+    app = visit("question_bank")
+    holding(app.text_area, "What is A?").set_value("Who is A?")
+    sound(app.run())
+    app.text_input("save note").set_value("a person")
+    press(app, "Save version")
+    # Four pooled passages; the other questions keep their grades.
+    assert make_plan(small, SPEC, 2).to_grade == before + 4
+    assert f"{before + 4} pairs are new and not graded" in said(app)
+    assert "came from a file" in said(app)
+
+
+def test_questions_are_filtered_by_subtopic(small: Project) -> None:
+    app = visit("question_bank")
+    named(app.selectbox, "Subtopic").set_value("s1")
+    sound(app.run())
+    assert [box.value for box in app.text_area if box.label == "Question"] == ["What is A?"]
 
 
 def opened(app: AppTest, question_id: str) -> AppTest:

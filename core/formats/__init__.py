@@ -11,7 +11,7 @@ import orjson
 
 from core.formats import leaderboards, passages, queries
 from core.formats.graded import read_graded, write_graded
-from core.formats.leaderboards import read_boards, write_board_tsv
+from core.formats.leaderboards import is_number, read_boards, write_board_tsv
 from core.formats.passages import read_passages, write_passages
 from core.formats.queries import read_queries, write_queries
 from core.formats.question_bank import read_bank, write_bank
@@ -132,7 +132,7 @@ def _of_columns(lines: list[str], name: str) -> str | None:
     rows = [line.split() for line in lines]
     # The last line may be cut off; the reader says so better than a failed guess does.
     sure = rows[:-1] or rows
-    if all(len(row) >= 6 and _is_number(row[4]) for row in sure):
+    if all(len(row) >= 6 and is_number(row[4]) for row in sure):
         return "runs"
     if all(len(row) == 4 and re.fullmatch(r"[+-]?\d+", row[3]) for row in sure):
         return "qrels"
@@ -152,9 +152,9 @@ def _of_cells(lines: list[str], name: str) -> str | None:
         return None
     if leaderboards.is_trec_eval_output(rows[0]):
         return None
-    if not any(map(_is_number, rows[0])) and any(map(_is_number, rows[1][1:] if len(rows) > 1 else ())):
+    if not any(map(is_number, rows[0])) and any(map(is_number, rows[1][1:] if len(rows) > 1 else ())):
         return "leaderboard"
-    if all(_is_number(row[1]) for row in rows):
+    if all(is_number(row[1]) for row in rows):
         return None
     if re.search("passage|corpus|collection|doc", name):
         return "passages"
@@ -165,11 +165,3 @@ def _of_cells(lines: list[str], name: str) -> str | None:
 def _of_name(name: str) -> str | None:
     ending = re.search(r"\.(run|qrels?)(\.gz)?$", name)
     return None if ending is None else "runs" if ending[1] == "run" else "qrels"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True

@@ -150,7 +150,7 @@ def _of_table(table: _Table, file: str, report: Report) -> Iterator[tuple[str, l
     if is_trec_eval_output(header):
         report.refuse(file, None, "the file is trec_eval's output for one run, not a leaderboard")
         return
-    if any(map(_is_number, header[1:])):
+    if any(map(is_number, header[1:])):
         report.refuse(file, None, "the table's first line has numbers; it must name the columns")
         return
     run_at = next((at for at, name in enumerate(header) if name.lower() in RUN_COLUMNS), 0)
@@ -176,7 +176,7 @@ def _of_table(table: _Table, file: str, report: Report) -> Iterator[tuple[str, l
         if measure.lower() == "queries":
             continue
         given = [cells[at] for _, _, cells in rows if cells[at]]
-        if given and 2 * sum(_is_number(cell) for cell in given) < len(given):
+        if given and 2 * sum(is_number(cell) for cell in given) < len(given):
             report.remark(file, None, f"the column {measure} is text and left out")
         elif given:
             yield measure, _rows(measure, at, _error_column(header, at), rank_at, rows, file, report)
@@ -221,7 +221,8 @@ def _rows(
     return list(board.values())
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number; nan and inf are numbers here."""
     try:
         float(cell)
     except ValueError:
@@ -233,7 +234,7 @@ def _number(cell: str, what: str) -> float | None:
     """The number in a cell; None where it is empty or nan."""
     if not cell:
         return None
-    if not _is_number(cell):
+    if not is_number(cell):
         raise Refused(f"the {what} is {cell!r}, not a number")
     number = float(cell)
     if math.isinf(number):

@@ -8,6 +8,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.graders.base import Grader
+from core.types import GraderSpec
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,14 @@ class GraderKind:
         about: what it is and what it is not, in one sentence.
         make: builds a grader from parameters (JSON values by name); raises InputError for others
             than it knows. Models load at the first grade, not here.
+        settable: names of the parameters of its spec that `make` takes.
     """
 
     name: str
     title: str
     about: str
     make: Callable[[Mapping[str, Any]], Grader]
+    settable: tuple[str, ...] = ()
 
 
 def _make_embedding(parameters: Mapping[str, Any]) -> Grader:
@@ -55,8 +58,22 @@ GRADERS: dict[str, GraderKind] = {
             "tell a right answer from a wrong one on the same subject."
         ),
         make=_make_embedding,
+        settable=("cuts",),
     ),
 }
+
+
+def remake_grader(spec: GraderSpec) -> Grader | None:
+    """The grader that gave a project its grades, ready to go on.
+
+    Returns:
+        A grader of the same fingerprint; None where its grades were imported, or its model is another.
+    """
+    kind = GRADERS.get(spec.method)
+    if kind is None:
+        return None
+    grader = kind.make({name: spec.parameters[name] for name in kind.settable if name in spec.parameters})
+    return grader if grader.spec.fingerprint == spec.fingerprint else None
 
 
 def make_grader(name: str, parameters: Mapping[str, Any]) -> Grader:
