@@ -56,8 +56,9 @@ def make_large(path: Path, queries: int = QUERIES) -> Project:
             f" NULL, NULL, '[]', NULL, i, NULL FROM range({total}) t(i)"
         )
         cursor.execute(
-            "INSERT INTO grades SELECT ?, 3000000 + r, 1000000 + p,"
-            " greatest(0, (hash(p * 7919 + r) % 18)::INTEGER - 12), false, NULL, NULL, NULL, 0"
+            "INSERT INTO grades BY NAME SELECT ? AS grader_key, 3000000 + r AS question_text_key,"
+            " 1000000 + p AS passage_text_key,"
+            " greatest(0, (hash(p * 7919 + r) % 18)::INTEGER - 12) AS rating, false AS defaulted, 0 AS job_key"
             f" FROM range({queries}) t(q), range(q * {passages}, (q + 1) * {passages}) u(p),"
             f" range(q * {QUESTIONS_A_QUERY}, (q + 1) * {QUESTIONS_A_QUERY}) v(r) ORDER BY q, p, r",
             [grader],

@@ -21,12 +21,12 @@ from core.ratings import (
     coverage_of,
     labels_of,
     load_ratings,
-    question_text,
     scored,
     weights_of,
+    wording,
 )
 from core.scores import Basis, basis
-from core.types import Question
+from core.types import GraderSpec, Question
 
 Edits = Mapping[str, Sequence[Question]]
 """By query id: all questions of that query as they would be."""
@@ -179,11 +179,11 @@ def _by_query(questions: Sequence[Question]) -> dict[str, list[Question]]:
     return found
 
 
-def scoring_part(question: Question | None) -> tuple[object, ...] | None:
+def _scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
     """What of a question can change a score; None for one that is not there or not active."""
     if question is None or not question.active:
         return None
-    return (question_text(question), question.kind, question.weight)
+    return (wording(question, spec), question.kind, question.weight)
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,8 @@ class _Delta:
     def edited(self) -> list[str]:
         """Ids of the questions that differ in what can change a score."""
         ids = {**self.before, **self.after}
-        return [k for k in ids if scoring_part(self.before.get(k)) != scoring_part(self.after.get(k))]
+        spec = self.base.grader.spec
+        return [k for k in ids if _scoring_part(self.before.get(k), spec) != _scoring_part(self.after.get(k), spec)]
 
     @cached_property
     def labels_before(self) -> Ratings:
@@ -224,7 +225,9 @@ class _Delta:
     def pairs(self) -> tuple[int, int]:
         """Numbers of pairs, by text, that the query needs after the change: known, and to be graded."""
         active = scored(list(self.after.values()), self.base.grader)
-        first_of_wording = {question_text(q): column for column, q in reversed(list(enumerate(active)))}
+        first_of_wording = {
+            wording(q, self.base.grader.spec): column for column, q in reversed(list(enumerate(active)))
+        }
         rows = np.flatnonzero(self.ratings.pooled & (self.ratings.text_keys != MISSING))
         _, first_of_text = np.unique(self.ratings.text_keys[rows], return_index=True)
         columns = np.array(list(first_of_wording.values()), np.int64)
@@ -241,7 +244,10 @@ class _Delta:
 
 def _delta(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> _Delta:
     before = bank.questions(project, base.version, query_id)
-    wordings = tuple(dict.fromkeys(question_text(question) for question in [*before, *questions]))
+    if base.grader.spec.method == "direct":
+        # Asked about the query alone, it does not care what the bank says.
+        before = questions = [bank.query_as_question(project, query_id)]
+    wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in [*before, *questions]))
     ratings = project.remember(
         ("ratings", base.grader.key, base.overridden, query_id, wordings),
         lambda: load_ratings(project, base, query_id, [*before, *questions]),
@@ -334,7 +340,7 @@ def _query_scores(project: Project, measure: str, policy: Policy, delta: _Delta)
                 run: [row_of[passage] for passage in trec_order(scores, cutoff)] for run, scores in answered.items()
             },
         )
-        found = {run: coverage_of(ratings, weights, top, policy.min_rating) for run, top in tops.items()}
+        found = {run: coverage_of(ratings, weights, top, delta.base.min_rating) for run, top in tops.items()}
         known = {run: score for run, score in found.items() if score is not None}
         return known if (weights > 0).any() else None
     info = parse_measure(measure)
@@ -343,7 +349,7 @@ def _query_scores(project: Project, measure: str, policy: Policy, delta: _Delta)
         asked = [(column, q.question_id) for column, q in enumerate(active) if q.weight > 0]
         intents = {
             delta.ratings.passage_ids[row]: {
-                key: int(ratings[row, column] >= policy.min_rating)
+                key: int(ratings[row, column] >= delta.base.min_rating)
                 for column, key in asked
                 if ratings[row, column] != MISSING
             }
@@ -364,5 +370,5 @@ def _query_scores(project: Project, measure: str, policy: Policy, delta: _Delta)
     if not labels:
         return None
     runs = {run: {query_id: scores} for run, scores in answered.items()}
-    by_run = score_runs(runs, [measure], {query_id: labels}, policy.min_rating)
+    by_run = score_runs(runs, [measure], {query_id: labels}, delta.base.min_rating)
     return {run: scores[measure][query_id] for run, scores in by_run.items() if query_id in scores[measure]}

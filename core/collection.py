@@ -33,25 +33,45 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int:
             "query_id": [q.query_id for q in queries],
             "text": [q.text or q.query_id for q in queries],
             "narrative": [q.narrative for q in queries],
+            "answer": [q.answer for q in queries],
             "position": list(range(len(queries))),
         },
-        {"query_id": "VARCHAR", "text": "VARCHAR", "narrative": "VARCHAR", "position": "INTEGER"},
+        {
+            "query_id": "VARCHAR",
+            "text": "VARCHAR",
+            "narrative": "VARCHAR",
+            "answer": "VARCHAR",
+            "position": "INTEGER",
+        },
     )
+    _take_titles(cursor)
     added = cursor.execute(
-        "INSERT INTO queries SELECT nextval('keys'), query_id, text, narrative FROM ("
+        "INSERT INTO queries SELECT nextval('keys'), query_id, text, narrative, answer FROM ("
         " SELECT query_id, arg_min(text, position) AS text, arg_min(narrative, position) AS narrative,"
-        " min(position) AS first FROM new_queries ANTI JOIN queries USING (query_id)"
+        " arg_min(answer, position) AS answer, min(position) AS first"
+        " FROM new_queries ANTI JOIN queries USING (query_id)"
         " GROUP BY query_id ORDER BY first)"
     ).fetchall()[0][0]
     cursor.execute(
-        "UPDATE queries SET text = n.text, narrative = coalesce(n.narrative, queries.narrative)"
+        "UPDATE queries SET text = n.text, narrative = coalesce(n.narrative, queries.narrative),"
+        " answer = coalesce(n.answer, queries.answer)"
         " FROM new_queries n WHERE n.query_id = queries.query_id"
-        " AND (n.text <> queries.text OR n.narrative IS DISTINCT FROM queries.narrative)"
+        " AND (n.text, n.narrative, n.answer) IS DISTINCT FROM (queries.text, queries.narrative, queries.answer)"
         " AND n.text <> n.query_id AND (? OR queries.text = queries.query_id)",
         [replace],
     )
     _add_subtopics(cursor, queries)
     return int(added)
+
+
+def _take_titles(cursor: Cursor) -> None:
+    """Let what direct judges said of a query that was known by its id alone belong to its title."""
+    cursor.execute(
+        "UPDATE question_texts SET text = n.text FROM new_queries n JOIN queries USING (query_id)"
+        " WHERE queries.text = query_id AND n.text <> query_id AND question_texts.text = query_id"
+        " AND n.text NOT IN (SELECT text FROM question_texts WHERE text IS NOT NULL)"
+        " AND question_texts.text_key NOT IN (SELECT text_key FROM question_revisions)"
+    )
 
 
 def _add_subtopics(cursor: Cursor, queries: Sequence[Query]) -> None:

@@ -89,7 +89,7 @@ def diagnose(
     ratings = load_ratings(project, base, query_id, questions)
     active = [question for question in scored(questions, base.grader) if question.weight != 0]
     known = ratings.of(active)
-    answers = known >= policy.min_rating
+    answers = known >= base.min_rating
     judged = judgments(project, source).get(query_id, {}) if source else {}
     has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
     enough = np.array([judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool)

@@ -12,8 +12,8 @@ from core.grades import graders
 from core.leaderboard import Leaderboard, find_source, judgments, leaderboard, sources
 from core.policy import Policy
 from core.project import Project
-from core.scores import labels
-from core.types import GradeColumns, GradedQuery, GraderSpec, Judgment, Passage, Query, Ranked, Subtopic
+from core.scores import basis, labels
+from core.types import SEPARATOR, GradeColumns, GradedQuery, GraderSpec, Judgment, Passage, Query, Ranked, Subtopic
 
 
 def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool = False) -> str:
@@ -32,7 +32,7 @@ def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool =
     if source == "exam":
         table = labels(project, policy).dropna(subset=["label"])
         rows = list(zip(table["query_id"], table["passage_id"], table["label"].astype(int).tolist(), strict=True))
-        threshold = policy.min_rating
+        threshold = basis(project, policy).min_rating
     else:
         found = judgments(project, find_source(project, source))
         rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]
@@ -139,9 +139,9 @@ def _queries(project: Project) -> list[tuple[int, Query]]:
     ):
         subtopics.setdefault(key, []).append(Subtopic(subtopic, text))
     return [
-        (key, Query(query_id, text, narrative, tuple(subtopics.get(key, ()))))
-        for key, query_id, text, narrative in project.rows(
-            "SELECT query_key, query_id, text, narrative FROM queries ORDER BY query_key"
+        (key, Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer))
+        for key, query_id, text, narrative, answer in project.rows(
+            "SELECT query_key, query_id, text, narrative, answer FROM queries ORDER BY query_key"
         )
     ]
 
@@ -183,11 +183,16 @@ def _rankings(project: Project, query_key: int, query_id: str, known: set[str]) 
 
 def _grades(project: Project, query_key: int, query_id: str, specs: dict[int, GraderSpec]) -> list[GradeColumns]:
     columns: dict[tuple[int, str], GradeColumns] = {}
+    separator = f"chr({ord(SEPARATOR)})"
     for key, question_id, passage_id, rating, answer in project.rows(
-        "WITH asked AS (SELECT question_id, text_key FROM (SELECT question_key, arg_max(text_key, version)"
-        "  AS text_key FROM question_revisions GROUP BY 1) JOIN questions USING (question_key)"
-        "  WHERE query_key = $query UNION ALL SELECT query_id, t.text_key FROM queries q"
-        "  JOIN question_texts t ON t.text = q.text WHERE query_key = $query)"
+        "WITH wordings AS (SELECT question_id, text_key, text, answer_key, choices FROM question_revisions"
+        "  JOIN questions USING (question_key) JOIN question_texts USING (text_key) WHERE query_key = $query"
+        "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1"
+        "  UNION ALL SELECT query_id, NULL, text, answer, '[]' FROM queries WHERE query_key = $query),"
+        " asked AS (SELECT question_id, text_key FROM wordings WHERE text_key IS NOT NULL UNION ALL"
+        "  SELECT question_id, t.text_key FROM wordings w JOIN question_texts t ON t.text IN ("
+        f"   CASE WHEN w.text_key IS NULL THEN w.text END, concat_ws({separator}, w.text, answer_key),"
+        f"   concat_ws({separator}, w.text, answer_key, choices)) WHERE w.text_key IS NULL OR answer_key <> '')"
         " SELECT grader_key, question_id, passage_id, rating, answer FROM pool"
         " JOIN passages USING (passage_key) JOIN asked ON true JOIN"
         " (SELECT grader_key, question_text_key, passage_text_key, rating, answer FROM grades UNION ALL"

@@ -85,7 +85,7 @@ class GradedImport:
         columns: dict[str, list[Any]] = {
             name: [] for name in ("key", "job", "question_id", "passage_id", "rating", "answer")
         }
-        direct: dict[str, int] = {}
+        asked: dict[tuple[int, str], int | None] = {}
         for line in lines:
             for grades in line.grades:
                 key, job = self._grader(grades.grader)
@@ -95,8 +95,10 @@ class GradedImport:
                 columns["passage_id"].extend(grades.passage_ids)
                 columns["rating"].extend(grades.ratings)
                 columns["answer"].extend(grades.answers)
-                if grades.grader.method == "direct" and line.query.query_id not in direct:
-                    direct[line.query.query_id] = self._query_text_key(line.query.query_id)
+                if grades.grader.method == "direct" or grades.grader.reads:
+                    for question_id in set(grades.question_ids):
+                        if (key, question_id) not in asked:
+                            asked[key, question_id] = self._asked_key(grades.grader, question_id)
         types = {
             "key": "INTEGER",
             "job": "INTEGER",
@@ -106,17 +108,20 @@ class GradedImport:
             "answer": "VARCHAR",
         }
         stage(self.cursor, "read_grades", columns, types)
-        keys: dict[str, list[Any]] = {"question_id": list(direct), "text_key": list(direct.values())}
-        stage(self.cursor, "direct_texts", keys, {"question_id": "VARCHAR", "text_key": "INTEGER"})
+        keys: dict[str, list[Any]] = {
+            "of_grader": [key for key, _ in asked],
+            "question_id": [question_id for _, question_id in asked],
+            "text_key": list(asked.values()),
+        }
+        stage(self.cursor, "asked", keys, {"of_grader": "INTEGER", "question_id": "VARCHAR", "text_key": "INTEGER"})
         self.cursor.execute(
             "CREATE OR REPLACE TEMP TABLE new_grades AS SELECT key AS grader_key,"
-            " CASE WHEN method = 'direct' THEN d.text_key"
-            "  ELSE coalesce(w.text_key, n.text_key, t.text_key) END"
-            "  AS question_text_key, p.text_key AS passage_text_key, rating, false AS defaulted,"
+            " coalesce(d.text_key, w.text_key, n.text_key, t.text_key) AS question_text_key,"
+            " p.text_key AS passage_text_key, rating, false AS defaulted,"
             " NULL::FLOAT AS confidence, answer, CASE WHEN rating IS NULL THEN answer END AS raw, job AS job_key,"
-            " NULL::VARCHAR AS reason"
+            " NULL::VARCHAR AS note, NULL::FLOAT[] AS distribution, NULL::VARCHAR AS reason"
             " FROM read_grades r JOIN graders ON grader_key = key JOIN passages p USING (passage_id)"
-            " LEFT JOIN direct_texts d ON d.question_id = r.question_id"
+            " LEFT JOIN asked d ON d.of_grader = r.key AND d.question_id = r.question_id"
             " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
             # A grade is about the words that its file gives, or, for an id alone, about the first wording.
             " LEFT JOIN (SELECT question_id, text_key FROM incoming_bank JOIN question_texts USING (text)) w"
@@ -152,9 +157,15 @@ class GradedImport:
             )
         return self.graders[fingerprint]
 
-    def _query_text_key(self, query_id: str) -> int:
-        text = self.cursor.execute("SELECT text FROM queries WHERE query_id = ?", [query_id]).fetchall()
-        return question_text_key(self.cursor, str(text[0][0]))
+    def _asked_key(self, spec: GraderSpec, question_id: str) -> int | None:
+        """The key of what a direct judge, or a grader that reads answer keys, was asked; None where that is unknown."""
+        if spec.method == "direct":
+            found = self.cursor.execute("SELECT text, answer FROM queries WHERE query_id = ?", [question_id]).fetchall()
+            question = Question(question_id, question_id, found[0][0], answer_key=found[0][1])
+        else:
+            question = self.questions[question_id]
+        asked = spec.asked_text(question)
+        return None if asked is None else question_text_key(self.cursor, asked)
 
     def finish(self, names: str, source: str, report: Report) -> dict[str, int]:
         """Write what is left, then all that needs the whole file: runs, judgments, bank and pool."""

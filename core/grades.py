@@ -11,7 +11,7 @@ from core.bank import AT_VERSION
 from core.errors import InputError
 from core.graders.base import Outcome
 from core.project import Cursor, Project, stage
-from core.types import GraderSpec
+from core.types import SEPARATOR, GraderSpec
 
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
 """Where nobody says which grader is meant, the first method here that has grades is taken."""
@@ -114,18 +114,60 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
 def bank_for(spec: GraderSpec) -> str:
     """The active questions that a grader can grade, as a subquery over `$version`.
 
-    Its columns are query_key, question_key, text_key, weight. For a direct grader the query itself
-    is the one question.
+    Its columns are query_key, question_key, text_key (of what the grader is asked; NULL where it never was),
+    weight. For a direct grader the query itself is the one question.
     """
-    if spec.method == "direct":
-        return (
-            "(SELECT query_key, query_key AS question_key, t.text_key, 1.0 AS weight"
-            " FROM queries q JOIN question_texts t ON t.text = q.text WHERE $version >= 0)"
-        )
+    if spec.method == "direct" or spec.reads:
+        return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
     kinds = ", ".join(f"'{kind}'" for kind in spec.kinds)
     return (
         "(SELECT query_key, question_key, text_key, weight"
         f" FROM {AT_VERSION} JOIN questions USING (question_key) WHERE active AND kind IN ({kinds}))"
+    )
+
+
+def asked_bank(spec: GraderSpec) -> str:
+    """The same as `bank_for`, with the text that is asked in a column `asked`."""
+    if spec.method == "direct":
+        source = (
+            "SELECT query_key, query_key AS question_key, 1.0 AS weight, text, answer AS answer_key, '[]' AS choices"
+            " FROM queries WHERE $version >= 0"
+        )
+    else:
+        kinds = ", ".join(f"'{kind}'" for kind in spec.kinds)
+        source = (
+            "SELECT query_key, question_key, weight, text, answer_key, choices"
+            f" FROM {AT_VERSION} JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
+            f" WHERE active AND kind IN ({kinds})"
+        )
+    return (
+        "(SELECT query_key, question_key, a.text_key, weight, asked"
+        f" FROM (SELECT *, {_asked_sql(spec)} AS asked FROM ({source}))"
+        " LEFT JOIN question_texts a ON a.text = asked WHERE asked IS NOT NULL)"
+    )
+
+
+def _asked_sql(spec: GraderSpec) -> str:
+    """`GraderSpec.asked_text` over the columns text, answer_key and choices."""
+    if not spec.reads:
+        return "text"
+    separator = f"chr({ord(SEPARATOR)})"
+    if "choices" in spec.reads:
+        parts, given = (
+            f"text || {separator} || answer_key || {separator} || choices",
+            "answer_key <> '' AND choices <> '[]'",
+        )
+    else:
+        parts, given = f"text || {separator} || answer_key", "answer_key <> ''"
+    return f"CASE WHEN {given} THEN {parts} END"
+
+
+def name_asked_texts(cursor: Cursor, spec: GraderSpec, version: int) -> None:
+    """Give a key to everything that a grader is asked at a bank version and was never asked before."""
+    cursor.execute(
+        "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL FROM (SELECT asked, min(question_key) AS first"
+        f" FROM {asked_bank(spec)} WHERE text_key IS NULL GROUP BY asked ORDER BY first)",
+        {"version": version},
     )
 
 
@@ -149,6 +191,8 @@ _GRADE_COLUMNS = {
     "answer": "VARCHAR",
     "raw": "VARCHAR",
     "job_key": "INTEGER",
+    "note": "VARCHAR",
+    "distribution": "FLOAT[]",
     "reason": "VARCHAR",
 }
 
@@ -167,6 +211,8 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
             grade.answer,
             grade.raw,
             job_key,
+            grade.note,
+            grade.distribution,
             grade.reason,
         )
         for name, value in zip(_GRADE_COLUMNS, values, strict=True):

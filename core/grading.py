@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 
 from core import jobs
 from core.bank import check_version
-from core.errors import GradingError, WorkbenchError
+from core.errors import GradingError, InputError, WorkbenchError
 from core.graders.base import Grader, Outcome
+from core.graders.control import NOTHING_USED, Control, Usage
 from core.grades import add_outcomes, put_grader
 from core.pairs import pairs_to_grade, trial_pairs, with_texts
+from core.prices import prices
 from core.project import Project, log
 from core.types import Question
 
+CHUNK = 4096
+"""Pairs whose texts are in memory at a time, at least; a query's stay together."""
+LOGGED_LINES = 200
+"""Lines about failed calls that a screen can show; the log has all of them."""
 COMMIT_SECONDS = 1.0
 """Grades are committed at least this often: so much work, and no more, a crash can lose."""
 
@@ -29,6 +36,9 @@ class Request:
         queries: ids of the queries to grade; all for None.
         retry_failed: whether failed pairs are asked again.
         limit: at most this many pairs.
+        max_calls: calls of the model at most, retries included.
+        max_cost: money at most, in the currency of the price table.
+        concurrency: calls in flight at most, for a model behind an endpoint.
         trial: questions to grade instead of the bank's, as a draft words them: grades are about texts,
             so what is graded before saving is known after it. None for the bank's.
     """
@@ -37,6 +47,9 @@ class Request:
     queries: tuple[str, ...] | None = None
     retry_failed: bool = False
     limit: int | None = None
+    max_calls: int | None = None
+    max_cost: float | None = None
+    concurrency: int = 8
     trial: tuple[Question, ...] | None = None
 
 
@@ -45,9 +58,10 @@ class Progress:
     """How far a job is.
 
     Args:
-        state: preparing, running, done, cancelled or failed.
-        total, graded, failed: numbers of pairs.
-        seconds: since the first pair was asked.
+        state: preparing, running, done, cancelled, stopped (a budget is used up) or failed.
+        total, graded, defaulted, failed: numbers of pairs; the defaulted ones are among the graded.
+        seconds: since the first pair was asked, less what was spent waiting.
+        usage: calls, tokens and money.
         message: why it failed, or what the person should know.
     """
 
@@ -55,8 +69,10 @@ class Progress:
     total: int = 0
     graded: int = 0
     failed: int = 0
+    defaulted: int = 0
     seconds: float = 0.0
     message: str = ""
+    usage: Usage = NOTHING_USED
 
     @property
     def done(self) -> int:
@@ -76,7 +92,7 @@ class Progress:
     @property
     def over(self) -> bool:
         """Whether the job has ended."""
-        return self.state in ("done", "cancelled", "failed")
+        return self.state in ("done", "cancelled", "stopped", "failed")
 
 
 def run_job(
@@ -85,43 +101,49 @@ def run_job(
     request: Request,
     author: str,
     report: Callable[[Progress], None] = lambda progress: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    control: Control | None = None,
 ) -> Progress:
-    """Grade what is missing, in this thread, until done or cancelled.
+    """Grade what is missing, in this thread, until done, cancelled or at the end of its budget.
 
     Args:
         report: is told of the progress after every commit.
-        cancelled: asked between batches; the job then stops with all it has.
+        control: the reins; made of the request for None.
 
     Returns:
-        The final progress; its state is done, cancelled or failed.
+        The final progress; its state is done, cancelled, stopped or failed.
 
     Raises:
         InputError: the request names an unknown bank version.
     """
+    control = control or make_control(project, grader, request)
     version = check_version(project, request.bank_version)
     if request.trial is not None:
         groups = trial_pairs(project, grader.spec, request.trial)
     else:
         groups = pairs_to_grade(project, grader.spec, version, request.queries, request.retry_failed, request.limit)
     total = sum(map(len, groups))
-    asked = {"bank_version": version, "queries": request.queries, "retry_failed": request.retry_failed}
+    asked = {
+        name: value for name, value in asdict(replace(request, trial=None)).items() if value not in (None, False)
+    } | {"bank_version": version}
+    if request.trial is not None:
+        asked["trial"] = len(request.trial)
     with project.transaction() as cursor:
         grader_key = put_grader(cursor, grader.spec)
         job = jobs.start(cursor, grader_key, asked, total, author)
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
-    keeper = _Keeper(project, grader_key, job, Progress("running", total), report)
+    keeper = _Keeper(project, grader_key, job, Progress("running", total), report, control)
     state, message = "done", ""
     try:
-        for pairs in groups:
+        for pairs in _chunks(groups):
             texts = with_texts(project, pairs)
-            for outcomes in grader.grade(texts.questions, texts.passages, texts.pairs):
+            for outcomes in grader.grade(texts.questions, texts.passages, texts.pairs, control):
                 keeper.take(outcomes)
-                if cancelled():
-                    break
-            if cancelled():
-                state, message = "cancelled", "Stopped by a person. Run it again to grade the rest."
+            if control.stopping:
                 break
+        if control.cancelled:
+            state, message = "cancelled", "Stopped by a person. Run it again to grade the rest."
+        elif control.exhausted:
+            state, message = "stopped", "The budget is used up. Run it again with a new one to grade the rest."
     except KeyboardInterrupt:
         state, message = "cancelled", "Stopped from the keyboard. Run it again to grade the rest."
     except WorkbenchError as error:
@@ -145,6 +167,31 @@ def run_job(
     return final
 
 
+def make_control(
+    project: Project, grader: Grader, request: Request, report: Callable[[str], None] = lambda line: None
+) -> Control:
+    """The reins of a job: its caps, with the price that the project's table has for the grader's model."""
+    price = prices(project).get(grader.spec.model)
+    if request.max_cost is not None and price is None:
+        raise InputError(
+            f"There is no price for {grader.spec.model}, so a budget in money cannot be kept.",
+            "Set its price on the Grading screen or with exam prices set, or cap the calls.",
+        )
+    return Control(request.max_calls, request.max_cost, price, request.concurrency, report)
+
+
+def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int, int]]]:
+    """The groups one after the other, small ones together: a model that takes many calls is kept busy."""
+    chunk: list[tuple[int, int]] = []
+    for pairs in groups:
+        chunk.extend(pairs)
+        if len(chunk) >= CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
 class _Keeper:
     """Collects outcomes and commits them once a second."""
 
@@ -155,7 +202,9 @@ class _Keeper:
         job: int,
         progress: Progress,
         report: Callable[[Progress], None],
+        control: Control,
     ) -> None:
+        self.control = control
         self.project = project
         self.grader_key = grader_key
         self.job = job
@@ -167,7 +216,8 @@ class _Keeper:
 
     def take(self, outcomes: Sequence[Outcome]) -> None:
         self.waiting.extend(outcomes)
-        if time.monotonic() - self.committed >= COMMIT_SECONDS:
+        # While a job is paused nothing more may come for long.
+        if self.control.paused or time.monotonic() - self.committed >= COMMIT_SECONDS:
             self.commit()
 
     def commit(self) -> None:
@@ -176,13 +226,17 @@ class _Keeper:
             graded = len(self.waiting) - failed
             with self.project.transaction() as cursor:
                 add_outcomes(cursor, self.grader_key, self.waiting, self.job)
-                jobs.advance(cursor, self.job, graded, failed)
+                jobs.advance(cursor, self.job, graded, failed, self.control.usage)
+            defaulted = sum(grade.status == "defaulted" for _, _, grade in self.waiting)
             self.waiting = []
             self.progress = replace(
-                self.progress, graded=self.progress.graded + graded, failed=self.progress.failed + failed
+                self.progress,
+                graded=self.progress.graded + graded,
+                failed=self.progress.failed + failed,
+                defaulted=self.progress.defaulted + defaulted,
             )
         self.committed = time.monotonic()
-        self.progress = replace(self.progress, seconds=self.committed - self.started)
+        self.progress = replace(self.progress, seconds=self.committed - self.started, usage=self.control.usage)
         self.report(self.progress)
 
 
@@ -192,7 +246,8 @@ class BackgroundJob:
     def __init__(self, project: Project, grader: Grader, request: Request, author: str) -> None:
         self.grader_name = grader.spec.name
         self.progress = Progress("preparing")
-        self._cancel = threading.Event()
+        self.log: deque[str] = deque(maxlen=LOGGED_LINES)
+        self.control = make_control(project, grader, request, self.log.append)
         self._thread = threading.Thread(
             target=self._run, args=(project, grader, request, author), name="grading", daemon=True
         )
@@ -200,7 +255,7 @@ class BackgroundJob:
 
     def _run(self, project: Project, grader: Grader, request: Request, author: str) -> None:
         try:
-            run_job(project, grader, request, author, self._report, self._cancel.is_set)
+            run_job(project, grader, request, author, self._report, self.control)
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
             self.progress = Progress("failed", message=f"The job could not start: {error}")
@@ -209,8 +264,8 @@ class BackgroundJob:
         self.progress = progress
 
     def cancel(self) -> None:
-        """Ask the job to stop after the batch in flight."""
-        self._cancel.set()
+        """Ask the job to stop with the calls in flight."""
+        self.control.cancel()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end; whether it came in time."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from core.graders.control import Usage
 from core.project import Cursor, Project
 
 
 @dataclass(frozen=True)
 class Job:
-    """One grading session. `state` is running, done, cancelled, failed, interrupted or imported."""
+    """One grading session. `state` is running, done, cancelled, stopped, failed, interrupted or
+    imported."""
 
     key: int
     grader: str
@@ -25,23 +27,27 @@ class Job:
     author: str
     started_at: datetime
     ended_at: datetime | None
+    calls: int | None
+    cost: float | None
 
 
 def start(cursor: Cursor, grader_key: int, asked: dict[str, Any], total: int, author: str) -> int:
     """Record a new job as running and return its key."""
     rows = cursor.execute(
-        "INSERT INTO jobs VALUES (nextval('keys'), ?, ?, 'running', ?, 0, 0, '', ?, now()::TIMESTAMP, NULL)"
+        "INSERT INTO jobs (job_key, grader_key, asked, state, total, graded, failed, message, author, started_at)"
+        " VALUES (nextval('keys'), ?, ?, 'running', ?, 0, 0, '', ?, now()::TIMESTAMP)"
         " RETURNING job_key",
         [grader_key, json.dumps(asked), total, author],
     ).fetchall()
     return int(rows[0][0])
 
 
-def advance(cursor: Cursor, job_key: int, graded: int, failed: int) -> None:
-    """Add to the counts of a job, in the transaction that writes the grades."""
+def advance(cursor: Cursor, job_key: int, graded: int, failed: int, usage: Usage) -> None:
+    """Add to the counts of a job, in the transaction that writes the grades, and write what it used so far."""
     cursor.execute(
-        "UPDATE jobs SET graded = graded + ?, failed = failed + ? WHERE job_key = ?",
-        [graded, failed, job_key],
+        "UPDATE jobs SET graded = graded + ?, failed = failed + ?, calls = ?, input_tokens = ?, output_tokens = ?,"
+        " cost = ? WHERE job_key = ?",
+        [graded, failed, usage.calls, usage.input_tokens, usage.output_tokens, usage.cost, job_key],
     )
 
 
@@ -58,7 +64,8 @@ def jobs(project: Project) -> list[Job]:
     return [
         Job(row[0], row[1], json.loads(row[2]), *row[3:])
         for row in project.rows(
-            "SELECT job_key, name, asked, state, total, graded, failed, message, author, started_at, ended_at"
+            "SELECT job_key, name, asked, state, total, graded, failed, message, author, started_at, ended_at,"
+            " calls, cost"
             " FROM jobs JOIN graders USING (grader_key) ORDER BY job_key DESC"
         )
     ]

@@ -263,9 +263,9 @@ def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, S
         queries = list(qrels)
 
         def compute() -> Scores:
-            return _per_query(score_runs(rankings(project), [name], qrels, policy.min_rating), name)
+            return _per_query(score_runs(rankings(project), [name], qrels, base.min_rating), name)
 
-    return name, project.remember(("exam", name, base.key, policy.min_rating), compute), queries
+    return name, project.remember(("exam", name, base.key, base.min_rating), compute), queries
 
 
 def answered_questions(project: Project, policy: Policy) -> dict[str, dict[str, dict[str, int]]]:
@@ -280,7 +280,7 @@ def answered_questions(project: Project, policy: Policy) -> dict[str, dict[str, 
         " GROUP BY query_id, query_key, passage_id ORDER BY query_key",
         base.parameters,
     ):
-        answers = {question: int(rating >= policy.min_rating) for question, rating in zip(asked, ratings, strict=True)}
+        answers = {question: int(rating >= base.min_rating) for question, rating in zip(asked, ratings, strict=True)}
         found.setdefault(query, {})[passage] = answers
     return found
 

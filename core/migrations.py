@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import duckdb
@@ -21,6 +21,8 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0001_initial", _script("0001_initial")),
     ("0002_draft_steps", _script("0002_draft_steps")),
     ("0003_overrides", _script("0003_overrides")),
+    ("0004_reading", _script("0004_reading")),
+    ("0006_publications", _script("0006_publications")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 
@@ -40,14 +42,19 @@ def applied(connection: duckdb.DuckDBPyConnection) -> list[str]:
     return [name for (name,) in rows]
 
 
-def upgrade(connection: duckdb.DuckDBPyConnection) -> list[str]:
+def upgrade(connection: duckdb.DuckDBPyConnection, only: Collection[str] | None = None) -> list[str]:
     """Apply every migration that is missing, each recorded in the transaction that makes it.
+
+    Args:
+        only: names of the only ones to apply; all for None.
 
     Returns:
         The names of those that were applied now.
     """
     done = set(applied(connection))
     missing = [(at, name, step) for at, (name, step) in enumerate(MIGRATIONS) if name not in done]
+    if only is not None:
+        missing = [one for one in missing if one[1] in only]
     for position, name, step in missing:
         connection.execute("BEGIN")
         try:

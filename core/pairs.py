@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.grades import bank_for, question_text_key
+from core.grades import asked_bank, name_asked_texts, question_text_key
 from core.project import Project
-from core.types import GraderSpec, Question
+from core.types import Asked, GraderSpec, Question
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,19 @@ def missing_pairs(spec: GraderSpec) -> str:
     Its columns are query_key, question_text_key, passage_text_key and state: known, failed or ungraded.
     """
     return (
-        "SELECT n.*, CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
+        "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
         "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
         "  THEN 'known'"
         " WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
         "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
         "  THEN 'failed' ELSE 'ungraded' END AS state"
-        " FROM (SELECT min(query_key) AS query_key, b.text_key AS question_text_key,"
+        " FROM (SELECT min(query_key) AS query_key, b.asked, b.text_key AS question_text_key,"
         "  p.text_key AS passage_text_key"
-        f"  FROM pool p JOIN {bank_for(spec)} b USING (query_key) JOIN queries q USING (query_key)"
-        "  JOIN question_texts t ON t.text_key = b.text_key AND t.text IS NOT NULL"
+        f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
         "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
-        "  GROUP BY ALL) n"
+        # A query that is known by its id alone says nothing to a judge.
+        + ("  AND q.text <> q.query_id" if spec.method == "direct" else "")
+        + "  GROUP BY ALL) n"
     )
 
 
@@ -104,7 +105,7 @@ class PairsToGrade:
     """The pairs of one query that a job still has to ask, with their texts by text key."""
 
     pairs: list[tuple[int, int]]
-    questions: dict[int, str]
+    questions: dict[int, Asked]
     passages: dict[int, str]
 
 
@@ -120,6 +121,8 @@ def pairs_to_grade(
 
     Args: as for `make_plan`.
     """
+    with project.transaction() as cursor:
+        name_asked_texts(cursor, spec, version)
     states = "('ungraded', 'failed')" if retry_failed else "('ungraded')"
     groups: dict[int, list[tuple[int, int]]] = {}
     for query_key, question, passage in project.rows(
@@ -140,10 +143,11 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
     key = project.value("SELECT grader_key FROM graders WHERE fingerprint = ?", [spec.fingerprint])
     groups: dict[str, list[tuple[int, int]]] = {}
     for question in drafted:
-        if not question.active or question.kind not in spec.kinds or not (question.text or "").strip():
+        asked = spec.asked_text(question)
+        if not question.active or question.kind not in spec.kinds or not asked:
             continue
         with project.transaction() as cursor:
-            text_key = question_text_key(cursor, (question.text or "").strip())
+            text_key = question_text_key(cursor, asked)
         groups.setdefault(question.query_id, []).extend(
             (text_key, passage)
             for (passage,) in project.rows(
@@ -155,11 +159,11 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
             )
         )
     # A text that two queries share, with a passage that both pools have, is one pair.
-    asked: set[tuple[int, int]] = set()
+    taken: set[tuple[int, int]] = set()
     fresh: list[set[tuple[int, int]]] = []
     for pairs in groups.values():
-        fresh.append(set(pairs) - asked)
-        asked |= fresh[-1]
+        fresh.append(set(pairs) - taken)
+        taken |= fresh[-1]
     return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in fresh if pairs]
 
 
@@ -170,6 +174,6 @@ def with_texts(project: Project, pairs: list[tuple[int, int]]) -> PairsToGrade:
     texts = "SELECT text_key, text FROM {} WHERE list_contains(?, text_key)"
     return PairsToGrade(
         pairs=pairs,
-        questions=dict(project.rows(texts.format("question_texts"), [question_keys])),
+        questions={k: Asked.read(text) for k, text in project.rows(texts.format("question_texts"), [question_keys])},
         passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
     )

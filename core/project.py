@@ -128,6 +128,7 @@ _ARROW = {
     "TINYINT": pa.int8(),
     "DOUBLE": pa.float64(),
     "FLOAT": pa.float32(),
+    "FLOAT[]": pa.list_(pa.float32()),
     "BOOLEAN": pa.bool_(),
 }
 

@@ -17,7 +17,7 @@ from core.policy import Policy
 from core.project import Project
 from core.scores import Basis
 from core.scores import ratings as ratings_of
-from core.types import MAX_RATING, Question
+from core.types import MAX_RATING, GraderSpec, Question
 
 MISSING = -1
 """Stands for a pair without a usable grade, and for a passage without a label."""
@@ -30,14 +30,16 @@ class QueryRatings:
     """What is known of one query under one grader.
 
     Args:
+        spec: the grader.
         query_id: the query.
         passage_ids: p passages: the pool in its order, then what runs have beyond it.
         pooled: p; whether the passage is in the pool.
         text_keys: p; key of the passage's text, MISSING where it is not known.
-        column: column of `ratings` by question text.
+        column: column of `ratings` by what is asked.
         ratings: p x t, MISSING where there is no usable grade.
     """
 
+    spec: GraderSpec
     query_id: str
     passage_ids: list[str]
     pooled: NDArray[np.bool_]
@@ -47,19 +49,20 @@ class QueryRatings:
 
     def of(self, questions: Sequence[Question]) -> Ratings:
         """Ratings of questions, p x len(questions); MISSING for texts that were not loaded."""
-        columns = [self.column.get(question_text(question), -1) for question in questions]
+        columns = [self.column.get(wording(question, self.spec), -1) for question in questions]
         wide = np.concatenate([self.ratings, np.full((len(self.passage_ids), 1), MISSING, np.int8)], axis=1)
         return wide[:, columns]
 
 
-def question_text(question: Question) -> str:
-    """What identifies the wording: the text, or for a question without one its id."""
-    return question.text.strip() if question.text else question.question_id
+def wording(question: Question, spec: GraderSpec) -> str:
+    """What a grader is asked, which identifies the grade; for a question without a text its id."""
+    return spec.asked_text(question) or question.question_id
 
 
 def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
     """The questions that a grader can grade and that are active."""
-    return [q for q in questions if q.active and q.kind in grader.spec.kinds]
+    spec = grader.spec
+    return [q for q in questions if q.active and q.kind in spec.kinds and (not spec.reads or spec.asked_text(q))]
 
 
 def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> QueryRatings:
@@ -77,7 +80,8 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
         " ORDER BY position NULLS LAST, passage_key",
         {"query": query_key},
     )
-    texts = list(dict.fromkeys(question_text(question) for question in questions))
+    spec = base.grader.spec
+    texts = list(dict.fromkeys(wording(question, spec) for question in questions))
     keys = dict(
         project.rows(
             "SELECT coalesce(text, placeholder), text_key FROM question_texts"
@@ -106,6 +110,7 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
         by_text[place[here], column[here]] = rating[here]
         ratings = by_text[row_of]
     return QueryRatings(
+        spec,
         query_id,
         [passage_id for passage_id, _, _ in passages],
         np.array([pooled for _, _, pooled in passages], bool),

@@ -13,6 +13,7 @@ from core.bank import check_version
 from core.grades import StoredGrader, bank_for, find_grader
 from core.policy import Policy, label_sql, weight_sql
 from core.project import Project
+from core.types import SEPARATOR
 
 Scores = dict[str, dict[str, float]]
 """Score by query id, by run name."""
@@ -32,6 +33,11 @@ class Basis:
     overridden: bool
 
     @property
+    def min_rating(self) -> int:
+        """The min rating on the grader's own scale, which may end below it."""
+        return min(self.policy.min_rating, self.grader.spec.max_rating)
+
+    @property
     def key(self) -> tuple[object, ...]:
         """Names all that labels depend on, for a cache."""
         return (self.grader.key, self.version, self.policy.label, self.policy.weighted, self.overridden)
@@ -48,8 +54,10 @@ def basis(project: Project, policy: Policy) -> Basis:
     Raises:
         InputError: there is no such grader or version.
     """
-    overridden = policy.overrides and bool(project.value("SELECT count(*) FROM current_overrides"))
     grader = find_grader(project, policy.grader)
+    # A direct judge is asked about the query, an override is about a question.
+    asks_questions = policy.overrides and grader.spec.method != "direct"
+    overridden = asks_questions and bool(project.value("SELECT count(*) FROM current_overrides"))
     return Basis(policy, grader, check_version(project, policy.bank_version), overridden)
 
 
@@ -58,10 +66,19 @@ def ratings(base: Basis) -> str:
     graded = "SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader"
     if not base.overridden:
         return f"({graded})"
+    people = "current_overrides"
+    if base.grader.spec.reads:
+        # A person rates the question; this grader is asked the question together with its answer key.
+        separator = f"chr({ord(SEPARATOR)})"
+        people = (
+            "(SELECT a.text_key AS question_text_key, passage_text_key, rating FROM current_overrides o"
+            " JOIN question_texts t ON t.text_key = o.question_text_key JOIN question_texts a"
+            f" ON contains(a.text, {separator}) AND split_part(a.text, {separator}, 1) = t.text)"
+        )
     return (
-        f"({graded} AND NOT EXISTS (SELECT * FROM current_overrides o WHERE o.question_text_key ="
+        f"({graded} AND NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
         " grades.question_text_key AND o.passage_text_key = grades.passage_text_key)"
-        " UNION ALL SELECT question_text_key, passage_text_key, rating FROM current_overrides)"
+        f" UNION ALL SELECT question_text_key, passage_text_key, rating FROM {people})"
     )
 
 
@@ -113,7 +130,8 @@ def coverage(project: Project, policy: Policy, min_ratings: Sequence[int] | None
     "avoid" questions answered, over the weight of all questions; never below 0.
 
     Args:
-        min_ratings: the thresholds tau to compute at once; the policy's own for None.
+        min_ratings: the thresholds tau to compute at once; the policy's own for None. Where the grader's scale
+            ends below one, its top stands for it.
 
     Returns:
         Per threshold: score by query by run. A query that a run skipped is not in its scores; a
@@ -124,9 +142,12 @@ def coverage(project: Project, policy: Policy, min_ratings: Sequence[int] | None
     """
     base = basis(project, policy)
     thresholds = tuple(min_ratings or (policy.min_rating,))
+    top = base.grader.spec.max_rating
 
     def compute() -> dict[int, Scores]:
-        answered = ", ".join(f"greatest(0, coalesce(sum(w) FILTER (best >= {tau:d}), 0) / total)" for tau in thresholds)
+        answered = ", ".join(
+            f"greatest(0, coalesce(sum(w) FILTER (best >= {min(tau, top):d}), 0) / total)" for tau in thresholds
+        )
         scores: dict[int, Scores] = {tau: {} for tau in thresholds}
         for run, query, *values in project.rows(
             f"WITH bank AS (SELECT *, {weight_sql(policy.weighted)} AS w FROM {bank_for(base.grader.spec)}),"

@@ -27,12 +27,13 @@ class Subtopic:
 
 @dataclass(frozen=True)
 class Query:
-    """An information need."""
+    """An information need. `answer` is its correct answer as a whole, where one is known."""
 
     query_id: str
     text: str
     narrative: str | None = None
     subtopics: tuple[Subtopic, ...] = ()
+    answer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,29 @@ class Question:
     position: int | None = field(default=None, compare=False)
 
 
+SEPARATOR = "\x1f"
+"""Stands between the parts of what is asked where a grader reads more than the question."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a grader is asked about a passage.
+
+    A grader that checks answers reads the answer key, one that chooses reads the choices as well: for them a new
+    key is a new thing to grade, as a new wording is for every grader.
+    """
+
+    text: str
+    answer_key: str = ""
+    choices: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> Asked:
+        """Take apart what `GraderSpec.asked_text` put together."""
+        question, *rest = text.split(SEPARATOR)
+        return cls(question, rest[0] if rest else "", tuple(json.loads(rest[1])) if len(rest) > 1 else ())
+
+
 @dataclass(frozen=True)
 class BoardRow:
     """One system on an imported leaderboard."""
@@ -152,14 +176,32 @@ class GraderSpec:
         canonical = json.dumps(identity, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What the grader reads beside the question: nothing, `answer_key`, or that and `choices`."""
+        return tuple(self.parameters.get("reads", ()))
+
+    def asked_text(self, question: Question) -> str | None:
+        """The text that a grade of this grader is about; None where the question lacks what the grader reads."""
+        text = question.text.strip() if question.text else None
+        if not self.reads or text is None:
+            return text
+        if not question.answer_key or ("choices" in self.reads and not question.choices):
+            return None
+        parts = [text, question.answer_key]
+        if "choices" in self.reads:
+            parts.append(json.dumps(list(question.choices), ensure_ascii=False))
+        return SEPARATOR.join(parts)
+
 
 @dataclass(frozen=True)
 class Grade:
     """What a grader says of one (question, passage).
 
     `rating` is None exactly where `status` is failed. `answer` is the extracted answer or, for a
-    grader that only rates, what the model wrote. `confidence` is between 0 and 1. `raw` is what the
-    model wrote, and `reason` says why a pair failed.
+    grader that only rates, what the model wrote. `confidence` is between 0 and 1, `distribution` the
+    probability of each rating from 0 to the top of the scale. `raw` is what the model wrote, `reason`
+    says why a pair failed, and `note` what else should be known, as that the passage was shortened.
     """
 
     rating: int | None
@@ -168,6 +210,8 @@ class Grade:
     confidence: float | None = None
     raw: str | None = None
     reason: str | None = None
+    note: str | None = None
+    distribution: tuple[float, ...] | None = None
 
 
 @dataclass

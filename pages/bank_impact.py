@@ -11,11 +11,11 @@ from core.changes import Changes, Edits, LabelChange, changes, why
 from core.comparison import Shift, correlation_shift, official_measure
 from core.diagnostics import bank_summary
 from core.errors import WorkbenchError
-from core.graders import remake_grader
 from core.grades import find_grader
 from core.grading import Request
 from core.inspection import passage_texts
 from core.leaderboard import COVER, boards, leaderboard, official_sources, sources
+from core.named_graders import grader_again
 from core.policy import Policy
 from core.project import Project
 from core.types import Question
@@ -80,7 +80,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     job = grading.current_job(project)
     if job is not None and not job.progress.over:
         return
-    grader = remake_grader(find_grader(project, policy.grader).spec)
+    grader = grader_again(project, find_grader(project, policy.grader).spec)
     if grader is None:
         st.caption("The grades came from a file: this grader cannot be run here. See Grading.")
         return

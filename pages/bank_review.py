@@ -12,10 +12,10 @@ from core.changes import changes
 from core.diagnostics import QueryDiagnosis, diagnose
 from core.drafts import Conflict
 from core.errors import WorkbenchError
-from core.graders import remake_grader
 from core.grades import find_grader
 from core.inspection import passage_texts
 from core.leaderboard import COVER, sources
+from core.named_graders import grader_again
 from core.pairs import make_plan
 from core.policy import Policy
 from core.project import Project
@@ -91,7 +91,7 @@ def offer_regrading(project: Project, version: int) -> None:
                 f"**Saved bank version {version}.** {plan.to_grade:,} pairs are new and not graded;"
                 f" {plan.known:,} are known and stay."
             )
-            if remake_grader(spec) is not None:
+            if grader_again(project, spec) is not None:
                 ui.go("grading", "Grade them")
             else:
                 st.caption(ui.plain(f"The grades of {spec.name} came from a file: grade them there, and import again."))

@@ -17,6 +17,7 @@ SCREENS = {
     "home": ("Home", ":material/home:"),
     "question_bank": ("Question bank", ":material/quiz:"),
     "grading": ("Grading", ":material/fact_check:"),
+    "passages": ("Passages", ":material/article:"),
     "leaderboard": ("Leaderboard", ":material/leaderboard:"),
     "export": ("Export", ":material/download:"),
 }
@@ -42,6 +43,21 @@ STYLE = """
   justify-content: flex-start; text-align: left; }
 /* The impact stays in sight while one scrolls through the questions. */
 .st-key-impact { position: sticky; top: 3.5rem; max-height: calc(100vh - 4.5rem); overflow-y: auto; }
+/* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
+.passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
+  line-height: 1.65; max-height: 70vh; overflow-y: auto; }
+.passage-text mark { background: rgba(128, 128, 128, 0.16); color: inherit; border-bottom: 2px solid currentColor; }
+.passage-text mark.short { border-bottom: 1px dotted currentColor; background: rgba(128, 128, 128, 0.09); }
+.passage-text sup { user-select: none; unicode-bidi: isolate; font-size: 0.7em; opacity: 0.75;
+  margin: 0 1px; }
+.asked { line-height: 1.4; overflow-wrap: anywhere; }
+.asked .words { white-space: pre-wrap; unicode-bidi: plaintext; }
+.asked .gray { opacity: 0.65; font-size: 0.87rem; }
+.asked .said { display: grid; grid-template-columns: 1.6rem 1fr; margin-top: 0.15rem; }
+.asked .answer { white-space: pre-wrap; unicode-bidi: plaintext; font-size: 0.93rem; opacity: 0.85;
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
+.asked .failed { color: #d9534f; font-weight: 600; }
+.asked .stale { color: #d9901a; font-weight: 600; }
 [class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
 """
 """Density and the few things that the theme cannot say; colours carry meaning and nothing else."""

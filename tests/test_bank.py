@@ -132,7 +132,8 @@ def placeholders(banked: Project) -> Project:
     with banked.transaction() as cursor:
         for question, passage, rating in (("x", "p1", 5), ("y", "p1", 1), ("y", "p2", 2), ("z", "p2", 4)):
             cursor.execute(
-                "INSERT INTO grades SELECT grader_key, ?, ?, ?, false, NULL, NULL, NULL, 0 FROM graders",
+                "INSERT INTO grades BY NAME SELECT grader_key, ? AS question_text_key, ? AS passage_text_key,"
+                " ? AS rating, false AS defaulted, 0 AS job_key FROM graders",
                 [keys[f"q1/{question}"], passages[passage], rating],
             )
     return banked

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from core.errors import GradingError, InputError
 from core.graders import GRADERS, embedding, make_grader, minilm
 from core.graders.base import Pair
+from core.graders.control import Control
 from core.graders.embedding import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
-from core.types import KINDS, Grade
+from core.types import KINDS, Asked, Grade
 
 QUESTIONS = {
     1: "How hot does the surface of Venus get?",
@@ -42,13 +43,17 @@ def fresh_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "_CACHE", EncodingCache(embedding.CACHE_BYTES))
 
 
+def asked_of(questions: dict[int, str]) -> dict[int, Asked]:
+    return {key: Asked(text) for key, text in questions.items()}
+
+
 def grades(
     pairs: list[Pair],
     questions: dict[int, str] = QUESTIONS,
     passages: dict[int, str] = PASSAGES,
     cuts: tuple[float, ...] = DEFAULT_CUTS,
 ) -> dict[Pair, Grade]:
-    batches = EmbeddingGrader(cuts).grade(questions, passages, pairs)
+    batches = EmbeddingGrader(cuts).grade(asked_of(questions), passages, pairs, Control())
     return {(question, passage): grade for batch in batches for question, passage, grade in batch}
 
 
@@ -111,7 +116,7 @@ def test_order_and_company_of_pairs_do_not_show_in_grades(monkeypatch: pytest.Mo
 def test_many_passages_come_in_batches_in_the_order_of_the_pairs() -> None:
     passages = {key: f"Passage number {key}." for key in range(150)}
     asked = [(1, key) for key in range(150)]
-    batches = list(EmbeddingGrader().grade(QUESTIONS, passages, asked))
+    batches = list(EmbeddingGrader().grade(asked_of(QUESTIONS), passages, asked, Control()))
     assert len(batches) > 1
     assert [(question, passage) for batch in batches for question, passage, _ in batch] == asked
 
@@ -143,7 +148,7 @@ def test_an_empty_text_has_failed_and_is_not_zero(empty: str) -> None:
 
 
 def test_a_pair_of_two_empty_texts_fails_once() -> None:
-    batches = list(EmbeddingGrader().grade({1: ""}, {2: " "}, [(1, 2)]))
+    batches = list(EmbeddingGrader().grade(asked_of({1: ""}), {2: " "}, [(1, 2)], Control()))
     assert [(q, p, g.status) for batch in batches for q, p, g in batch] == [(1, 2, "failed")]
 
 

@@ -19,12 +19,13 @@ from core.changes import changes
 from core.drafts import drafted_edits, put_draft, save_drafts
 from core.errors import GradingError, InputError
 from core.graders.base import Outcome, Pair
+from core.graders.control import Control
 from core.grading import BackgroundJob, Progress, Request, current_job, run_job, start_job
 from core.jobs import close_interrupted, jobs
 from core.pairs import Plan, make_plan
 from core.policy import Policy
 from core.project import Project, create, open_project
-from core.types import Grade, GraderSpec, Passage, Question
+from core.types import Asked, Grade, GraderSpec, Passage, Question
 from tests.small import fill
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
@@ -55,10 +56,12 @@ class HashGrader:
         self.asked: list[tuple[str, str]] = []
 
     def grade(
-        self, questions: Mapping[int, str], passages: Mapping[int, str], pairs: Sequence[Pair]
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
         for question, passage in pairs:
-            texts = questions[question], passages[passage]
+            if control.stopping:
+                return
+            texts = questions[question].text, passages[passage]
             self.before(len(self.asked))
             if len(self.asked) == self.breaks_at and self.error:
                 raise self.error
@@ -123,8 +126,9 @@ def test_questions_of_one_passage_are_asked_one_after_the_other(filled: Project)
 
 
 def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(filled: Project):
-    first = HashGrader()
-    final = run_job(filled, first, Request(), "ann", cancelled=lambda: len(first.asked) >= 3)
+    control = Control()
+    first = HashGrader(before=lambda number: control.cancel() if number == 2 else None)
+    final = run_job(filled, first, Request(), "ann", control=control)
     assert (final.state, final.graded) == ("cancelled", 3)
     assert set(known(filled)) == set(first.asked)
     second = HashGrader()
@@ -253,10 +257,11 @@ def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it
 
 
 def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_has(filled: Project):
-    first = HashGrader()
+    control = Control()
+    first = HashGrader(before=lambda number: control.cancel())
     reworded = replace(QUESTIONS[0], text="A, that is?")
     request = Request(trial=(reworded,))
-    assert run_job(filled, first, request, "ann", cancelled=lambda: bool(first.asked)).state == "cancelled"
+    assert run_job(filled, first, request, "ann", control=control).state == "cancelled"
     bank_saving.save(filled, [reworded], "reword", "ann")
     assert plan(filled).to_grade == PAIRS - 1
     rest = HashGrader()

@@ -7,7 +7,7 @@ import sys
 import click
 
 from core import __version__
-from core.cli import bank, changes, files, grade, scores, serve
+from core.cli import agreement, bank, changes, files, grade, graders, scores, serve
 from core.errors import InputError, WorkbenchError
 
 
@@ -25,8 +25,12 @@ for _command in (
     bank.bank,
     grade.plan,
     grade.grade,
+    graders.graders,
+    graders.prompts,
+    graders.prices,
     scores.leaderboard,
     scores.correlate,
+    agreement.agreement,
     changes.changes,
     files.export,
     serve.serve,

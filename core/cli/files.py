@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
-from core import exporting
 from core.cli.options import (
     json_option,
     opened,
@@ -19,12 +18,14 @@ from core.cli.options import (
     required,
     tell,
 )
+from core.cli.publish import EXPORTS, Asked, export_bytes, export_folder, write
 from core.demo import make_demo
 from core.errors import FileError, InputError
 from core.formats.source import Source
 from core.importing import IMPORTERS, Options, import_files
+from core.parquet_project import import_project
 from core.policy import Policy
-from core.project import Project, create, current_author, projects_folder
+from core.project import create, current_author, projects_folder
 from core.status import counts
 
 
@@ -52,7 +53,7 @@ def demo(project_path: Path | None, grade: bool) -> None:
 
 
 @click.command(name="import")
-@click.argument("kind", type=click.Choice(list(IMPORTERS)))
+@click.argument("kind", type=click.Choice([*IMPORTERS, "project"]))
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @project_option
 @click.option("--source", help="Name for judgments or a leaderboard; the file's name where not given.")
@@ -70,8 +71,13 @@ def import_(
 ) -> None:
     """Import files; all of it, or, where a line is refused, nothing.
 
-    Several files of runs or qrels may be named at once.
+    Several files of runs or qrels may be named at once. A project that was exported becomes a new one.
     """
+    if kind == "project":
+        if len(files) > 1 or source or skip_unknown or preview:
+            raise InputError("A project is imported whole, by itself.", "Name one folder or zip, and no options.")
+        _import_project(files[0], required(project_path), as_json)
+        return
     if source is not None and len(files) > 1:
         raise InputError("--source names one file, but there are several.", "Import them one by one.")
     with opened(project_path) as project:
@@ -98,6 +104,18 @@ def import_(
     click.echo(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
 
 
+def _import_project(folder: Path, path: Path, as_json: bool) -> None:
+    project = import_project(folder, path)
+    try:
+        found = counts(project)
+    finally:
+        project.close()
+    if as_json:
+        print_json({"kind": "project", "files": [str(folder)], "counts": found, "notes": []})
+    else:
+        tell(f"Made {path}.")
+
+
 @click.command()
 @project_option
 @json_option
@@ -112,12 +130,26 @@ def status(project_path: Path | None, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("what", type=click.Choice(["qrels", "bank", "graded", "leaderboard"]))
-@click.option("-o", "--output", required=True, help="File to write; - for standard output.")
+@click.argument("what", type=click.Choice(EXPORTS))
+@click.option("-o", "--output", required=True, help="File or folder to write; - for standard output.")
 @project_option
 @click.option("--source", default="exam", show_default=True, help="exam, or the name of judgments.")
 @click.option("--binary", is_flag=True, help="Qrels of 0 and 1 at the min rating.")
 @click.option("--measure", default="nDCG@10", show_default=True, help="Measure of the leaderboard.")
+@click.option(
+    "--save-manifest",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Publish the qrels, and write there the manifest that makes them again.",
+)
+@click.option(
+    "--manifest",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Make the qrels of this manifest again, to the byte.",
+)
+@click.option("--note", default="", help="Why the qrels are published; goes into the manifest.")
+@click.option("--require-complete", is_flag=True, help="Fail where pairs are ungraded or failed, or overrides stale.")
 @policy_options
 def export(
     what: str,
@@ -126,38 +158,46 @@ def export(
     source: str,
     binary: bool,
     measure: str,
+    save_manifest: Path | None,
+    manifest: Path | None,
+    note: str,
+    require_complete: bool,
     policy: Policy,
 ) -> None:
-    """Write qrels, the bank (.jsonl or .csv), a graded file (jsonl.gz) or a leaderboard (TSV or .tex)."""
+    """Write files out of the project, or all of it.
+
+    qrels: the labels. bank: .jsonl or .csv. graded: a graded file (jsonl.gz). leaderboard: TSV or .tex.
+    bundle: a zip of the qrels with their manifest, bank, leaderboards and overrides. project: everything, as a
+    folder or .zip of Parquet files for exam import project.
+    """
+    if what != "qrels" and (manifest or save_manifest):
+        raise InputError(f"A manifest does not go with {what}.", "A bundle has its own; else export qrels.")
+    if manifest is not None:
+        _check_alone(manifest)
+    asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)
     with opened(project_path) as project:
-        content = _EXPORTS[what](project, output, source, binary, measure, policy)
+        if what == "project":
+            export_folder(project, asked)
+            content = b""
+        else:
+            content = export_bytes(project, what, asked)
     if output == "-":
         sys.stdout.buffer.write(content)
-    else:
-        try:
-            Path(output).write_bytes(content)
-        except OSError as error:
-            raise InputError(f"{output}: cannot be written ({error.strerror}).") from error
-        tell(f"Wrote {output}.")
+        return
+    if what != "project":
+        write(Path(output), content)
+    tell(f"Wrote {output}.")
 
 
-def _bank(project: Project, output: str, source: str, binary: bool, measure: str, policy: Policy) -> bytes:
-    write = exporting.bank_csv if output.endswith(".csv") else exporting.bank_jsonl
-    return write(project, policy.bank_version).encode()
-
-
-def _leaderboard(project: Project, output: str, source: str, binary: bool, measure: str, policy: Policy) -> bytes:
-    write = exporting.board_latex if output.endswith(".tex") else exporting.board_tsv
-    return write(project, measure, source, policy).encode()
-
-
-_EXPORTS: dict[str, Callable[[Project, str, str, bool, str, Policy], bytes]] = {
-    "qrels": lambda project, output, source, binary, measure, policy: exporting.qrels(
-        project, policy, source, binary
-    ).encode(),
-    "bank": _bank,
-    "graded": lambda project, output, source, binary, measure, policy: exporting.graded_file(
-        project, None if source == "exam" else source
-    ),
-    "leaderboard": _leaderboard,
-}
+def _check_alone(manifest: Path) -> None:
+    """Refuse options that would seem to change what a manifest has settled."""
+    context = click.get_current_context()
+    chosen = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE} - {
+        "what",
+        "output",
+        "project_path",
+        "manifest",
+    }
+    if chosen:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(chosen))
+        raise InputError(f"{manifest} settles everything: {names} cannot go with it.", "Leave them away.")

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
 from core.bank import latest_version
+from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import is_terminal, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError
-from core.graders import GRADERS, make_grader
-from core.grading import Progress, Request, run_job
+from core.grading import Progress, Request, make_control, run_job
 from core.jobs import close_interrupted
+from core.named_graders import remember_settings
 from core.pairs import make_plan
+from core.price_tag import PriceTag, price_tag
 from core.project import current_author
 
-_grader_option = click.option(
-    "--grader",
-    "name",
-    type=click.Choice(list(GRADERS)),
-    default="embedding",
-    show_default=True,
-    help="What grades.",
-)
 _query_option = click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
 _retry_option = click.option("--retry-failed", is_flag=True, help="Ask failed pairs again.")
 _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade at most this many pairs.")
@@ -31,14 +26,16 @@ _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade 
 
 @click.command()
 @project_option
-@_grader_option
+@grader_options
 @_query_option
 @_retry_option
 @json_option
-def plan(project_path: Path | None, name: str, queries: tuple[str, ...], retry_failed: bool, as_json: bool) -> None:
+def plan(
+    project_path: Path | None, chosen: GraderChoice, queries: tuple[str, ...], retry_failed: bool, as_json: bool
+) -> None:
     """Say what a grading job would do: pairs needed, known, failed, to grade."""
     with opened(project_path) as project:
-        spec = make_grader(name, {}).spec
+        spec = chosen.make(project).spec
         found = asdict(make_plan(project, spec, latest_version(project), queries or None, retry_failed))
     if as_json:
         print_json(found)
@@ -48,38 +45,86 @@ def plan(project_path: Path | None, name: str, queries: tuple[str, ...], retry_f
 
 @click.command()
 @project_option
-@_grader_option
+@grader_options
 @_query_option
 @_retry_option
 @_limit_option
-@click.option("--dry-run", is_flag=True, help="Only say what would be graded.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Money that the job may spend at most.")
+@click.option("--max-calls", type=click.IntRange(min=1), help="Calls of the model at most, retries included.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(1, 1024),
+    default=Request.concurrency,
+    show_default=True,
+    help="Calls in flight at most.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be graded, and what that would take.")
 @json_option
 def grade(
     project_path: Path | None,
-    name: str,
+    chosen: GraderChoice,
     queries: tuple[str, ...],
     retry_failed: bool,
     limit: int | None,
+    max_cost: float | None,
+    max_calls: int | None,
+    concurrency: int,
     dry_run: bool,
     as_json: bool,
 ) -> None:
     """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
     with opened(project_path) as project:
         close_interrupted(project)
-        grader = make_grader(name, {})
-        chosen = queries or None
-        planned = make_plan(project, grader.spec, latest_version(project), chosen, retry_failed, limit)
+        grader = chosen.make(project)
+        version = latest_version(project)
         if dry_run:
-            print_json(asdict(planned)) if as_json else tell(f"{planned.to_grade:,} pairs would be graded.")
+            planned = make_plan(project, grader.spec, version, queries or None, retry_failed, limit)
+            tag = price_tag(project, grader, version, queries or None, retry_failed, limit)
+            if as_json:
+                print_json(asdict(planned) | {"price_tag": asdict(tag)})
+            else:
+                tell(f"{planned.to_grade:,} pairs would be graded{_price(tag)}.")
             return
-        request = Request(queries=chosen, retry_failed=retry_failed, limit=limit)
-        final = run_job(project, grader, request, current_author(), _show if is_terminal() else _quiet)
-    if final.state != "done":
+        request = Request(
+            queries=queries or None,
+            retry_failed=retry_failed,
+            limit=limit,
+            max_calls=max_calls,
+            max_cost=max_cost,
+            concurrency=concurrency,
+        )
+        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
+        final = run_job(project, grader, request, current_author(), _show if is_terminal() else _quiet, control)
+    if final.state in ("failed", "cancelled"):
         raise GradingError(final.message, f"{final.graded:,} pairs were graded and are kept.")
     if as_json:
-        print_json({"graded": final.graded, "failed": final.failed, "seconds": round(final.seconds, 2)})
-    else:
-        tell(f"Graded {final.graded:,} pairs, {final.failed:,} failed, in {final.seconds:.0f} s.")
+        print_json(_result(final))
+        return
+    tell(f"Graded {final.graded:,} pairs, {final.failed:,} failed, in {final.seconds:.0f} s.")
+    if final.defaulted:
+        tell(f"{final.defaulted:,} of the ratings are defaults: the model gave no number.")
+    if final.message:
+        tell(final.message)
+
+
+def _result(final: Progress) -> dict[str, Any]:
+    return {
+        "state": final.state,
+        "graded": final.graded,
+        "defaulted": final.defaulted,
+        "failed": final.failed,
+        "seconds": round(final.seconds, 2),
+        **asdict(final.usage),
+    }
+
+
+def _price(tag: PriceTag) -> str:
+    if not tag.calls:
+        return ""
+    cost = "" if tag.cost is None else f", {tag.cost:,.2f} in money"
+    about = "" if tag.counted else "about "
+    return f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read and {tag.output_tokens:,} written{cost}"
 
 
 def _show(progress: Progress) -> None:

@@ -30,7 +30,7 @@ def read_queries(source: Source, report: Report) -> list[Query]:
 
     Args:
         source: a JSON map id -> text; or lines `id<TAB>text`, optionally with a narrative third; or
-            JSONL with an id, a text, and optionally `narrative` and `subtopics`
+            JSONL with an id, a text, and optionally `narrative`, `answer` and `subtopics`
             (list of `{"subtopic_id", "text"}`).
         report: takes refused lines, among them an id with a second, different content.
 
@@ -54,7 +54,7 @@ def read_queries(source: Source, report: Report) -> list[Query]:
 
 
 def write_queries(queries: Iterable[Query], out: TextIO) -> None:
-    """Write queries as JSONL with `query_id`, `text` and, where there are any, `narrative`, `subtopics`."""
+    """Write queries as JSONL with `query_id`, `text` and, where there are any, `narrative`, `answer`, `subtopics`."""
     for query in queries:
         out.write(orjson.dumps(query_row(query)).decode() + "\n")
 
@@ -64,6 +64,8 @@ def query_row(query: Query) -> dict[str, Any]:
     row: dict[str, Any] = {"query_id": query.query_id, "text": query.text}
     if query.narrative is not None:
         row["narrative"] = query.narrative
+    if query.answer is not None:
+        row["answer"] = query.answer
     if query.subtopics:
         row["subtopics"] = [{"subtopic_id": s.subtopic_id, "text": s.text} for s in query.subtopics]
     return row
@@ -76,6 +78,7 @@ def query_of(row: dict[str, Any]) -> Query:
         Refused: id or text is missing or unusable, or the subtopics are not in form.
     """
     narrative = row.get("narrative")
+    answer = row.get("answer")
     subtopics = row.get("subtopics") or []
     if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
         raise Refused("the subtopics are not a list of objects with subtopic_id and text")
@@ -87,6 +90,7 @@ def query_of(row: dict[str, Any]) -> Query:
             Subtopic(good_id(s.get("subtopic_id"), "subtopic"), good_text(s.get("text"), "subtopic's text"))
             for s in subtopics
         ),
+        None if answer is None else good_text(answer, "answer"),
     )
 
 

@@ -8,7 +8,11 @@ from typing import Any
 
 from core.errors import InputError
 from core.graders.base import Grader
+from core.prompts import Prompt, built_in
 from core.types import GraderSpec
+
+Parameters = Mapping[str, Any]
+Prompts = Mapping[str, Prompt]
 
 
 @dataclass(frozen=True)
@@ -19,69 +23,105 @@ class GraderKind:
         name: what the command line and the activity log call it.
         title: what screens call it.
         about: what it is and what it is not, in one sentence.
-        make: builds a grader from parameters (JSON values by name); raises InputError for others
-            than it knows. Models load at the first grade, not here.
-        settable: names of the parameters of its spec that `make` takes.
+        make: builds a grader from parameters (JSON values by name) and the prompts that there are; raises
+            InputError for parameters that it does not know. Models load at the first grade, not here.
+        settable: names of the parameters that `make` takes.
+        uses: uses of prompts among which one can choose; none where it needs no prompt.
     """
 
     name: str
     title: str
     about: str
-    make: Callable[[Mapping[str, Any]], Grader]
+    make: Callable[[Parameters, Prompts], Grader]
     settable: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
 
 
-def _make_embedding(parameters: Mapping[str, Any]) -> Grader:
+def _make_embedding(parameters: Parameters, prompts: Prompts) -> Grader:
     from core.graders.embedding import EmbeddingGrader
 
-    return EmbeddingGrader(**_known("embedding", parameters, "cuts"))
+    return EmbeddingGrader(**parameters)
 
 
-def _known(grader: str, parameters: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The parameters as keyword arguments, once all of them are ones that the grader has."""
-    strange = sorted(set(parameters) - set(names))
-    if strange:
-        raise InputError(
-            f"The grader {grader} has no parameter {', '.join(map(repr, strange))}.",
-            f"It takes: {', '.join(names)}.",
-        )
-    return dict(parameters)
+def _make_reading(kind: str) -> Callable[[Parameters, Prompts], Grader]:
+    def make(parameters: Parameters, prompts: Prompts) -> Grader:
+        from core.graders.making import make_reading_grader
+
+        return make_reading_grader(kind, parameters, prompts)
+
+    return make
 
 
-GRADERS: dict[str, GraderKind] = {
-    "embedding": GraderKind(
-        name="embedding",
-        title="Embedding (MiniLM)",
-        about=(
-            "Rates a passage by the similarity of its meaning to the question with a small model on this "
-            "computer, without key or network; it measures similarity and is not a reader, so it cannot "
-            "tell a right answer from a wrong one on the same subject."
-        ),
-        make=_make_embedding,
-        settable=("cuts",),
+MODEL = ("model", "back_end", "max_tokens_in")
+LOCAL = ("revision", "device", "dtype")
+ENDPOINT = ("base_url", "key_variable", "structured", "timeout_s", "attempts", "temperature", "extra")
+CHECK = ("check", "verify_prompt")
+
+_KINDS = (
+    GraderKind(
+        "embedding",
+        "Embedding (MiniLM)",
+        "Rates a passage by the similarity of its meaning to the question with a small model on this "
+        "computer, without key or network; it measures similarity and is not a reader, so it cannot "
+        "tell a right answer from a wrong one on the same subject.",
+        _make_embedding,
+        ("cuts",),
     ),
-}
+    GraderKind(
+        "self-rating",
+        "Self-rating",
+        "A language model reads the passage and rates from 0 to 5 how well it answers the question.",
+        _make_reading("self-rating"),
+        (*MODEL, *LOCAL, *ENDPOINT, "prompt", "fence"),
+        ("self-rating",),
+    ),
+    GraderKind(
+        "answer",
+        "Answer and check",
+        "A language model extracts an answer, which is then compared with the answer key, by words or by asking "
+        "a model; 1 for right and 0 for wrong. Questions without an answer key are left out.",
+        _make_reading("answer"),
+        (*MODEL, *LOCAL, *ENDPOINT, "prompt", "fence", *CHECK),
+        ("answer",),
+    ),
+    GraderKind(
+        "extractive",
+        "Extractive answer and check",
+        "A model tuned on SQuAD2 marks the answer in the passage, or says that there is none; the answer is "
+        "compared with the answer key. Questions without an answer key are left out.",
+        _make_reading("extractive"),
+        (*MODEL, *LOCAL, *CHECK, "verify_model", "verify_back_end", "base_url", "key_variable"),
+    ),
+    GraderKind(
+        "choice",
+        "Multiple choice",
+        "A language model chooses among the choices after reading the passage: the likeliest by its logits, or "
+        "the letter that it writes; 1 where that is the key. Questions without choices are left out.",
+        _make_reading("choice"),
+        (*MODEL, *LOCAL, *ENDPOINT, "prompt", "fence", "by"),
+        ("choice",),
+    ),
+    GraderKind(
+        "direct",
+        "Direct judge",
+        "A language model judges the passage against the query, without questions, on its prompt's own scale; "
+        "its rating is the label.",
+        _make_reading("direct"),
+        (*MODEL, *LOCAL, *ENDPOINT, "prompt", "fence"),
+        ("direct",),
+    ),
+)
+
+GRADERS: dict[str, GraderKind] = {kind.name: kind for kind in _KINDS}
 
 
-def remake_grader(spec: GraderSpec) -> Grader | None:
-    """The grader that gave a project its grades, ready to go on.
-
-    Returns:
-        A grader of the same fingerprint; None where its grades were imported, or its model is another.
-    """
-    kind = GRADERS.get(spec.method)
-    if kind is None:
-        return None
-    grader = kind.make({name: spec.parameters[name] for name in kind.settable if name in spec.parameters})
-    return grader if grader.spec.fingerprint == spec.fingerprint else None
-
-
-def make_grader(name: str, parameters: Mapping[str, Any]) -> Grader:
+def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = None) -> Grader:
     """Make a grader by name.
 
     Args:
         name: a key of `GRADERS`.
         parameters: its parameters by name; empty for the defaults.
+        prompts: the prompts to choose from; the built-in ones for None.
 
     Returns:
         The grader; no model is loaded yet.
@@ -92,4 +132,31 @@ def make_grader(name: str, parameters: Mapping[str, Any]) -> Grader:
     kind = GRADERS.get(name)
     if kind is None:
         raise InputError(f"There is no grader {name!r}.", f"Known graders: {', '.join(sorted(GRADERS))}.")
-    return kind.make(parameters)
+    strange = sorted(set(parameters) - set(kind.settable))
+    if strange:
+        raise InputError(
+            f"The grader {name} has no parameter {', '.join(map(repr, strange))}.",
+            f"It takes: {', '.join(kind.settable)}.",
+        )
+    return kind.make(parameters, built_in() if prompts is None else prompts)
+
+
+def remake_grader(spec: GraderSpec, prompts: Prompts | None = None) -> Grader | None:
+    """The grader that gave a project its grades, from what identifies it.
+
+    Returns:
+        A grader of the same fingerprint; None where its grades were imported, its model is another, or what
+        identifies it does not say where its model is.
+    """
+    kind = GRADERS.get(spec.method)
+    if kind is None:
+        return None
+    model, _, revision = spec.model.partition("@")
+    stored = {"model": model, "revision": revision, "prompt": spec.prompt} | spec.parameters
+    parameters = {name: stored[name] for name in kind.settable if stored.get(name) not in (None, "")}
+    try:
+        grader = make_grader(spec.method, parameters, prompts)
+    except InputError:
+        # A prompt or a folder that is not here any more: the grader cannot be had, which is an answer.
+        return None
+    return grader if grader.spec.fingerprint == spec.fingerprint else None

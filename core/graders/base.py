@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from core.types import Grade, GraderSpec
+from core.graders.control import Control
+from core.types import Asked, Grade, GraderSpec
 
 Pair = tuple[int, int]
 """(question text key, passage text key): the two texts that one grade is about."""
@@ -23,18 +24,19 @@ class Grader(Protocol):
         ...
 
     def grade(
-        self, questions: Mapping[int, str], passages: Mapping[int, str], pairs: Sequence[Pair]
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
         """Grade pairs, a batch at a time.
 
         Args:
-            questions: question text by text key; has every key that `pairs` names.
+            questions: what is asked by text key; has every key that `pairs` names.
             passages: passage text by text key; likewise.
             pairs: the pairs to grade, each once.
+            control: is asked before every call of a model whether it may be made.
 
         Yields:
             Small batches of outcomes in any order. A caller may stop between two batches and
-            loses nothing but the calls in flight. Together they cover every pair.
+            loses nothing but the calls in flight. Together they cover every pair, unless `control` stops it.
 
         Raises:
             GradingError: the grader cannot go on at all (no model, no access).

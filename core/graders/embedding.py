@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.graders import minilm
 from core.graders.base import Outcome, Pair
+from core.graders.control import Control
 from core.graders.minilm import DIMENSIONS, Encoder, Vectors
 from core.sentences import SPLITTER, Span, split_sentences
-from core.types import MAX_RATING, Grade, GraderSpec
+from core.types import MAX_RATING, Asked, Grade, GraderSpec
 
 DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
 
@@ -162,14 +163,15 @@ class EmbeddingGrader:
         )
 
     def grade(
-        self, questions: Mapping[int, str], passages: Mapping[int, str], pairs: Sequence[Pair]
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
         """Grade pairs in blocks of passages, passages in the order in which the pairs first name them.
 
         Args:
-            questions: question text by text key.
+            questions: what is asked by text key.
             passages: passage text by text key.
             pairs: (question key, passage key), each once; best ordered by query.
+            control: pauses and stops between two blocks; a block needs no call of a model that costs anything.
 
         Yields:
             Outcomes of at most 64 passages and 4096 pairs. A pair with an empty text has failed.
@@ -182,8 +184,11 @@ class EmbeddingGrader:
             wanted.setdefault(passage, []).append(question)
         order = list(wanted)
         for start in range(0, len(order), BLOCK):
+            control.wait_while_paused()
+            if control.stopping:
+                return
             block = {passage: wanted.pop(passage) for passage in order[start : start + BLOCK]}
-            outcomes = self._grade_block(questions, passages, block)
+            outcomes = self._grade_block({key: asked.text for key, asked in questions.items()}, passages, block)
             for first in range(0, len(outcomes), BATCH):
                 yield outcomes[first : first + BATCH]
 

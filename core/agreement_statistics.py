@@ -1,0 +1,298 @@
+"""How well two ways of rating the same things agree: cross tables, Cohen's kappa, Krippendorff's alpha."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from core.errors import InputError
+
+Weights = Literal["linear", "quadratic"]
+Level = Literal["nominal", "ordinal", "interval"]
+
+Members: TypeAlias = tuple[tuple[int, ...], ...]
+"""For each row or column of a table, the values that it stands for."""
+
+EMPTY = "nothing has both values"
+SAME = "both sides give everything the same value"
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of agreement: 1 is perfect, 0 is what chance gives, below 0 is less than that.
+
+    Args:
+        value: None exactly where undefined.
+        undefined: why there is no value, as a sentence without a full stop; None where there is one.
+    """
+
+    value: float | None
+    undefined: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CrossTable:
+    """How often each value of one side meets each value of the other.
+
+    Args:
+        rows, columns: the values of the left and the right side, each once.
+        counts: whole numbers, rows x columns.
+        row_members, column_members: where values were merged, those that each row or column stands for.
+    """
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    counts: NDArray[np.int64]
+    row_members: Members = ()
+    column_members: Members = ()
+
+    def __post_init__(self) -> None:
+        if self.counts.shape != (len(self.rows), len(self.columns)):
+            raise ValueError(f"{self.counts.shape} counts for {len(self.rows)} rows and {len(self.columns)} columns")
+        if not self.row_members:
+            object.__setattr__(self, "row_members", tuple((value,) for value in self.rows))
+        if not self.column_members:
+            object.__setattr__(self, "column_members", tuple((value,) for value in self.columns))
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """What each row is called: its value, or 4–5 or ≤0 where values were merged."""
+        return _names(self.row_members)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """What each column is called, as for the rows."""
+        return _names(self.column_members)
+
+    @property
+    def row_totals(self) -> list[int]:
+        """The sum of each row."""
+        return [int(total) for total in self.counts.sum(axis=1)]
+
+    @property
+    def column_totals(self) -> list[int]:
+        """The sum of each column."""
+        return [int(total) for total in self.counts.sum(axis=0)]
+
+    @property
+    def n(self) -> int:
+        """The sum of all counts."""
+        return int(self.counts.sum())
+
+    @property
+    def agreeing(self) -> NDArray[np.bool_]:
+        """Which cells count as agreement, rows x columns; see `matching`."""
+        found = matching(self.rows, self.columns)
+        cells = [column in found[row] for row in self.rows for column in self.columns]
+        return np.array(cells, dtype=bool).reshape(self.counts.shape)
+
+
+def _names(members: Members) -> tuple[str, ...]:
+    scale = sorted(value for group in members for value in group)
+    return tuple(_name(sorted(group), scale) for group in members)
+
+
+def _name(group: list[int], scale: list[int]) -> str:
+    if len(group) < 2:
+        return str(group[0]) if group else "none"
+    start = scale.index(group[0])
+    if scale[start : start + len(group)] != group:
+        return ", ".join(map(str, group))
+    return f"≤{group[-1]}" if start == 0 and group[0] < 0 else f"{group[0]}–{group[-1]}"
+
+
+def cross_table(left: ArrayLike, right: ArrayLike, rows: Sequence[int], columns: Sequence[int]) -> CrossTable:
+    """Count how often each value of one side meets each of the other.
+
+    Args:
+        left, right: whole numbers, one a thing that was rated, in the same order.
+        rows, columns: the values that may occur on each side, in the order of the table.
+    """
+    shape = (len(rows), len(columns))
+    cells = _places(left, rows) * len(columns) + _places(right, columns)
+    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    return CrossTable(tuple(rows), tuple(columns), counts)
+
+
+def _places(values: ArrayLike, scale: Sequence[int]) -> NDArray[np.int64]:
+    found, where = np.unique(np.asarray(values, dtype=np.int64), return_inverse=True)
+    return np.array([scale.index(value) for value in found], dtype=np.int64)[where]
+
+
+def merge(table: CrossTable, row_groups: Sequence[Sequence[int]], column_groups: Sequence[Sequence[int]]) -> CrossTable:
+    """Merge values into groups, best first; the first group of rows corresponds to the first of columns, and so on.
+
+    Args:
+        row_groups, column_groups: as many of one as of the other; every value of the table in one of them.
+
+    Returns:
+        A table whose values count the groups from 0 for the last one upwards.
+
+    Raises:
+        InputError: the groups do not fit the table or one another.
+    """
+    if len(row_groups) != len(column_groups):
+        raise InputError(
+            f"{len(row_groups)} groups of rows do not correspond to {len(column_groups)} groups of columns.",
+            "Give as many of one as of the other.",
+        )
+    for groups, values in ((row_groups, table.rows), (column_groups, table.columns)):
+        if sorted(value for group in groups for value in group) != sorted(values):
+            raise InputError(
+                f"The groups {[list(group) for group in groups]} do not share out the values {sorted(values)}.",
+                "Put every value into one group.",
+            )
+    of_rows, of_columns = (
+        np.array([[value in group for value in values] for group in groups], dtype=np.int64).reshape(
+            len(groups), len(values)
+        )
+        for groups, values in ((row_groups, table.rows), (column_groups, table.columns))
+    )
+    ranks = tuple(range(len(row_groups) - 1, -1, -1))
+    members: list[Members] = [tuple(tuple(group) for group in groups) for groups in (row_groups, column_groups)]
+    return CrossTable(ranks, ranks, of_rows @ table.counts @ of_columns.T, *members)
+
+
+def halves(values: Sequence[int], threshold: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The values from a threshold upwards, and those below it, as two groups for `merge`."""
+    return tuple(v for v in values if v >= threshold), tuple(v for v in values if v < threshold)
+
+
+def cohen_kappa(table: CrossTable) -> Coefficient:
+    """Cohen's kappa: how much more often than by chance both sides give the very same value.
+
+    A value that only one side has counts as a disagreement wherever it occurs.
+
+    Source: Cohen, A coefficient of agreement for nominal scales, 1960; exam-plus-plus, table 4.
+    """
+    counts, _ = _square(table)
+    n = table.n
+    if not n:
+        return Coefficient(None, EMPTY)
+    same = int(np.trace(counts))
+    chance = int(counts.sum(axis=1) @ counts.sum(axis=0))
+    if chance == n * n:
+        return Coefficient(None, SAME)
+    return Coefficient((n * same - chance) / (n * n - chance))
+
+
+def weighted_kappa(table: CrossTable, weights: Weights = "quadratic") -> Coefficient:
+    """Cohen's kappa with disagreements weighted by the distance of the two values, or its square.
+
+    The distance is that of the values themselves, so that it does not depend on which values occur.
+
+    Source: Cohen, Weighted kappa, 1968.
+    """
+    counts, values = _square(table)
+    if not table.n:
+        return Coefficient(None, EMPTY)
+    distance = np.abs(values[:, None] - values[None, :]).astype(float)
+    if weights == "quadratic":
+        distance = distance**2
+    chance = float((distance * np.outer(counts.sum(axis=1), counts.sum(axis=0))).sum())
+    if chance == 0:
+        return Coefficient(None, SAME)
+    return Coefficient(1.0 - table.n * float((distance * counts).sum()) / chance)
+
+
+def _square(table: CrossTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The table over the values of either side, and these values, in ascending order."""
+    values = np.array(sorted({*table.rows, *table.columns}), dtype=np.int64)
+    counts = np.zeros((len(values), len(values)), dtype=np.int64)
+    counts[np.ix_(np.searchsorted(values, table.rows), np.searchsorted(values, table.columns))] = table.counts
+    return counts, values
+
+
+def matching(rows: Sequence[int], columns: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Which values of the right side say the same as each value of the left.
+
+    On scales with the same top, every value stands for itself, and whatever is not above 0 for whatever is
+    not above 0. Otherwise the longer scale is fitted to the shorter one as RUBRIC's program fits ratings to
+    judgments: its upper end (4 and 5 of 5) stands for the top, the rest above 0 for the value below the top,
+    0 for what is not above 0. So 5 and 4 stand for judgment 3, 3 to 1 for 2, 0 for 0, and nothing for 1; against
+    judgments of 1 and 0 it gives the split of exam-plus-plus, table 4.
+
+    Returns:
+        For each value of `rows` those of `columns`, perhaps none.
+    """
+    if max(columns, default=0) > max(rows, default=0):
+        fitted = {value: _counterparts(value, columns, rows) for value in columns}
+        return {row: tuple(column for column in columns if row in fitted[column]) for row in rows}
+    return {row: _counterparts(row, rows, columns) for row in rows}
+
+
+def _counterparts(value: int, scale: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    top, other_top = max(scale), max(other, default=0)
+    if value > 0 and other_top <= 0:
+        return ()
+    if top == other_top:
+        target = value
+    else:
+        target = 0 if value <= 0 else other_top if 5 * value >= 4 * top else other_top - 1
+    return tuple(v for v in other if (v <= 0 if target <= 0 else v == target))
+
+
+def per_level(table: CrossTable) -> dict[int, Coefficient]:
+    """Cohen's kappa of each value of the rows against the rest.
+
+    Yes is the row's value on the left, and on the right the values that say the same (`matching`); no is
+    everything else.
+
+    Returns:
+        By value of the rows; undefined where the value never occurs or nothing on the right says the same.
+
+    Source: the definition that reproduces the agreement tables of RUBRIC's program.
+    """
+    agreeing = table.agreeing
+    found = {}
+    for at, value in enumerate(table.rows):
+        yes = agreeing[at]
+        if not table.row_totals[at]:
+            found[value] = Coefficient(None, "the value never occurs")
+        elif not yes.any():
+            found[value] = Coefficient(None, "no value of the other side says the same")
+        else:
+            row, rest = table.counts[at], np.delete(table.counts, at, axis=0).sum(axis=0)
+            against = np.array([[side[yes].sum(), side[~yes].sum()] for side in (row, rest)], dtype=np.int64)
+            found[value] = cohen_kappa(CrossTable((1, 0), (1, 0), against))
+    return found
+
+
+def krippendorff_alpha(values: NDArray[np.floating[Any]], level: Level = "nominal") -> Coefficient:
+    """Krippendorff's alpha of any number of raters, any of whom may have left things out.
+
+    Args:
+        values: things x raters; nan where a rater did not rate. Things with fewer than two values do not count.
+        level: what the distance of two values is: whether they differ, how many values lie between
+            them (ordinal), or the square of their difference (interval).
+
+    Source: Krippendorff, Computing Krippendorff's alpha-reliability, 2011.
+    """
+    categories = np.unique(values[~np.isnan(values)])
+    counts = np.stack([(values == c).sum(axis=1) for c in categories], axis=1) if len(categories) else np.zeros((0, 0))
+    raters = counts.sum(axis=1)
+    counts, raters = counts[raters > 1].astype(float), raters[raters > 1]
+    if not len(counts):
+        return Coefficient(None, EMPTY)
+    shared = counts / (raters - 1)[:, None]
+    coincidences = shared.T @ counts - np.diag(shared.sum(axis=0))
+    totals = counts.sum(axis=0)
+    if level == "nominal":
+        distance = 1.0 - np.eye(len(categories))
+    else:
+        at = categories if level == "interval" else np.cumsum(totals) - totals / 2
+        distance = (at[:, None] - at[None, :]) ** 2
+    chance = float((np.outer(totals, totals) * distance).sum())
+    if chance == 0:
+        return Coefficient(None, SAME)
+    return Coefficient(1.0 - float(totals.sum() - 1) * float((coincidences * distance).sum()) / chance)
+
+
+def alpha_of(table: CrossTable, level: Level = "ordinal") -> Coefficient:
+    """Krippendorff's alpha of the two sides of a table."""
+    pairs = np.array([(row, column) for row in table.rows for column in table.columns], dtype=float)
+    return krippendorff_alpha(np.repeat(pairs.reshape(-1, 2), table.counts.ravel(), axis=0), level)

@@ -1,0 +1,149 @@
+"""A bundle: published qrels in one zip with their manifest and all that a reader needs beside them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO
+
+from core import exporting
+from core.formats.question_bank import FORMULA
+from core.leaderboard import Leaderboard, leaderboard, rankings
+from core.overrides import overrides
+from core.policy import Policy
+from core.project import Project, log
+from core.publication import Publication, manifest_json, publish
+
+BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20")
+"""The measures of the leaderboard in a bundle, the one that orders it first."""
+
+_OLDEST = (1980, 1, 1, 0, 0, 0)
+
+_WHAT = {
+    "qrels": "The labels, in trec_eval's four columns: query, 0, passage, {values}.\n"
+    "    Passages without a label are left out; see the counts in manifest.json.",
+    "manifest.json": "What the qrels rest on: bank version, grader, policy, counts, and the SHA-256 of the file.\n"
+    "    exam export qrels --manifest manifest.json -o FILE makes the qrels again from the project.",
+    "bank.jsonl": "The question bank at its version {version}, one question a line.",
+    "bank.csv": "The same for a spreadsheet.",
+    "leaderboard.tsv": "The systems by {measures}, with standard errors.",
+    "leaderboard.tex": "The same as LaTeX tables, one a measure.",
+    "overrides.csv": "What people rated otherwise than the grader, and why. Where `stale` is true, the question was\n"
+    "    reworded since.",
+}
+
+
+def bundle(project: Project, policy: Policy, author: str, binary: bool = False, note: str = "") -> bytes:
+    """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
+
+    Args: as for `core.publication.publish`.
+
+    Returns:
+        A zip file.
+
+    Raises:
+        InputError: there is no such grader or version, or no label.
+    """
+    # Nobody else writes meanwhile, so that everything in the bundle is of one moment.
+    with project.transaction() as cursor:
+        publication = publish(project, policy, author, binary, note)
+        files = _files(project, publication)
+        log(cursor, author, "export bundle", publication=publication.manifest["publication"], files=sorted(files))
+    out = io.BytesIO()
+    write_zip(files, out)
+    return out.getvalue()
+
+
+def write_zip(files: Mapping[str, bytes | Path], out: BinaryIO | Path) -> None:
+    """Write a zip whose bytes depend on nothing but the files' names and contents.
+
+    Args:
+        files: content, or the file to read it from, by name.
+    """
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, content in sorted(files.items()):
+            info = zipfile.ZipInfo(name, _OLDEST)
+            # Files are taken to be packed already, as Parquet is.
+            info.compress_type = zipfile.ZIP_DEFLATED if isinstance(content, bytes) else zipfile.ZIP_STORED
+            info.external_attr = 0o644 << 16
+            # What a system is called would otherwise get into the file.
+            info.create_system = 3
+            if isinstance(content, bytes):
+                archive.writestr(info, content)
+                continue
+            info.file_size = content.stat().st_size
+            with content.open("rb") as source, archive.open(info, "w") as member:
+                while part := source.read(1 << 20):
+                    member.write(part)
+
+
+def _files(project: Project, publication: Publication) -> dict[str, bytes | Path]:
+    manifest = publication.manifest
+    policy = Policy(**manifest["policy"])
+    version = manifest["bank"]["version"]
+    files = {
+        f"{project.name}.qrels": publication.qrels_bytes,
+        "manifest.json": manifest_json(manifest).encode(),
+        "bank.jsonl": exporting.bank_jsonl(project, version).encode(),
+        "bank.csv": exporting.bank_csv(project, version).encode(),
+        "overrides.csv": overrides_csv(project).encode(),
+    }
+    if rankings(project):
+        boards = [leaderboard(project, measure, "exam", policy) for measure in BOARD_MEASURES]
+        latex = [exporting.board_latex(project, measure, "exam", policy) for measure in BOARD_MEASURES]
+        files["leaderboard.tsv"] = _wide_tsv(boards).encode()
+        files["leaderboard.tex"] = "\n".join(latex).encode()
+    return {**files, "README.txt": _readme(project, publication, sorted(files)).encode()}
+
+
+def _readme(project: Project, publication: Publication, names: list[str]) -> str:
+    manifest = publication.manifest
+    values = {
+        "values": f"1 from rating {manifest['policy']['min_rating']} and 0 below"
+        if manifest["qrels"]["values"] == "binary"
+        else "label",
+        "version": manifest["bank"]["version"],
+        "measures": ", ".join(BOARD_MEASURES),
+    }
+    lines = [
+        f"Qrels of {project.name}, published {manifest['published_at']} by {manifest['published_by']}",
+        f"with Exam Workbench {manifest['software']['version']}.",
+        *([manifest["note"]] if manifest["note"] else []),
+        "",
+    ]
+    for name in names:
+        what = _WHAT["qrels" if name.endswith(".qrels") else name]
+        lines.append(f"{name}\n    {what.format(**values)}")
+    return "\n".join(lines) + "\n"
+
+
+def overrides_csv(project: Project) -> str:
+    """The overrides that nobody withdrew, oldest first, as CSV; cells that could be formulas are neutralised."""
+    out = io.StringIO()
+    # The csv module quotes a carriage return inside a cell only where line ends have one too.
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(
+        ("query_id", "question_id", "question", "passage_id", "rating", "reason", "author", "made_at", "stale")
+    )
+    for one in reversed(overrides(project)):
+        texts = (one.query_id, one.question_id, one.wording, one.passage_id, str(one.rating), one.reason, one.author)
+        row = (*texts, one.made_at.isoformat(timespec="seconds"), str(one.stale).lower())
+        writer.writerow(["'" + cell if FORMULA.match(cell) else cell for cell in row])
+    return out.getvalue()
+
+
+def _wide_tsv(boards: list[Leaderboard]) -> str:
+    """Several leaderboards as one table that `core.formats.leaderboards` reads, in the order of the first."""
+    header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
+    lines = ["\t".join(("run", *header))]
+    for run in boards[0].scores:
+        cells = [_number(value) for board in boards for value in (board.scores.get(run), board.std_errors.get(run))]
+        lines.append("\t".join((" ".join(run.split()), *cells)))
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else repr(value)

@@ -1,0 +1,82 @@
+"""The command that says how well labels agree with judgments, with another grader or with a person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from core.agreement import agreement as agreement_of
+from core.agreement import table_csv, table_latex
+from core.agreement_sides import Judgments, Labels, Person, Side, machine
+from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option, tell
+from core.errors import InputError
+from core.policy import Policy
+
+
+@click.command()
+@project_option
+@click.option("--source", help="The judgments to compare with; the first source where not given.")
+@click.option("--against-grader", metavar="NAME", help="Compare with another grader's labels; no overrides count.")
+@click.option("--against-person", metavar="NAME", help="Compare the grader's ratings with a person's overrides.")
+@click.option("--merged", is_flag=True, help="Cut either side in two, at --min-rating and --min-judgment.")
+@click.option("--latex", is_flag=True, help="Print the table as LaTeX.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the table as CSV.")
+@policy_options
+@json_option
+def agreement(
+    project_path: Path | None,
+    source: str | None,
+    against_grader: str | None,
+    against_person: str | None,
+    merged: bool,
+    latex: bool,
+    as_csv: bool,
+    policy: Policy,
+    as_json: bool,
+) -> None:
+    """Cross-tabulate labels with judgments, and say how well they agree."""
+    if sum(name is not None for name in (source, against_grader, against_person)) > 1:
+        raise InputError("Labels are compared with one thing.", "Give --source, --against-grader or --against-person.")
+    if sum((latex, as_csv, as_json)) > 1:
+        raise InputError("The table is printed in one form.", "Give --latex, --csv or --json.")
+    left, right = _sides(policy, source, against_grader, against_person)
+    with opened(project_path) as project:
+        found = agreement_of(project, left, right)
+    if latex or as_csv:
+        click.echo(table_latex(found, merged) if latex else table_csv(found, merged), nl=False)
+        return
+    shown = found.merged if merged else found
+    if as_json:
+        print_json(shown.as_dict())
+        return
+    click.echo(f"{shown.left} (rows) against {shown.right} (columns)")
+    table = shown.table
+    kappas = [level.value for level in shown.per_level.values()]
+    print_table(
+        (shown.left.noun, *table.column_names, "total", "kappa"),
+        [
+            (name, *counts, total, kappa)
+            for name, counts, total, kappa in zip(
+                table.row_names, table.counts.tolist(), table.row_totals, kappas, strict=True
+            )
+        ],
+    )
+    for name, whole in (
+        ("Cohen's kappa", shown.kappa),
+        ("with quadratic weights", shown.weighted_kappa),
+        ("Krippendorff's alpha, ordinal", shown.alpha),
+    ):
+        click.echo(f"{name}: " + (f"undefined, {whole.undefined}" if whole.value is None else f"{whole.value:.4f}"))
+    tell(
+        f"{shown.n:,} pairs have both; {shown.left_only:,} have only {shown.left.noun}s,"
+        f" {shown.right_only:,} only {shown.right}."
+    )
+
+
+def _sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
+    if grader is not None:
+        return machine(policy), machine(policy, grader)
+    if person is not None:
+        return Labels(policy), Person(person, policy.min_rating)
+    return Labels(policy), Judgments(source or "judgments", policy.min_judgment)

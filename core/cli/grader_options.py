@@ -1,0 +1,119 @@
+"""The options by which a command says which grader it means."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core.errors import InputError
+from core.graders import GRADERS, make_grader
+from core.graders.base import Grader
+from core.named_graders import named_graders
+from core.project import Project, current_author
+from core.prompt_library import prompts, save_prompt
+from core.prompts import Prompt, with_examples
+
+
+@dataclass
+class GraderChoice:
+    """What was said of the grader; `kind` and `parameters` are complete once it is made."""
+
+    kind: str
+    parameters: dict[str, Any]
+    examples: Path | None
+
+    def make(self, project: Project) -> Grader:
+        """The grader: one that the project keeps under the name, else one of the kind.
+
+        Raises:
+            InputError: there is neither, or a parameter makes no sense.
+        """
+        kept = {named.name: named for named in named_graders(project)}
+        if self.kind in kept:
+            named = kept[self.kind]
+            self.kind, self.parameters = named.kind, named.parameters | self.parameters
+        if self.kind not in GRADERS:
+            names = ", ".join([*GRADERS, *(f"'{name}'" for name in kept)])
+            raise InputError(f"There is no grader '{self.kind}'.", f"There are: {names}.")
+        library = prompts(project)
+        if self.examples is not None:
+            library = library | self._prompt_with_examples(project, library, self.examples)
+        return make_grader(self.kind, self.parameters, library)
+
+    def _prompt_with_examples(self, project: Project, library: dict[str, Prompt], file: Path) -> dict[str, Prompt]:
+        """The chosen prompt with a file's examples, kept in the project under a name of its own."""
+        chosen = self.parameters.get("prompt")
+        if chosen not in library:
+            raise InputError("--examples needs a prompt.", "Name one that takes examples with --prompt.")
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"The examples in {file} cannot be read: {error}.") from error
+        changed = with_examples(library[chosen], text, file.name)
+        named = replace(changed, name=f"{chosen}-{file.stem}"[:80])
+        save_prompt(project, named, current_author())
+        self.parameters["prompt"] = named.name
+        return {named.name: named}
+
+
+def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a grader to a command; it gets them as `chosen`."""
+
+    @functools.wraps(command)
+    def with_grader(
+        *args: Any,
+        grader_name: str,
+        model: str | None,
+        back_end: str | None,
+        base_url: str | None,
+        prompt: str | None,
+        settings: tuple[str, ...],
+        examples: Path | None,
+        **others: Any,
+    ) -> Any:
+        named = {"model": model, "back_end": back_end, "base_url": base_url, "prompt": prompt}
+        parameters = {name: value for name, value in named.items() if value is not None}
+        return command(
+            *args, chosen=GraderChoice(grader_name, parameters | dict(map(_setting, settings)), examples), **others
+        )
+
+    for option in (
+        click.option(
+            "--examples",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
+        ),
+        click.option(
+            "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other parameter; may be repeated."
+        ),
+        click.option("--prompt", help="Name of the prompt: see exam prompts list."),
+        click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
+        click.option("--back-end", type=click.Choice(["transformers", "openai"]), help="Where the model runs."),
+        click.option("--model", help="Name or folder of the model."),
+        click.option(
+            "--grader",
+            "grader_name",
+            default="embedding",
+            show_default=True,
+            help=f"What grades: {', '.join(GRADERS)}, or a name from exam graders list.",
+        ),
+    ):
+        with_grader = option(with_grader)
+    return with_grader
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """NAME=VALUE, the value as JSON where it is JSON, else as text."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise InputError(f"'{text}' is no setting.", "Write NAME=VALUE.")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value

@@ -1,0 +1,169 @@
+"""Commands about graders: set them up, try them, read and change their prompts, set prices."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from core import named_graders, prompt_library
+from core import prices as price_table
+from core.cli.grader_options import GraderChoice, grader_options
+from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.errors import GradingError, InputError
+from core.graders.control import Price
+from core.graders.trying import Trial, try_pair
+from core.project import current_author
+from core.prompts import read_prompt, write_prompt
+from core.sample_pair import pair_to_try
+
+
+@click.group()
+def graders() -> None:
+    """Set up graders, test them, list them."""
+
+
+@graders.command(name="list")
+@project_option
+@json_option
+def list_graders(project_path: Path | None, as_json: bool) -> None:
+    """List the graders that are set up in the project."""
+    with opened(project_path) as project:
+        found = named_graders.named_graders(project)
+    if as_json:
+        print_json({"graders": [asdict(named) for named in found]})
+    else:
+        rows = [(n.name, n.kind, ", ".join(f"{k}={v}" for k, v in n.parameters.items())) for n in found]
+        print_table(("name", "kind", "parameters"), rows)
+
+
+@graders.command()
+@click.argument("name")
+@project_option
+@grader_options
+def save(name: str, project_path: Path | None, chosen: GraderChoice) -> None:
+    """Keep a grader under NAME. A key of an endpoint stays in its environment variable."""
+    with opened(project_path) as project:
+        chosen.make(project)
+        grader = named_graders.save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
+    tell(f"Saved '{name}': {grader.spec.name}, fingerprint {grader.spec.fingerprint}.")
+
+
+@graders.command()
+@click.argument("name")
+@project_option
+def remove(name: str, project_path: Path | None) -> None:
+    """Forget how the grader NAME is set up; its grades stay."""
+    with opened(project_path) as project:
+        named_graders.remove_named_grader(project, name, current_author())
+
+
+@graders.command()
+@project_option
+@grader_options
+@click.option("--question", "question_id", help="Id of a question, or of a query for a direct judge.")
+@click.option("--passage", "passage_id", help="Id of a passage; the first of the question's pool where not given.")
+@json_option
+def test(
+    project_path: Path | None,
+    chosen: GraderChoice,
+    question_id: str | None,
+    passage_id: str | None,
+    as_json: bool,
+) -> None:
+    """Ask a grader one question and show what was asked and how the answer was read. Nothing is kept."""
+    with opened(project_path) as project:
+        grader = chosen.make(project)
+        trial = try_pair(grader, *pair_to_try(project, grader.spec, question_id, passage_id))
+    if as_json:
+        print_json({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
+    else:
+        for exchange in _exchanges(trial):
+            click.echo(f"--- asked\n{exchange['asked']}\n--- answered\n{exchange['answered']}")
+        grade = trial.grade
+        click.echo(f"--- read as\nrating {'-' if grade.rating is None else grade.rating}, {grade.status}")
+    if trial.grade.status == "failed":
+        raise GradingError(f"The pair failed: {trial.grade.reason}.")
+
+
+def _exchanges(trial: Trial) -> list[dict[str, str]]:
+    return [
+        {
+            "asked": "" if exchange.messages is None else exchange.messages.joined(),
+            "answered": exchange.completion.error or exchange.completion.text,
+        }
+        for exchange in trial.exchanges
+    ]
+
+
+@click.group()
+def prompts() -> None:
+    """List, show and add prompts."""
+
+
+@prompts.command(name="list")
+@project_option
+@json_option
+def list_prompts(project_path: Path | None, as_json: bool) -> None:
+    """List the built-in prompts and the project's own."""
+    with opened(project_path) as project:
+        found = list(prompt_library.prompts(project).values())
+    if as_json:
+        print_json({"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]})
+    else:
+        print_table(("name", "use", "answer", "source"), [(p.name, p.use, p.form, p.source) for p in found])
+
+
+@prompts.command(name="show")
+@click.argument("name")
+@project_option
+def show_prompt(name: str, project_path: Path | None) -> None:
+    """Print a prompt as YAML, which can be changed and saved under another name."""
+    with opened(project_path) as project:
+        library = prompt_library.prompts(project)
+    if name not in library:
+        raise InputError(f"There is no prompt '{name}'.", f"There are: {', '.join(library)}.")
+    click.echo(write_prompt(library[name]), nl=False)
+
+
+@prompts.command(name="save")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@project_option
+def save_prompt(file: Path, project_path: Path | None) -> None:
+    """Add the prompt in a YAML FILE to the project, or a new state of it."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is not in UTF-8.", "Save it as UTF-8.") from error
+    prompt = read_prompt(text, file.name)
+    with opened(project_path) as project:
+        changed = prompt_library.save_prompt(project, prompt, current_author())
+    tell(f"{'Saved' if changed else 'Nothing changed in'} prompt '{prompt.name}'.")
+
+
+@click.group(invoke_without_command=True)
+@project_option
+@json_option
+@click.pass_context
+def prices(context: click.Context, project_path: Path | None, as_json: bool) -> None:
+    """List what models cost per million tokens, or set it."""
+    if context.invoked_subcommand is not None:
+        return
+    with opened(project_path) as project:
+        found = price_table.prices(project)
+    if as_json:
+        print_json({"prices": {model: asdict(price) for model, price in found.items()}})
+    else:
+        print_table(("model", "input", "output"), [(model, p.input, p.output) for model, p in found.items()])
+
+
+@prices.command(name="set")
+@click.argument("model")
+@click.argument("input_price", type=float)
+@click.argument("output_price", type=float)
+@project_option
+def set_price(model: str, input_price: float, output_price: float, project_path: Path | None) -> None:
+    """Set what MODEL costs per million tokens read and written."""
+    with opened(project_path) as project:
+        price_table.set_price(project, model, Price(input_price, output_price), current_author())

@@ -1,0 +1,237 @@
+"""Asking an endpoint once: the request goes out, and what comes back, or fails to, becomes a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import openai
+
+from core.errors import GradingError
+from core.graders.calls import Completion
+from core.graders.endpoint_chat import (
+    SHORTEST_PASSAGE,
+    Dialect,
+    Request,
+    UnusableBodyError,
+    estimated_usage,
+    explanation,
+    objection,
+    read_answer,
+)
+from core.graders.endpoint_retry import Pace, told_wait
+from core.secret_keys import REDACTED, redact
+
+CONNECT_SECONDS = 10.0
+SECRET_LENGTH = 12
+"""Characters from which a key is looked for in answers too; a shorter one, as "ollama", may be a word of them."""
+
+
+@dataclass
+class Endpoint:
+    """An endpoint, and what is learnt of it while it is used.
+
+    Args:
+        model: name of the model.
+        base_url: address of the API, with its version.
+        key_variable: where the key is found; the key itself is no part of this.
+        on_this_computer: whether the address is a loopback one.
+        timeout_s: seconds for one call, from the first byte sent to the last one read.
+        attempts: failed attempts after which a pair is given up.
+        max_tokens_in: tokens of a prompt at most; None where only the endpoint knows.
+        temperature: of the sampling.
+        extra: further fields of every request.
+        may_adapt_structure: whether to go on in plain text where it has no structured output.
+        dialect: what it takes, as far as known.
+        pace: how fast it may be asked.
+        clock: gives a time in seconds that never goes back; waits are measured by it.
+    """
+
+    model: str
+    base_url: str
+    key_variable: str
+    on_this_computer: bool
+    timeout_s: float
+    attempts: int
+    max_tokens_in: int | None
+    temperature: float
+    extra: Mapping[str, Any]
+    may_adapt_structure: bool
+    dialect: Dialect
+    clock: Callable[[], float]
+    pace: Pace = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pace = Pace(self.clock)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The endpoint is well and answered: a completion, maybe with an error about this pair, and the tokens used."""
+
+    completion: Completion
+    used: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Faulted:
+    """The attempt failed, and another may succeed.
+
+    Args:
+        reason: what went wrong, in a few words that other failures of the kind share.
+        detail: the endpoint's own words; empty where there are none.
+        wait: seconds that the endpoint asks to wait; None where it says nothing.
+        for_all: whether every call has to wait, not this one alone.
+        used: tokens read and written, where the endpoint did its work.
+    """
+
+    reason: str
+    detail: str = ""
+    wait: float | None = None
+    for_all: bool = False
+    used: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The endpoint does not take this request, now or later."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """The request was not to the endpoint's liking, and is to be made anew.
+
+    Args:
+        reason: what is done differently.
+        keep: characters of the passage to keep, where it was too long; None where something else changed.
+    """
+
+    reason: str
+    keep: int | None = None
+
+
+@dataclass(frozen=True)
+class Hopeless:
+    """No call can succeed."""
+
+    error: GradingError
+
+
+Verdict = Answered | Faulted | Refused | Adapted | Hopeless
+
+
+def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
+    """A client for an endpoint. Retries are ours, so that they are counted, paced, and can be stopped."""
+    timeout = openai.Timeout(endpoint.timeout_s, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
+    return openai.AsyncOpenAI(
+        api_key=key,
+        # The client would take an administrator's key from the environment, which has no business here.
+        admin_api_key="",
+        base_url=endpoint.base_url,
+        timeout=timeout,
+        max_retries=0,
+        # A proxy of the environment leads out of this computer, where it would not find a local endpoint.
+        http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not endpoint.on_this_computer),
+    )
+
+
+async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, key: str) -> Verdict:
+    """Make one call.
+
+    Args:
+        client: as `open_client` gives it.
+        endpoint: where it goes; its dialect is changed where it objects to it.
+        request: what is sent.
+        key: is kept out of every text of the verdict.
+    """
+    try:
+        # The client's own limits are for each step of a call, which a server that trickles never exceeds.
+        async with asyncio.timeout(endpoint.timeout_s):
+            # The fields go as they are: the client's conversion of typed ones takes a quarter of all that a call costs.
+            raw = await client.chat.completions.with_raw_response.create(
+                model=endpoint.model, messages=[], extra_body={**request.body, **endpoint.extra}
+            )
+        answer = read_answer(raw.content, request)
+    except (TimeoutError, openai.APITimeoutError):
+        return Faulted(f"no answer within {endpoint.timeout_s:g} s")
+    except openai.APIConnectionError as error:
+        cause = error.__cause__ or error
+        return Faulted("the connection failed", redact(f"{type(cause).__name__}: {cause}", [key]))
+    except UnusableBodyError as error:
+        return Faulted("the answer cannot be used", redact(str(error), [key]), used=estimated_usage(request))
+    except openai.APIStatusError as error:
+        return _of_status(error, endpoint, request, key)
+    completion = answer.completion
+    if completion.error is not None:
+        completion = replace(completion, error=redact(completion.error, [key]))
+    if len(key) >= SECRET_LENGTH and key in completion.text:
+        completion = replace(completion, text=completion.text.replace(key, REDACTED))
+    return Answered(completion, answer.used)
+
+
+def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Request, key: str) -> Verdict:
+    """What an answer with a status other than success means."""
+    status = error.status_code
+    told = redact(explanation(error.body), [key])
+    said = f"HTTP {status}" + (f": {told}" if told else "")
+    against = objection(error.body, request.body)
+    if status in (401, 403, 404):
+        return Hopeless(_no_access(status, said, endpoint))
+    if against == "no credit" or status == 402:
+        return Hopeless(
+            GradingError(
+                f"The account behind the key has nothing left to spend ({said}).",
+                f"Look at the plan and the limits of the account whose key is in {endpoint.key_variable}.",
+            )
+        )
+    if status in (408, 409, 429) or status >= 500:
+        wait = told_wait(error.response.headers, time.time())
+        # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
+        return Faulted(f"HTTP {status}", told, wait, status == 429 or (status == 503 and wait is not None))
+    if against == "too long":
+        if request.kept // 2 >= SHORTEST_PASSAGE:
+            return Adapted("the prompt is too long, so the passage is shortened", request.kept // 2)
+        return Answered(Completion(error=f"{said} (the passage is as short as it can be)"), (0, 0))
+    if against == "filtered":
+        return Answered(Completion(error=f"stopped by the endpoint's content filter: {told}"), (0, 0))
+    adapted = _adapted(endpoint, against)
+    if adapted is None:
+        return Refused(said)
+    return adapted
+
+
+def _adapted(endpoint: Endpoint, against: str | None) -> Adapted | None:
+    """Change the endpoint's dialect to what it does not object to; None where nothing can be changed."""
+    if against == "other limit":
+        endpoint.dialect = replace(endpoint.dialect, limit="max_completion_tokens")
+        return Adapted("the endpoint wants max_completion_tokens")
+    if against == "no structure" and endpoint.may_adapt_structure:
+        endpoint.dialect = replace(endpoint.dialect, structured=False)
+        return Adapted("the endpoint has no structured output, so plain text is asked for")
+    if against == "no temperature":
+        endpoint.dialect = replace(endpoint.dialect, temperature=False)
+        return Adapted("the model takes no temperature")
+    return None
+
+
+def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
+    if status == 404:
+        return GradingError(
+            f"The endpoint knows no model {endpoint.model!r}, or its address is wrong ({said}).",
+            f"Check the name of the model and the address {endpoint.base_url}.",
+        )
+    if status == 403:
+        return GradingError(
+            f"The endpoint does not let this key use the model {endpoint.model!r} ({said}).",
+            f"Check what the key in {endpoint.key_variable} may be used for.",
+        )
+    return GradingError(
+        f"The endpoint does not accept the key ({said}).",
+        f"Put a key that is valid at {endpoint.base_url} into {endpoint.key_variable}, in the environment or the app's "
+        "secrets.",
+    )

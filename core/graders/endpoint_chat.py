@@ -1,0 +1,257 @@
+"""Chat completions as plain data: what is sent for a call, how a body is read, what an objection means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import orjson
+
+from core.graders.calls import Call, Completion
+from core.prompts import fill, variables
+
+PASSAGE = "context"
+CHARACTERS_PER_TOKEN = 4
+"""A rule of thumb for English; what an endpoint reports takes its place."""
+STRUCTURED_ROOM = 64
+"""Tokens at least for an answer in JSON, whose braces and name take some."""
+SHORTEST_PASSAGE = 80
+"""Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
+SHOWN = 200
+"""Characters of an endpoint's own words in a message."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What an endpoint is thought to take, until it objects.
+
+    Args:
+        structured: answers in JSON of a schema.
+        limit: name of the field that bounds the length of an answer.
+        temperature: whether it may be set.
+    """
+
+    structured: bool = True
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call, ready to be sent.
+
+    Args:
+        body: fields of the request by name.
+        reserved: tokens read and written at most, for the budget.
+        structured: whether it asks for JSON of a schema.
+        shortened: estimated tokens of the passage left out.
+        kept: characters of the passage in it; 0 where the prompt has none.
+    """
+
+    body: dict[str, Any]
+    reserved: tuple[int, int]
+    structured: bool
+    shortened: int
+    kept: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a body holds: the completion, and the tokens read and written."""
+
+    completion: Completion
+    used: tuple[int, int]
+
+
+class UnusableBodyError(Exception):
+    """A body that is no chat completion; its text says why."""
+
+
+def prepare(
+    call: Call, model: str, temperature: float, dialect: Dialect, keep: int | None, max_tokens_in: int | None
+) -> Request | Completion:
+    """Turn a call into a request.
+
+    Args:
+        call: what is asked.
+        model: name of the model.
+        temperature: of the sampling; 0 for the likeliest answer.
+        dialect: what the endpoint takes.
+        keep: characters of the passage to keep; all for None.
+        max_tokens_in: tokens of the prompt at most, by estimate; the passage is shortened to that.
+
+    Returns:
+        The request, or a completion with an error where no request can be made of the call.
+    """
+    if call.form in ("likelihood", "span"):
+        return Completion(error=f"the answer form {call.form!r} needs a model on this computer; only a local model can")
+    try:
+        "".join(call.values.values()).encode()
+    except UnicodeEncodeError as error:
+        return Completion(error=f"the text cannot be sent: {error.reason}")
+    whole = call.values.get(PASSAGE, "") if PASSAGE in variables(call.prompt) else ""
+    passage = whole if keep is None else _cut(whole, keep)
+    messages = _messages(call, passage)
+    if max_tokens_in is not None and (excess := _length(messages) - max_tokens_in * CHARACTERS_PER_TOKEN) > 0:
+        passage = _cut(passage, len(passage) - excess)
+        if not passage:
+            return Completion(error=f"the prompt is longer than {max_tokens_in} tokens even without the passage")
+        messages = _messages(call, passage)
+    schema = _response_format(call, messages) if dialect.structured else None
+    structured = schema is not None and schema["type"] == "json_schema"
+    room = max(call.max_tokens, STRUCTURED_ROOM) if structured else call.max_tokens
+    body: dict[str, Any] = {"model": model, "messages": messages, dialect.limit: room}
+    if dialect.temperature:
+        body["temperature"] = temperature
+    if schema is not None:
+        body["response_format"] = schema
+    # More than the usual four characters per token, as a budget must hold for numbers and for other scripts too.
+    read = sum(len(message["content"].encode()) // 2 + 8 for message in messages)
+    left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
+    return Request(body, (read, room), structured, left_out, len(passage))
+
+
+def read_answer(content: bytes, request: Request) -> Answer:
+    """Read the body of an answer.
+
+    Raises:
+        UnusableBodyError: it is no chat completion: not JSON, cut off, no choice, or of other types.
+    """
+    try:
+        body = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON, or cut off"
+        raise UnusableBodyError(f"the answer is {kind}") from None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices:
+        told = explanation(body)
+        raise UnusableBodyError("the answer has no choice" + (f": {told}" if told else ""))
+    message = choices[0].get("message") if isinstance(choices[0], dict) else None
+    if not isinstance(message, dict):
+        raise UnusableBodyError("the answer has no message")
+    text, refusal, ended = message.get("content"), message.get("refusal"), choices[0].get("finish_reason")
+    if not isinstance(text, str | None):
+        raise UnusableBodyError("the content of the answer is no text")
+    completion = Completion(
+        text=text or "", complete=ended != "length", structured=request.structured, shortened=request.shortened
+    )
+    if isinstance(refusal, str) and refusal:
+        completion = replace(completion, error=f"refused: {_brief(refusal)}")
+    elif ended == "content_filter":
+        completion = replace(completion, error="stopped by the endpoint's content filter")
+    return Answer(completion, _usage(body.get("usage"), request, completion.text))
+
+
+def estimated_usage(request: Request, text: str = "") -> tuple[int, int]:
+    """Tokens read and written, by a rule of thumb, where an endpoint does not say."""
+    lengths = (_length(request.body["messages"]), len(text))
+    return math.ceil(lengths[0] / CHARACTERS_PER_TOKEN), math.ceil(lengths[1] / CHARACTERS_PER_TOKEN)
+
+
+def explanation(body: object) -> str:
+    """An endpoint's own words on what went wrong, in one short line; empty where there are none."""
+    if isinstance(body, dict) and isinstance(body.get("error"), dict | str):
+        body = body["error"]
+    if isinstance(body, dict):
+        body = next((body[name] for name in ("message", "detail", "msg") if body.get(name)), "")
+        if not isinstance(body, str):
+            body = orjson.dumps(body, default=str).decode()
+    if not isinstance(body, str):
+        return ""
+    return "it sent a web page" if body.lstrip()[:1] == "<" else _brief(body)
+
+
+Objection = Literal["too long", "no structure", "other limit", "no temperature", "filtered", "no credit"]
+
+
+def objection(body: object, sent: Mapping[str, Any]) -> Objection | None:
+    """What an endpoint objects to in a request; None where it is nothing that can be understood.
+
+    Args:
+        body: the error that it sent.
+        sent: fields of the request by name. It can only object to what was sent, so that no change
+            is made twice.
+    """
+    error = body if isinstance(body, dict) else {}
+    words = " ".join(str(part) for part in (error.get("code"), error.get("type"), error.get("param"), body)).lower()
+    if error.get("code") == "insufficient_quota":
+        return "no credit"
+    if any(sign in words for sign in _TOO_LONG):
+        return "too long"
+    if error.get("code") in ("content_filter", "content_policy_violation"):
+        return "filtered"
+    if "max_tokens" in sent and "max_completion_tokens" in words:
+        return "other limit"
+    if "response_format" in sent and any(sign in words for sign in _NO_STRUCTURE):
+        return "no structure"
+    if "temperature" in sent and (error.get("param") == "temperature" or "'temperature'" in words):
+        return "no temperature"
+    return None
+
+
+_TOO_LONG = (
+    "context_length",
+    "context length",
+    "context window",
+    "context size",
+    "exceed_context",
+    "maximum context",
+    "prompt is too long",
+    "too many tokens",
+)
+_NO_STRUCTURE = ("response_format", "response format", "json_schema", "json schema", "structured output")
+
+
+def _messages(call: Call, passage: str) -> list[dict[str, str]]:
+    filled = fill(call.prompt, {**call.values, PASSAGE: passage}, fence=call.fence)
+    system = [{"role": "system", "content": filled.system}] if filled.system else []
+    return [*system, {"role": "user", "content": filled.user}]
+
+
+def _length(messages: list[dict[str, str]]) -> int:
+    return sum(len(message["content"]) for message in messages)
+
+
+def _cut(text: str, length: int) -> str:
+    """The beginning of a text, up to a word's end."""
+    if length >= len(text):
+        return text
+    kept = text[: max(length, 0)]
+    if kept and not text[len(kept)].isspace() and len(words := kept.rsplit(None, 1)) == 2:
+        kept = words[0]
+    return kept.rstrip()
+
+
+def _response_format(call: Call, messages: list[dict[str, str]]) -> dict[str, Any] | None:
+    """The form of answer to ask for; None where it is free text."""
+    if call.form == "json":
+        # OpenAI refuses this type where no message speaks of JSON.
+        spoken = any("json" in message["content"].lower() for message in messages)
+        return {"type": "json_object"} if spoken else None
+    options = call.options or {"yes-no": ("Yes", "No"), "rating": tuple(map(str, range(call.prompt.top + 1)))}.get(
+        call.form, ()
+    )
+    if call.form not in ("rating", "yes-no", "letter") or not options:
+        return None
+    if call.form == "rating" and all(option.isdecimal() for option in options):
+        name, field = "rating", {"type": "integer", "enum": [int(option) for option in options]}
+    else:
+        name, field = "answer", {"type": "string", "enum": list(options)}
+    schema = {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": schema}}
+
+
+def _usage(usage: object, request: Request, text: str) -> tuple[int, int]:
+    """Tokens read and written, as reported or else estimated."""
+    if isinstance(usage, dict):
+        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        if isinstance(read, int) and isinstance(written, int) and read >= 0 and written >= 0:
+            return read, written
+    return estimated_usage(request, text)
+
+
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

@@ -1,0 +1,281 @@
+"""The transformers back end: seq2seq and causal models on this computer, in batches, answering as one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from core.errors import InputError
+from core.graders.base import Outcome, Pair
+from core.graders.calls import Call, Completion, Steps
+from core.graders.control import Control
+from core.graders.driving import collect, drive_in_windows
+from core.graders.local_batches import Batch, Group, default_budget
+from core.graders.local_extractive import ExtractiveBackEnd
+from core.graders.local_loading import Loaded, check_settings, load_model, loading, model_identity
+from core.graders.local_prompting import Prepared, Prompting
+
+if TYPE_CHECKING:
+    from core.graders.local_options import Options
+    from core.graders.local_writing import Runner, Written
+
+__all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
+
+FEW_STEPS = 6
+"""Tokens within which an answer that ends early mostly does. The few that do not are asked again together, so
+that a batch does not wait for its one talkative row."""
+MOSTLY = 0.25
+"""From this share of talkative answers on, all are given their full length at once."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What calls of one batch have in common."""
+
+    form: str
+    options: tuple[str, ...]
+    top: int
+    max_tokens: int
+
+
+class TransformersBackEnd:
+    """A seq2seq or causal model in this process; it is loaded at the first call.
+
+    Answers are those of the model's own greedy `generate`, up to where they are settled.
+
+    Args:
+        model: folder, or name on the model hub.
+        revision: branch, tag or commit on the hub.
+        device: auto, cpu, cuda or cuda:N.
+        dtype: auto, float32 or bfloat16.
+        max_tokens_in: tokens of a prompt at most; what the model says of itself for None.
+        batch_tokens: tokens of a batch, padding included; a value that suits the device for None.
+        share_prefixes: whether a causal model reads a beginning that prompts share once.
+
+    Attributes:
+        tokens_computed: tokens of prompts that were run through the model so far.
+        tokens_plain: tokens that it would have been, prompt by prompt.
+
+    Raises:
+        InputError: device, dtype or a number is not possible.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        max_tokens_in: int | None = None,
+        batch_tokens: int | None = None,
+        share_prefixes: bool = True,
+    ) -> None:
+        check_settings(device, dtype)
+        for name, value in (("max_tokens_in", max_tokens_in), ("batch_tokens", batch_tokens)):
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}; it must be at least 1.")
+        self._source = (model, revision, device, dtype)
+        self._max_tokens_in = max_tokens_in
+        self._batch_tokens = batch_tokens
+        self._share = share_prefixes
+        self._tried = self._talkative = 0
+        self._options: dict[tuple[str, ...], Options] = {}
+        self.tokens_computed = self.tokens_plain = 0
+
+    def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
+        """Answer calls, in their order.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory.
+        """
+        return collect(self.answer, calls, control)
+
+    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+        """Take pairs through their steps, a window of them at a time; see `drive_in_windows`.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory.
+        """
+        return drive_in_windows(work, control, self.answer)
+
+    def count_tokens(self, text: str) -> int | None:
+        """Tokens of a text by the model's own tokenizer; None before it is loaded."""
+        if "_loaded" not in self.__dict__:
+            return None
+        with self._loaded.lock:
+            return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+
+    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        """Answer calls batch by batch, in an order of its own.
+
+        Yields:
+            The position of each call with its completion. Once `control` stops the job, no more come.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory; InputError for a form that it
+                does not answer.
+        """
+        if any(call.form == "span" for call in calls):
+            raise InputError(
+                f"The model {self._source[0]} writes text; it cuts no answers out of a passage.",
+                "Choose the method answer for it, or a model for extractive answers.",
+            )
+        with self._loaded.lock:
+            prepared = self._prompting.prepare(calls, self._room)
+        unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
+        if unfit:
+            yield unfit
+        kinds: dict[_Kind, list[int]] = {}
+        for index, (call, each) in enumerate(zip(calls, prepared, strict=True)):
+            if not each.error:
+                kind = _Kind(call.form, call.options, call.prompt.top, call.max_tokens)
+                kinds.setdefault(kind, []).append(index)
+        for kind, indexes in kinds.items():
+            some = [calls[i] for i in indexes]
+            ready = [prepared[i] for i in indexes]
+            answers = self._weigh if kind.form == "likelihood" else self._write
+            for batch in answers(some, ready, control):
+                yield [(indexes[i], completion) for i, completion in batch]
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        return load_model(*self._source)
+
+    @cached_property
+    def _prompting(self) -> Prompting:
+        limit = self._max_tokens_in or self._loaded.limit
+        limit = min(limit, self._loaded.hard_limit or limit)
+        return Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
+
+    @cached_property
+    def _runner(self) -> Runner:
+        if self._loaded.seq2seq:
+            from core.graders.local_seq2seq import Seq2SeqRunner
+
+            return Seq2SeqRunner(self._loaded)
+        from core.graders.local_causal import CausalRunner
+
+        return CausalRunner(self._loaded, self._share)
+
+    @property
+    def _budget(self) -> int:
+        return self._batch_tokens or default_budget(self._loaded.device)
+
+    def _room(self, call: Call) -> int:
+        """Tokens of the window that the answer takes: none of an encoder's."""
+        if self._loaded.seq2seq:
+            return 0
+        if call.form == "likelihood":
+            return max((self.count_tokens(option) or 0) + 2 for option in call.options)
+        return call.max_tokens
+
+    def _write(
+        self, calls: list[Call], ready: list[Prepared], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
+        """Answers that are written, of calls of one kind."""
+        from core.graders.local_options import named_option, settled
+        from core.graders.local_writing import out_of_memory_halves
+
+        ends = settled(calls[0])
+        whole = calls[0].max_tokens
+        watched = self._options_of(calls[0])
+        tokens = [each.tokens for each in ready]
+        again: list[int] = []
+
+        def run(batch: Batch, steps: int) -> list[tuple[int, Written]]:
+            with self._loaded.lock:
+                found: list[tuple[int, Written]] = []
+                for part, written in out_of_memory_halves(
+                    batch,
+                    lambda part: self._runner.write(tokens, part, steps, ends, watched.tokens if watched else ()),
+                ):
+                    self.tokens_computed += self._runner.cost(tokens, part)
+                    found += zip((row for group in part for row in group.rows), written, strict=True)
+                return found
+
+        def told(row: int, written: Written) -> tuple[int, Completion]:
+            control.settle((len(tokens[row]), whole), (len(tokens[row]), len(written.tokens)))
+            self.tokens_plain += len(tokens[row])
+            distribution = None
+            if watched and written.complete and (name := named_option(calls[row], written.text)) is not None:
+                distribution = watched.distribution(written.tokens, written.scores, name)
+            return row, Completion(written.text, written.complete, distribution, shortened=ready[row].shortened)
+
+        for batch in self._allowed(self._runner.plan(tokens, self._budget), tokens, whole, control):
+            steps = whole if ends is None or self._talkative > MOSTLY * max(self._tried, 2 * FEW_STEPS) else FEW_STEPS
+            steps = min(steps, whole)
+            written = run(batch, steps)
+            finished = [(row, one) for row, one in written if one.complete or steps == whole]
+            again += [row for row, one in written if not one.complete and steps < whole]
+            self._tried += len(written)
+            self._talkative += sum(not one.complete or len(one.tokens) > FEW_STEPS for _, one in written)
+            if finished:
+                yield [told(row, one) for row, one in finished]
+        rest = [tokens[row] for row in again]
+        for batch in self._runner.plan(rest, self._budget):
+            control.wait_while_paused()
+            rows = [Group(tuple(again[row] for row in group.rows), group.shared) for group in batch]
+            if control.cancelled:
+                # Their first tokens were read and written, and are gone.
+                for row in (row for group in rows for row in group.rows):
+                    control.settle((len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole)))
+            else:
+                yield [told(row, one) for row, one in run(rows, whole)]
+
+    def _weigh(
+        self, calls: list[Call], ready: list[Prepared], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
+        """Answers of calls that weigh options: the option with the best mean log-likelihood per token.
+
+        That is the length-penalised log-likelihood by which a student model chooses (exam-generation-irt, section 3.2).
+        """
+        from core.graders.local_writing import out_of_memory_halves
+
+        tokens = [each.tokens for each in ready]
+
+        def run(part: Batch) -> list[list[float]]:
+            rows = [group.rows[0] for group in part]
+            return self._runner.likelihoods(
+                [ready[row].text for row in rows], [tokens[row] for row in rows], [calls[row].options for row in rows]
+            )
+
+        for batch in self._allowed(self._runner.plan_weighing(tokens, self._budget), tokens, 0, control):
+            found: list[tuple[int, list[float]]] = []
+            with self._loaded.lock:
+                for part, values in out_of_memory_halves(batch, run):
+                    self.tokens_computed += self._runner.cost(tokens, part)
+                    found += zip((group.rows[0] for group in part), values, strict=True)
+            done = []
+            for row, likelihoods in found:
+                control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
+                self.tokens_plain += len(tokens[row])
+                distribution = dict(zip(calls[row].options, likelihoods, strict=True))
+                best = max(distribution, key=distribution.__getitem__)
+                done.append((row, Completion(best, True, distribution, shortened=ready[row].shortened)))
+            yield done
+
+    def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
+        """The batches, one after the other, with the rows for which `control` gives leave."""
+        for batch in batches:
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            groups = [
+                Group(tuple(row for row in group.rows if control.reserve(len(tokens[row]), answer)), group.shared)
+                for group in batch
+            ]
+            if any(group.rows for group in groups):
+                yield [group for group in groups if group.rows]
+
+    def _options_of(self, call: Call) -> Options | None:
+        """The options whose probabilities are read while a call is answered."""
+        from core.graders.local_options import Options
+
+        if call.form not in ("rating", "yes-no", "letter") or not call.options:
+            return None
+        if call.options not in self._options:
+            with self._loaded.lock:
+                self._options[call.options] = Options(call.options, self._loaded.tokenizer)
+        return self._options[call.options]

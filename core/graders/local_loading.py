@@ -1,0 +1,259 @@
+"""Loading models of the transformers library, from a folder or the hub, once per process, and what pins a model."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import logging
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakValueDictionary
+
+from core.errors import GradingError, InputError
+
+Task = Literal["text", "span"]
+"""What a model is loaded for: to write text, or to cut spans out of a passage."""
+
+DTYPES = ("auto", "float32", "bfloat16")
+
+LONGEST = 8192
+"""Tokens of a prompt at most unless asked for otherwise: passages are paragraphs, and memory grows with the prompt."""
+
+_SANE = 1_000_000  # tokenizers without a limit of their own give a huge number
+_IDENTIFYING = (".json", ".jinja", ".model", ".txt", ".safetensors")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model with its tokenizer, ready to run.
+
+    Args:
+        name: what a person called it.
+        model, tokenizer: as the library gives them; the model is on `device` and in evaluation mode.
+        seq2seq: whether it has an encoder and a decoder.
+        limit: tokens of a prompt that it takes at most, from its tokenizer and its configuration.
+        hard_limit: positions that it has; None where positions are relative.
+        lock: tokenizers keep state between two calls, so one thread at a time may use them.
+    """
+
+    name: str
+    model: Any
+    tokenizer: Any
+    device: str
+    seq2seq: bool
+    limit: int
+    hard_limit: int | None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+_Key = tuple[str, str | None, str, str, Task, tuple[tuple[str, int, int], ...]]
+
+_loaded: WeakValueDictionary[_Key, Loaded] = WeakValueDictionary()
+_latest: list[Loaded] = []  # kept although nobody uses it, so that the next job need not load it again
+_loading_lock = threading.Lock()
+_now_loading: str | None = None
+
+
+def loading() -> str | None:
+    """What is being loaded at this moment, for a screen to show; None where nothing is."""
+    return _now_loading
+
+
+def check_settings(device: str, dtype: str) -> None:
+    """Refuse a device or number format that there is none of.
+
+    Raises:
+        InputError: it is unknown.
+    """
+    kind, _, number = device.partition(":")
+    if kind not in ("auto", "cpu", "cuda") or (number and not (kind == "cuda" and number.isdigit())):
+        raise InputError(f"There is no device {device!r}.", "Use auto, cpu, cuda, or cuda:0 and so on.")
+    if dtype not in DTYPES:
+        raise InputError(f"There is no number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}.")
+
+
+def load_model(
+    name_or_folder: str, revision: str | None = None, device: str = "auto", dtype: str = "auto", task: Task = "text"
+) -> Loaded:
+    """Load a model, or give the one that is loaded already.
+
+    Args:
+        name_or_folder: a folder with configuration, weights and tokenizer, or a name on the model hub.
+        revision: branch, tag or commit on the hub; ignored for a folder.
+        device: auto (the GPU where there is one), cpu, cuda or cuda:N.
+        dtype: auto (bfloat16 on a GPU that has it, else float32), float32 or bfloat16.
+        task: what it is to do.
+
+    Raises:
+        InputError: device or dtype is unknown.
+        GradingError: the model is not there, cannot be fetched, or is not of this kind.
+    """
+    check_settings(device, dtype)
+    folder = _folder(name_or_folder)
+    stamp = (
+        tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _files(folder)) if folder else ()
+    )
+    place = str(folder.resolve()) if folder else name_or_folder
+    with _loading_lock:
+        device, dtype = _resolve(device, dtype)
+        key: _Key = (place, None if folder else revision, device, dtype, task, stamp)
+        if (found := _loaded.get(key)) is not None:
+            return found
+        loaded = _load(place, None if folder else revision, device, dtype, task, name_or_folder)
+        _loaded[key] = loaded
+        _latest[:] = [loaded]
+        return loaded
+
+
+def model_identity(name_or_folder: str, revision: str | None = None) -> str:
+    """What pins a model in a fingerprint.
+
+    Returns:
+        For a folder its name and 12 hex digits of SHA-256 over configuration, weights and tokenizer; for a
+        name on the hub the name, with `@revision` where one is given.
+
+    Raises:
+        GradingError: it looks like a folder and there is none.
+    """
+    folder = _folder(name_or_folder)
+    if folder is None:
+        return f"{name_or_folder}@{revision}" if revision else name_or_folder
+    whole = hashlib.sha256()
+    for path in _files(folder):
+        whole.update(f"{path.name}\0{_digest(path)}\n".encode())
+    return f"{folder.resolve().name}@sha256:{whole.hexdigest()[:12]}"
+
+
+_digests: dict[tuple[str, int, int], str] = {}
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file, computed again only where its size or time has changed."""
+    about = path.stat()
+    key = (str(path.resolve()), about.st_size, about.st_mtime_ns)
+    if key not in _digests:
+        with path.open("rb") as file:
+            _digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return _digests[key]
+
+
+def _folder(name_or_folder: str) -> Path | None:
+    """The folder that is meant; None for a name on the hub."""
+    folder = Path(name_or_folder).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise GradingError(
+                f"The folder {name_or_folder} holds no model: it has no config.json.",
+                "Give the folder that holds config.json, the tokenizer and the weights.",
+            )
+        return folder
+    if name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1 or "\\" in name_or_folder:
+        raise GradingError(f"There is no folder {name_or_folder}.", "Check where the model lies.")
+    return None
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a model that change what it answers, by name."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_file() and (path.suffix in _IDENTIFYING or path.match("pytorch_model*.bin"))
+    )
+
+
+def _resolve(device: str, dtype: str) -> tuple[str, str]:
+    # Heavy, and needed by whoever grades only.
+    import torch
+
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    elif device.startswith("cuda") and not torch.cuda.is_available():
+        raise GradingError("This computer has no GPU that can be used.", "Choose the device auto or cpu.")
+    if dtype == "auto":
+        dtype = "bfloat16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "float32"
+    return device, dtype
+
+
+@contextlib.contextmanager
+def _telling(name: str, what: str) -> Iterator[None]:
+    global _now_loading
+    _now_loading = f"Loading {name}: {what}"
+    _log.info(_now_loading)
+    try:
+        yield
+    finally:
+        _now_loading = None
+
+
+def _load(place: str, revision: str | None, device: str, dtype: str, task: Task, name: str) -> Loaded:
+    import torch
+    import transformers
+
+    source: dict[str, Any] = {"revision": revision} if revision else {}
+    try:
+        with _telling(name, "configuration and tokenizer"):
+            config: Any = transformers.AutoConfig.from_pretrained(place, **source)
+            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(place, **source)
+        seq2seq = bool(getattr(config, "is_encoder_decoder", False))
+        if task == "span":
+            kind: Any = transformers.AutoModelForQuestionAnswering
+        else:
+            kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
+        with _telling(name, "weights, fetched first where this computer has none"):
+            model = kind.from_pretrained(place, dtype=getattr(torch, dtype), **source).to(device).eval()
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        raise explain(name, error) from error
+    positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    limits = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
+    return Loaded(
+        name=name,
+        model=model,
+        tokenizer=tokenizer,
+        device=device,
+        seq2seq=seq2seq,
+        limit=min(int(limit) for limit in limits if limit and limit < _SANE),
+        hard_limit=positions,
+    )
+
+
+def explain(name: str, error: BaseException) -> GradingError:
+    """An error of loading as one that says what to do.
+
+    Args:
+        name: the model, as the person called it.
+        error: what the library raised.
+    """
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    kinds = {type(each).__name__ for each in chain}
+    if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in chain):
+        return GradingError(
+            f"The disk is full: the model {name} could not be stored.", "Free some space and try again."
+        )
+    if "GatedRepoError" in kinds:
+        return GradingError(
+            f"The model {name} is given only to those who asked for it.",
+            "Ask for access on its page at huggingface.co, and set HF_TOKEN in the environment.",
+        )
+    if kinds & {"RepositoryNotFoundError", "RevisionNotFoundError", "HFValidationError"}:
+        return GradingError(
+            f"The hub has no model {name} of this revision.", "Check the spelling, or give the folder of a model."
+        )
+    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "ConnectError", "ConnectTimeout"}:
+        return GradingError(
+            f"The model {name} is not on this computer and the hub cannot be reached.",
+            "Connect to the network once, or give the folder of a model.",
+        )
+    if any("out of memory" in str(each).lower() for each in chain):
+        return GradingError(f"The model {name} does not fit into memory.", "Choose a smaller model.")
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return GradingError(f"The model {name} could not be loaded: {first}", "Check that its files are whole.")

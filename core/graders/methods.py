@@ -1,0 +1,287 @@
+"""How one pair is graded: a generator per method that asks a model, reads what comes back, and returns the grade."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from string import ascii_uppercase
+
+from core.graders.calls import Call, Completion, Steps
+from core.matching import without_letter, word_match
+from core.parsing import (
+    CUT_OFF,
+    EMPTY,
+    Parsed,
+    ill_formed,
+    parse_json_answer,
+    parse_json_rating,
+    parse_letter,
+    parse_rating,
+    parse_yes_no,
+    unanswerable,
+)
+from core.prompts import Prompt, variables
+from core.types import Asked, Grade
+
+RATING_TOKENS = 64  # room for a sentence before the rating
+ANSWER_TOKENS = 128  # room for a complete answer
+
+Check = Callable[[Asked, str], Steps]
+"""How an extracted answer is compared with the answer key: it ends in a grade of 1 or 0, whose `raw` is what a model
+wrote to find out, None where no model was asked."""
+
+
+def self_rating(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Ask how well the passage answers a question, or conveys a nugget (EXAM++, section 4.2.2).
+
+    Args:
+        asked: the question.
+        passage: the passage.
+        prompt: a prompt for a rating.
+        fence: whether the passage is fenced off as data.
+    """
+    return (yield from _rate({"question": asked.text, "context": passage}, prompt, fence))
+
+
+def direct(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Ask whether the passage is relevant for a query, on the judge's own scale (EXAM++, appendix A; Q and QA judges).
+
+    Args:
+        asked: the query's text; as `answer_key` the query's answer, where the prompt shows it.
+        passage: the passage.
+        prompt: a prompt for a rating, or for yes and no.
+        fence: whether the passage is fenced off as data.
+    """
+    if "correct_answer" in variables(prompt) and not asked.answer_key:
+        return _fail("the query has no answer")
+    values = {"query_title": asked.text, "context": passage, "correct_answer": asked.answer_key}
+    return (yield from _rate(values, prompt, fence))
+
+
+def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check) -> Steps:
+    """Let the model answer from the passage, then check the answer: 1 if it is correct, else 0 (EXAM++, section 4.2.1).
+
+    Args:
+        asked: the question with its answer key.
+        passage: the passage.
+        prompt: a prompt for an answer.
+        fence: whether the passage is fenced off as data.
+        check: how the answer is compared with the key.
+    """
+    if not asked.answer_key:
+        return _fail("the question has no answer key")
+    values = {"question": asked.text, "context": passage}
+    completion = yield Call(prompt, values, "text", fence, max_tokens=ANSWER_TOKENS)
+    if completion.error is not None:
+        return _fail(completion.error)
+    if not completion.complete or not completion.text.strip():
+        return _with(_fail(EMPTY if completion.complete else CUT_OFF), completion)
+    return (yield from _checked(asked, completion, check))
+
+
+def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Steps:
+    """Let an extractive model cut the answer out of the passage, then check it (EXAM++, section 4.2.1, SQuAD2).
+
+    Args:
+        asked: the question with its answer key.
+        passage: the passage.
+        prompt: has the place of the question and the passage; the model sees no more of it.
+        check: how the answer is compared with the key.
+    """
+    if not asked.answer_key:
+        return _fail("the question has no answer key")
+    completion = yield Call(prompt, {"question": asked.text, "context": passage}, "span")
+    if completion.error is not None:
+        return _fail(completion.error)
+    return (yield from _checked(asked, completion, check))
+
+
+def word_match_check(asked: Asked, given: str) -> Steps:
+    """Compare an answer with the key by words; asks no model (EXAM++, section 4.2.1)."""
+    yield from ()
+    return Grade(int(word_match(given, asked.answer_key)))
+
+
+def verify_check(asked: Asked, given: str, prompt: Prompt) -> Steps:
+    """Ask a model whether an answer is as correct as the key (EXAM++, section 4.2.1, answer verification)."""
+    values = {"question": asked.text, "correct_answer": asked.answer_key, "answer": given}
+    return (yield from _rate(values, prompt, fence=False))
+
+
+def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Take the choice with the highest mean log-likelihood per token: 1 if it is the key, else 0.
+
+    Source: exam-generation-irt, section 3.3. The confidence is the softmax of the means.
+
+    Args:
+        asked: the question with its choices; the answer key is the text or the letter of one.
+        passage: the passage.
+        prompt: a prompt that the choices go on from.
+        fence: whether the passage is fenced off as data.
+    """
+    key = _key(asked)
+    if isinstance(key, str):
+        return _fail(key)
+    values = _choice_values(asked, passage)
+    completion = yield Call(prompt, values, "likelihood", fence, options=asked.choices)
+    if completion.error is not None:
+        return _fail(completion.error)
+    given = completion.distribution or {}
+    means = [given.get(choice, math.nan) for choice in asked.choices]
+    best = max(means)
+    written = "\n".join(f"{choice}: {mean:.4f}" for choice, mean in zip(asked.choices, means, strict=True))
+    if any(math.isnan(mean) for mean in means) or math.isinf(best):
+        return _with(_fail("a choice has no likelihood"), completion, written)
+    weights = [math.exp(mean - best) for mean in means]
+    chances = [weight / sum(weights) for weight in weights]
+    return _with(_chosen(asked, key, means.index(best), chances), completion, written)
+
+
+def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Let the model name the letter of a choice: 1 if it is the key, else 0 (original-exam).
+
+    Args:
+        asked: the question with its choices; the answer key is the text or the letter of one.
+        passage: the passage.
+        prompt: a prompt that shows the choices.
+        fence: whether the passage is fenced off as data.
+    """
+    key = _key(asked)
+    if isinstance(key, str):
+        return _fail(key)
+    letters = tuple(ascii_uppercase[: len(asked.choices)])
+    values = _choice_values(asked, passage)
+    completion = yield Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
+    if completion.error is not None:
+        return _fail(completion.error)
+    if completion.structured:
+        parsed = parse_json_answer(completion.text, letters=letters, complete=completion.complete)
+    else:
+        parsed = parse_letter(completion.text, letters, completion.complete)
+    if parsed.rating is None:
+        return _with(_fail(parsed.reason), completion)
+    chances = _chances(completion, letters)
+    return _with(_chosen(asked, key, parsed.rating, chances), completion)
+
+
+def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
+    """Ask for a rating, or for yes and no, and read it."""
+    if prompt.form == "yes-no":
+        call = Call(prompt, values, "yes-no", fence, ("Yes", "No"), RATING_TOKENS)
+        scale: Sequence[str] = ("No", "Yes")
+    else:
+        scale = [str(rating) for rating in range(prompt.top + 1)]
+        call = Call(prompt, values, "rating", fence, tuple(scale), RATING_TOKENS)
+    completion = yield call
+    if completion.error is not None:
+        return _fail(completion.error)
+    parsed = _parsed(completion, call)
+    if parsed.rating is None:
+        return _with(_fail(parsed.reason), completion)
+    grade = Grade(parsed.rating, parsed.status, answer=_beyond(completion, scale[parsed.rating]))
+    chances = _chances(completion, scale)
+    if chances and parsed.status == "graded":
+        grade = replace(grade, distribution=tuple(chances), confidence=chances[parsed.rating])
+    return _with(grade, completion)
+
+
+def _parsed(completion: Completion, call: Call) -> Parsed:
+    text, complete, top = completion.text, completion.complete, call.prompt.top
+    if call.form == "yes-no":
+        return parse_json_answer(text, complete=complete) if completion.structured else parse_yes_no(text, complete)
+    return parse_json_rating(text, top, complete) if completion.structured else parse_rating(text, complete, top)
+
+
+def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
+    """Grade an extracted answer; one that is none needs no check."""
+    given = completion.text.strip()
+    if ill_formed(given) or unanswerable(given):
+        return replace(_with(Grade(0), completion), answer=_sound(given) or None)
+    verdict = yield from check(asked, given)
+    written = None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
+    return replace(_with(verdict, completion, written), answer=_sound(given))
+
+
+def _chosen(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
+    """The grade for a choice, with the chance of the choice as confidence and of the key as distribution."""
+    texts = [_same(text) for text in _texts(asked.choices)]
+    grade = Grade(int(texts[choice] == texts[key]), answer=asked.choices[choice])
+    if chances is None:
+        return grade
+    right = min(sum(chance for chance, text in zip(chances, texts, strict=True) if text == texts[key]), 1.0)
+    return replace(grade, confidence=min(chances[choice], 1.0), distribution=(1.0 - right, right))
+
+
+_LETTER_OF_CHOICE = re.compile(r"\s*\(?([a-z])[).]", re.IGNORECASE)
+_LETTER = re.compile(r"\s*\(?([a-z])[).:]?\s*", re.IGNORECASE)
+
+
+def _key(asked: Asked) -> int | str:
+    """Position of the answer key among the choices; where it has none, why the question cannot be graded."""
+    if len({_same(text) for text in _texts(asked.choices)}) < 2:
+        return "the question has fewer than two choices"
+    if len(asked.choices) > len(ascii_uppercase):
+        return f"the question has more than {len(ascii_uppercase)} choices"
+    if asked.answer_key in asked.choices:
+        return asked.choices.index(asked.answer_key)
+    texts = [_same(text) for text in _texts(asked.choices)]
+    for text in (_same(asked.answer_key), _same(without_letter(asked.answer_key))):
+        if text in texts:
+            return texts.index(text)
+    letter = _LETTER.fullmatch(asked.answer_key)
+    own = [_LETTER_OF_CHOICE.match(choice) for choice in asked.choices]
+    letters = [match[1].upper() for match in own if match]
+    if len(letters) < len(own):
+        letters = list(ascii_uppercase[: len(own)])
+    if letter is None or letter[1].upper() not in letters:
+        return "the answer key is none of the choices"
+    return letters.index(letter[1].upper())
+
+
+def _choice_values(asked: Asked, passage: str) -> dict[str, str]:
+    lines = [f"{letter}. {text}" for letter, text in zip(ascii_uppercase, _texts(asked.choices), strict=False)]
+    return {"question": asked.text, "context": passage, "choices": "\n".join(lines)}
+
+
+def _texts(choices: Sequence[str]) -> list[str]:
+    """The choices without the letters that they bring, if all bring one."""
+    bare = [without_letter(choice) for choice in choices]
+    return bare if all(text != choice for text, choice in zip(bare, choices, strict=True)) else list(choices)
+
+
+def _same(text: str) -> str:
+    """A choice or a key for comparison: case, white space and a final stop or comma make no difference."""
+    return " ".join(text.casefold().split()).rstrip(" .,;:")
+
+
+def _chances(completion: Completion, scale: Sequence[str]) -> list[float] | None:
+    """Probability of each option in the order given; None where the model's are not known."""
+    if completion.distribution is None:
+        return None
+    return [completion.distribution.get(option, 0.0) for option in scale]
+
+
+def _beyond(completion: Completion, rating: str) -> str | None:
+    """What a model wrote where that is more than the rating."""
+    text = completion.text.strip()
+    only_rating = completion.structured or re.sub(r"[\W_]+", "", text).lower() == rating.lower()
+    return None if only_rating else _sound(text)
+
+
+def _with(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
+    """A grade with what the model wrote, and with a note where it did not see the whole passage."""
+    raw = _sound(completion.text if written is None else written)
+    cut = completion.shortened
+    note = f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}" if cut else None
+    return replace(grade, raw=raw, note=note)
+
+
+def _sound(text: str) -> str:
+    """A text that can be stored: halves of surrogate pairs, which a faulty endpoint may send, become question marks."""
+    return text.encode(errors="replace").decode()
+
+
+def _fail(reason: str | None) -> Grade:
+    return Grade(None, "failed", reason=reason)

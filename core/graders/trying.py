@@ -1,0 +1,60 @@
+"""Asking a grader one thing and looking at every step: the filled-in prompt, what came back, and how it was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.errors import InputError
+from core.graders.base import Grader
+from core.graders.calls import Call, Completion
+from core.graders.control import Control
+from core.graders.reading import ReadingGrader
+from core.prompts import Messages, fill
+from core.types import Asked, Grade
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One call and its answer. `messages` is None where the model gets no prompt but the two texts."""
+
+    call: Call
+    messages: Messages | None
+    completion: Completion
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One pair taken through all its steps."""
+
+    exchanges: list[Exchange]
+    grade: Grade
+
+
+def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None = None) -> Trial:
+    """Grade one pair and keep what was said on the way; nothing is written anywhere.
+
+    Raises:
+        InputError: the passage is empty, or the grader needs an answer key that is not there.
+        GradingError: the grader cannot be asked at all.
+    """
+    control = control or Control()
+    if not passage.strip():
+        raise InputError("The passage is empty.", "Choose one that has a text.")
+    if not isinstance(grader, ReadingGrader):
+        ((_, _, grade),) = [
+            outcome for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control) for outcome in batch
+        ]
+        return Trial([], grade)
+    if "answer_key" in grader.spec.reads and not asked.answer_key:
+        raise InputError("This grader checks answers, and there is no answer key.", "Choose a question that has one.")
+    exchanges: list[Exchange] = []
+    steps = grader.steps(asked, passage)
+    try:
+        call = next(steps)
+        while True:
+            (completion,) = grader.back_end.complete([call], control)
+            messages = None if call.form == "span" else fill(call.prompt, call.values, call.fence)
+            exchanges.append(Exchange(call, messages, completion))
+            call = steps.send(completion)
+    except StopIteration as end:
+        return Trial(exchanges, end.value)

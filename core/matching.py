@@ -1,0 +1,94 @@
+"""Whether an extracted answer says what the answer key says, by comparing words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+import snowballstemmer
+from rapidfuzz.distance import Levenshtein
+
+from core.parsing import ill_formed, unanswerable
+
+TOLERANCE = 0.2
+"""Edit distance from which two answers differ, as a share of the longer one (EXAM++, section 4.2.1)."""
+
+# Words that an answer may have or lack without meaning anything else: articles, demonstratives and pronouns, forms of
+# be, have and do, and the commonest prepositions and conjunctions. Negations, quantities, and words of place, time and
+# degree ("not", "no", "all", "under", "before", "more") stay, as they make it another answer; so do words that are
+# answers when written in capitals ("US", "May", "I").
+STOP_WORDS = frozenset(
+    {
+        *("a", "an", "the", "this", "that", "these", "those", "there"),
+        *(
+            "it",
+            "its",
+            "they",
+            "them",
+            "their",
+            "he",
+            "him",
+            "his",
+            "she",
+            "her",
+            "we",
+            "our",
+            "you",
+            "your",
+            "me",
+            "my",
+        ),
+        *("is", "are", "was", "were", "be", "been", "being", "am", "has", "have", "had", "having", "do", "does", "did"),
+        *("would", "could", "might", "shall", "should"),
+        *("of", "in", "on", "at", "to", "for", "with", "by", "from", "as", "into", "and", "or", "but", "so", "than"),
+        *("which", "who", "whom", "whose", "what", "when", "where", "how"),
+    }
+)
+
+# A number keeps its point or comma, so that 3.5 is not the words 3 and 5.
+_WORD = re.compile(r"[0-9]+(?:[.,][0-9]+)+|[^\W_]+")
+# "b. rise", "(c) fall", "D) melt": how answer keys and answers name a choice; test banks rarely go beyond h.
+_CHOICE = re.compile(r"\s*(?:\([a-h]\)|[a-h][.)])\s+(?=\S)", re.IGNORECASE)
+
+
+def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
+    """Whether an answer matches an answer key: normalised, their edit distance is a small share of the longer one.
+
+    Source: EXAM++, section 4.2.1. An answer that is ill-formed, or says that there is none, never matches. A choice's
+    letter before the text ("b. rise") is no part of an answer or a key.
+
+    Args:
+        answer: what was extracted from the passage.
+        key: the right answer, one text.
+        tolerance: the share from which they differ, above 0 and at most 1.
+    """
+    if ill_formed(answer) or unanswerable(answer):
+        return False
+    left, right = without_letter(answer), without_letter(key)
+    one, other = normalise(left), normalise(right)
+    if not one or not other:  # nothing but stop words and signs on a side: compare what is written
+        one, other = (" ".join(text.lower().split()) for text in (left, right))
+    longer = max(len(one), len(other))
+    # The cutoff saves the work on texts that differ more; the quotient of the two is exact where their product is not.
+    return (
+        longer > 0 and Levenshtein.distance(one, other, score_cutoff=int(tolerance * longer) + 1) / longer < tolerance
+    )
+
+
+def normalise(text: str) -> str:
+    """Lower case, without stop words and punctuation, stemmed (Snowball, English); words parted by one space."""
+    words = _WORD.findall(unicodedata.normalize("NFKC", text).lower())
+    return " ".join(_stem(word) for word in words if word not in STOP_WORDS)
+
+
+def without_letter(text: str) -> str:
+    """A choice without the letter before it."""
+    match = _CHOICE.match(text)
+    return text[match.end() :] if match else text
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    # A stemmer holds the word that it works on, so threads cannot share one; making one takes under a microsecond.
+    return str(snowballstemmer.stemmer("english").stemWord(word))

@@ -1,0 +1,356 @@
+"""From what a model wrote to a rating: pure functions that never guess a number and never raise."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.types import MAX_RATING, Status
+
+UNANSWERABLE = (
+    "unanswerable", "no", "no answer", "not enough information", "unknown", "it is not possible to tell",
+    "it does not say", "no relevant information",
+)  # fmt: skip
+"""What a model writes where the passage does not answer the question (EXAM++, section 4.2.1)."""
+
+CUT_OFF = "cut off"
+EMPTY = "empty"
+MALFORMED = "cut off or malformed JSON"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What was read from a model's text.
+
+    `rating` is None exactly where `status` is failed, and `reason` says why; `defaulted` is a rating that the
+    text does not name.
+    """
+
+    rating: int | None
+    status: Status
+    reason: str | None = None
+
+
+# Numbers. What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
+_NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
+_MAY_GROW = re.compile(r"[.,:/\-‐‑_]?\Z")
+_HYPHENS = "-‐‑"
+_SIGNS = "-‐‑–−"
+
+
+def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Parsed:
+    """Read a rating: the first standalone number decides, and only a whole one on the scale is a rating.
+
+    Digits that are part of a word (B12, 5th, covid-19, 3-day) are no numbers; neither are digits of other scripts.
+    A fraction counts where it is out of the top of the scale (4/5). A number off the scale is never passed over for
+    a later one. Without any number an answer on the papers' scale of 0 to 5 gets 0 where it says that there is no
+    answer, else 1 (EXAM++, section 4.2.2); on the shorter scales of direct judges it has failed.
+
+    Args:
+        text: what the model wrote.
+        complete: False where a limit cut it off.
+        top: top of the scale, which begins at 0.
+    """
+    if not complete:
+        return _failed(CUT_OFF)
+    if _is_empty(text):
+        return _failed(EMPTY)
+    number = _first_number(text)
+    if number is not None:
+        written = _as_written(text, number)
+        rating = {str(n): n for n in range(top + 1)}.get(written.removesuffix(f"/{top}"))
+        if rating is None:
+            return _failed(f"out of range: {written[:20]} is no rating from 0 to {top}")
+        return Parsed(rating, "graded")
+    if top < MAX_RATING:
+        return _failed("no rating")
+    return Parsed(0 if unanswerable(text) else 1, "defaulted")
+
+
+def settled_rating(text: str, top: int = MAX_RATING) -> bool:
+    """Whether the first number of a text is complete, so that nothing written after it changes `parse_rating`.
+
+    Args:
+        text: what a model has written so far.
+        top: top of the scale.
+    """
+    number = _first_number(text)
+    return number is not None and _MAY_GROW.match(text, number.end()) is None
+
+
+def _first_number(text: str) -> re.Match[str] | None:
+    return next((match for match in _NUMBER.finditer(text) if not _in_word(text, match)), None)
+
+
+def _in_word(text: str, number: re.Match[str]) -> bool:
+    """Whether digits are part of a word, or what a slash divides by."""
+    last, before_last = _before(text, number.start())
+    if last == "/" or last.isalpha() or unicodedata.category(last or " ")[0] == "M":
+        return True
+    if last and last in _HYPHENS + "_" and before_last.isalnum():
+        return True
+    following = text[number.end() : number.end() + 2]
+    return following[:1].isalpha() or (following[:1] in _HYPHENS + "_" and following[1:].isalpha())
+
+
+def _as_written(text: str, number: re.Match[str]) -> str:
+    """A number with what belongs to it on either side: a sign, a leading point, digits of another script."""
+    begin, end = number.span()
+    last, before_last = _before(text, begin)
+    if last == "." and not before_last.isalnum() and before_last not in (".", ")", "]", '"', "'"):
+        begin -= 1
+        last, before_last = _before(text, begin)
+    if last.isnumeric() or (last and last in _SIGNS and not before_last.isalnum() and before_last not in [*_SIGNS]):
+        begin -= 1
+    if text[end : end + 1].isnumeric():
+        end += 1
+    return text[begin:end]
+
+
+def _before(text: str, position: int) -> tuple[str, str]:
+    """The character before a position and the one before that; empty where the text begins."""
+    return text[max(position - 1, 0) : position], text[max(position - 2, 0) : max(position - 1, 0)]
+
+
+# Yes, no, and letters. They must come first, but for quotes, markup and the word "answer".
+_FILLER = r"[\s\"'“”‘’«»`*_#>(\[\-\u200b\ufeff]*+"  # possessive, so that a megabyte of it takes no time
+_LEAD = rf"{_FILLER}(?:(?:[Ff]inal )?(?:[Aa]nswer|ANSWER){_FILLER}[:=]{_FILLER})?"
+_WORD_ENDS = r"(?![^\W_]|[\u0300-\u036f]|[-‐‑'’][^\W_])"
+_YES_NO = re.compile(rf"{_LEAD}([Yy][Ee][Ss]|[Nn][Oo]|[Xx]{{3}}){_WORD_ENDS}")
+_LETTER = re.compile(
+    rf"{_FILLER}(?:(?:(?:the|my|correct|right|best|final)\s+)*(?:answer|option|choice)\b(?:\s+is\b)?"
+    rf"{_FILLER}[:=]?{_FILLER}(?:option\b{_FILLER})?)?([^\W_]+){_WORD_ENDS}",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"[^\W_]+|[/|\\&,.;:!?…]")
+_CONNECTORS = frozenset("/|\\&,") | {"or", "and", "OR", "AND"}
+
+
+def parse_yes_no(text: str, complete: bool = True) -> Parsed:
+    """Read an answer that begins with yes (1) or no (0), in any case; one that names both has failed.
+
+    Args:
+        text: what the model wrote. XXX is how the Q and QA judges say that they cannot tell.
+        complete: False where a limit cut it off.
+    """
+    if not complete:
+        return _failed(CUT_OFF)
+    if _is_empty(text):
+        return _failed(EMPTY)
+    match = _YES_NO.match(text)
+    if match is None:
+        return _failed("neither yes nor no")
+    if match[1].lower() == "xxx":
+        return _failed("the judge could not tell")
+    if _goes_on(text, match.end(), _other_words(match[1]), bare=True)[0]:
+        return _failed("ambiguous: both yes and no")
+    return Parsed(int(match[1].lower() == "yes"), "graded")
+
+
+def settled_yes_no(text: str) -> bool:
+    """Whether nothing written after a text changes `parse_yes_no`."""
+    match = _YES_NO.match(text)
+    return match is not None and _goes_on(text, match.end(), _other_words(match[1]), bare=True)[1]
+
+
+def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Parsed:
+    """Read the letter of a choice: B, b., (B), B) rise, Answer: B, The answer is B.
+
+    An article is no choice: "A rise" has failed where "A. rise" and "A" are the letter A.
+
+    Args:
+        text: what the model wrote.
+        letters: the letters to choose among.
+        complete: False where a limit cut it off.
+
+    Returns:
+        As `rating` the position among the letters, from 0.
+    """
+    if not complete:
+        return _failed(CUT_OFF)
+    if _is_empty(text):
+        return _failed(EMPTY)
+    match = _LETTER.match(text)
+    position = {letter.lower(): n for n, letter in enumerate(letters)}.get(match[1].lower()) if match else None
+    if match is None or position is None:
+        return _failed(f"none of the letters {', '.join(letters)}")
+    following = text[match.end() :]
+    if match[1] in ("a", "A", "i", "I") and following[:1].isspace() and following.lstrip(" \t\u00a0")[:1].isalnum():
+        return _failed(f"ambiguous: {match[1]} may be a word")
+    if _goes_on(text, match.end(), _other_letters(match[1], letters), bare=False)[0]:
+        return _failed("ambiguous: more than one letter")
+    return Parsed(position, "graded")
+
+
+def settled_letter(text: str, letters: Sequence[str]) -> bool:
+    """Whether nothing written after a text changes the letter that `parse_letter` finds in it."""
+    match = _LETTER.match(text)
+    if match is None or match[1].lower() not in {letter.lower() for letter in letters}:
+        return False
+    return _goes_on(text, match.end(), _other_letters(match[1], letters), bare=False)[1]
+
+
+def _other_words(word: str) -> frozenset[str]:
+    other = "no" if word.lower() == "yes" else "yes"
+    return frozenset((other, other.title(), other.upper()))
+
+
+def _other_letters(letter: str, letters: Sequence[str]) -> frozenset[str]:
+    """The other letters in the case of the one given, so that the article in "C, a rise" is none."""
+    return frozenset(other.upper() if letter.isupper() else other.lower() for other in letters) - {letter}
+
+
+def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tuple[bool, bool]:
+    """How a text goes on after an answer: whether with another answer, and whether that is settled.
+
+    `others` are the other answers; `bare` says whether one counts without "or", a slash or a comma before it.
+    """
+    connected = bare
+    for token in _TOKEN.finditer(text, begin):
+        ended = token.end() < len(text) or not token[0].isalnum()
+        if token[0] in _CONNECTORS:
+            connected = True
+            continue
+        return connected and token[0] in others, ended
+    return False, False
+
+
+# JSON
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different: of two ratings in one answer neither is the rating."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+
+
+def _read_json(text: str, begin: int) -> Any:
+    """The JSON value that begins at a position, whatever follows it; None where there is none."""
+    try:
+        return _DECODER.raw_decode(text, begin)[0]
+    except (ValueError, RecursionError):  # malformed or cut off; nested beyond what Python can follow
+        return None
+
+
+def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -> Parsed:
+    """Read `{"rating": 4}`, with prose or a fence around it; a text without any brace as `parse_rating` does.
+
+    Args:
+        text: what the model wrote. Digits of malformed JSON are never read.
+        top: top of the scale, which begins at 0.
+        complete: False where a limit cut it off.
+    """
+    begin = text.find("{")
+    if begin < 0 or not complete:
+        return parse_rating(text, complete, top)
+    found = _read_json(text, begin)
+    if found is None:
+        return _failed(MALFORMED)
+    if "rating" not in found:
+        return _failed("the JSON has no rating")
+    rating = found["rating"]
+    if type(rating) is not int:  # True is an int as well
+        return _failed("the rating in the JSON is no whole number")
+    if not 0 <= rating <= top:
+        return _failed(f"out of range: {_short(rating)} is no rating from 0 to {top}")
+    return Parsed(rating, "graded")
+
+
+def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] = (), complete: bool = True) -> Parsed:
+    """Read `{"answer": "yes"}`, or a letter where there are `letters`; a text without any brace as if it were bare.
+
+    Args:
+        text: what the model wrote.
+        field: the key of the answer.
+        letters: the letters to choose among; empty for yes and no.
+        complete: False where a limit cut it off.
+    """
+    begin = text.find("{")
+    if begin >= 0 and complete:
+        found = _read_json(text, begin)
+        if found is None:
+            return _failed(MALFORMED)
+        answer = found.get(field)
+        if not isinstance(answer, str):
+            return _failed(f"the JSON has no text under {field}")
+        text = answer
+    return parse_letter(text, letters, complete) if letters else parse_yes_no(text, complete)
+
+
+def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
+    """Read a list of texts: `{"questions": [...]}` or a bare JSON list, with prose or a fence around it.
+
+    Args:
+        text: what the model wrote.
+        field: the key of the list.
+
+    Returns:
+        The texts, stripped, without empty ones and repetitions, in order; and why there are none, else None.
+    """
+    opening = re.search(r"[\[{]", text)
+    if opening is None:
+        return [], EMPTY if _is_empty(text) else "no JSON"
+    found = _read_json(text, opening.start())
+    if found is None:
+        return [], MALFORMED
+    if isinstance(found, dict):
+        found = found.get(field)
+        if not isinstance(found, list):
+            return [], f"the JSON has no list under {field}"
+    if not all(isinstance(item, str) for item in found):
+        return [], "an item of the list is no text"
+    items = list(dict.fromkeys(filter(None, (item.strip() for item in found))))
+    return items, None if items else "the list is empty"
+
+
+# Words
+def unanswerable(text: str) -> bool:
+    """Whether a text says that there is no answer: one of the expressions, or beginning with one of several words."""
+    bare = " ".join(_bare(text).lower().split())
+    return bare in UNANSWERABLE or any(
+        bare.startswith(expression) and not bare[len(expression)].isalnum()
+        for expression in UNANSWERABLE
+        if " " in expression and len(bare) > len(expression)
+    )
+
+
+# Roman numerals up to 20: longer ones are words as well (mix, vivid).
+_ILL_FORMED = re.compile(r"[(\[{]*(?:[a-z]|xx|x?(?:ix|iv|v?i{0,3}))[)\]}.:,;]*", re.IGNORECASE)
+
+
+def ill_formed(text: str) -> bool:
+    """Whether an answer is the mark of a list item, such as "a." or "(iii)", or lone punctuation (EXAM++, 4.2.1)."""
+    stripped = text.strip()
+    if not any(character.isalnum() for character in stripped):
+        return True
+    return not stripped.isalnum() and _ILL_FORMED.fullmatch(stripped) is not None
+
+
+def _bare(text: str) -> str:
+    """A text without what is neither letter nor digit at its ends."""
+    begin, end = 0, len(text)
+    while begin < end and not text[begin].isalnum():
+        begin += 1
+    while end > begin and not text[end - 1].isalnum():
+        end -= 1
+    return text[begin:end]
+
+
+def _is_empty(text: str) -> bool:
+    """Whether a text has nothing to see: white space, controls, invisible marks."""
+    return all(unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Cs") for c in text)
+
+
+def _short(number: int) -> str:
+    return str(number) if abs(number) < 10**20 else "a huge number"
+
+
+def _failed(reason: str) -> Parsed:
+    return Parsed(None, "failed", reason)

@@ -1,0 +1,130 @@
+"""The facts behind a publication: recorded when it is made, and the project as it was then, read from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.project import Cursor, Project
+
+
+class Past(Project):
+    """A project to be read only: under the names of its tables stands what was in them at a publication."""
+
+    def __init__(self, project: Project, publication: int) -> None:
+        super().__init__(project.path, project.cursor())
+        catalog = project.value("SELECT current_database()").replace('"', '""')
+        self._views = [
+            f"CREATE TEMP VIEW {name} AS {sql}" for name, sql in _views(f'"{catalog}".main', publication).items()
+        ]
+
+    def cursor(self) -> Cursor:
+        cursor = super().cursor()
+        for view in self._views:
+            cursor.execute(view)
+        return cursor
+
+
+def _views(main: str, publication: int) -> dict[str, str]:
+    """What each table held at a publication, by its name.
+
+    Args:
+        main: the schema with the tables as they are now.
+    """
+    this = f"publication_key = {publication:d}"
+    publications = f"FROM {main}.publications WHERE {this}"
+    awaited = f"FROM {main}.published_awaited WHERE {this}"
+    kept = f"override_key IN (SELECT unnest(override_keys) {publications})"
+    return {
+        "pool": "SELECT query_key, passage_key, text_key, position"
+        f" FROM {main}.published_passages WHERE pool_key = (SELECT pool_key {publications})",
+        "queries": "SELECT q.* REPLACE (p.text AS text, p.narrative AS narrative, p.answer AS answer)"
+        f" FROM {main}.queries q JOIN (FROM {main}.published_queries WHERE {this}) p USING (query_key)",
+        "question_texts": "SELECT * REPLACE (CASE WHEN text_key NOT IN"
+        f" (SELECT text_key {awaited}) THEN text END AS text)"
+        f" FROM {main}.question_texts WHERE text_key < {publication:d}",
+        "question_revisions": "SELECT r.* REPLACE (coalesce(a.text_key, r.text_key) AS text_key)"
+        f" FROM {main}.question_revisions r LEFT JOIN (SELECT text_key, unnest(revision_keys) AS revision_key"
+        f"  {awaited}) a USING (revision_key) WHERE revision_key < {publication:d}",
+        "grades": "SELECT g.* REPLACE (coalesce(a.text_key, g.question_text_key) AS question_text_key)"
+        f" FROM {main}.grades g LEFT JOIN (SELECT text_key, unnest(grade_rows) AS grade_row {awaited}) a"
+        f"  ON a.grade_row = g.rowid WHERE g.rowid < (SELECT grades {publications})",
+        "failures": f"SELECT * FROM {main}.failures WHERE rowid < (SELECT failures {publications})",
+        "overrides": "SELECT * REPLACE (NULL::VARCHAR AS withdrawn_by, NULL::TIMESTAMP AS withdrawn_at)"
+        f" FROM {main}.overrides WHERE {kept}",
+        "current_overrides": "SELECT question_text_key, passage_text_key, arg_max(rating, override_key) AS rating"
+        f" FROM {main}.overrides WHERE {kept} GROUP BY ALL",
+    }
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A publication as it is kept.
+
+    Args:
+        key: from the project's sequence of keys, so that every smaller key was there before.
+        pool_key: as `record_pool` gives it.
+        grader_key: of the grader behind the labels.
+        published_at: in UTC.
+        manifest: JSON, as it was handed out.
+    """
+
+    key: int
+    pool_key: int
+    grader_key: int
+    published_at: datetime
+    author: str
+    manifest: str
+
+
+def record(cursor: Cursor, publication: Recorded) -> None:
+    """Write a publication down, with what later work may change in place."""
+    cursor.execute(
+        "INSERT INTO publications SELECT ?, ?, ?, ?, ?, (SELECT coalesce(max(rowid) + 1, 0) FROM grades),"
+        " (SELECT coalesce(max(rowid) + 1, 0) FROM failures),"
+        " (SELECT coalesce(list(override_key ORDER BY override_key), []) FROM overrides WHERE withdrawn_at IS NULL)",
+        [publication.key, publication.published_at, publication.author, publication.manifest, publication.pool_key],
+    )
+    cursor.execute(
+        "INSERT INTO published_queries SELECT ?, query_key, text, narrative, answer FROM queries ORDER BY query_key",
+        [publication.key],
+    )
+    cursor.execute(
+        "INSERT INTO published_awaited SELECT $key, text_key, coalesce(revisions, []), coalesce(graded, [])"
+        " FROM (FROM question_texts WHERE text IS NULL)"
+        " LEFT JOIN (SELECT text_key, list(revision_key ORDER BY revision_key) AS revisions"
+        "  FROM question_revisions GROUP BY text_key) USING (text_key)"
+        " LEFT JOIN (SELECT question_text_key AS text_key, list(rowid ORDER BY rowid) AS graded FROM grades"
+        "  WHERE grader_key = $grader AND question_text_key IN (SELECT text_key FROM question_texts WHERE text IS NULL)"
+        "  GROUP BY question_text_key) USING (text_key) ORDER BY text_key",
+        {"key": publication.key, "grader": publication.grader_key},
+    )
+
+
+def record_pool(cursor: Cursor) -> int:
+    """The key under which the pool as it is now is kept; it is written where no publication had it yet."""
+    sha256 = pool_hash(cursor)
+    known = cursor.execute("SELECT pool_key FROM published_pools WHERE sha256 = ?", [sha256]).fetchall()
+    if known:
+        return int(known[0][0])
+    key = int(
+        cursor.execute("INSERT INTO published_pools VALUES (nextval('keys'), ?) RETURNING pool_key", [sha256])
+        .fetchall()[0][0]
+    )  # fmt: skip
+    cursor.execute(
+        "INSERT INTO published_passages SELECT ?, query_key, passage_key, text_key, position FROM pool"
+        " ORDER BY query_key, position",
+        [key],
+    )
+    return key
+
+
+def pool_hash(cursor: Cursor) -> str:
+    """SHA-256 over one line a pooled passage: its query's id and its own, and whether its text is missing."""
+    rows = cursor.execute(
+        "SELECT sha256(coalesce(string_agg(query_id || ' ' || passage_id"
+        " || CASE WHEN p.text_key IS NULL THEN ' without text' ELSE '' END || chr(10), ''"
+        " ORDER BY query_key, position), '')) FROM pool p JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)"
+    ).fetchall()
+    return str(rows[0][0])

@@ -1,0 +1,231 @@
+"""Parts of the Passages screen: the questions, a closer look at one, overriding it, the list of overrides."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import overrides
+from core.errors import WorkbenchError
+from core.inspection import passage_texts
+from core.leaderboard import official_sources
+from core.override_effect import Effect, override_labels, rating_effect
+from core.overrides import Override
+from core.passage_desk import AskedQuestion, Desk, label_if
+from core.policy import Policy
+from core.project import Project
+from core.types import RATINGS
+from pages import ui
+from pages.passage_html import question_html, visible
+
+MEASURE = "nDCG@10"
+MOVERS_SHOWN = 5
+OVERRIDES_A_PAGE = 10
+
+
+def questions(
+    project: Project, desk: Desk, policy: Policy | None, shown: list[str], hidden: bool, measure_against: str | None
+) -> None:
+    """Every question with what graders and people say; the one that the URL names is open.
+
+    Args:
+        hidden: whether nothing but the questions is shown.
+        measure_against: the official board that an override's effect is measured with.
+    """
+    if not desk.asked:
+        st.caption("This query has no active question.")
+        ui.go("question_bank", query=desk.query_id)
+    opened = st.query_params.get("question")
+    for one in desk.asked:
+        with st.container(key=f"question-desk-{one.number}"):
+            row, more = st.columns([12, 1.3])
+            row.html(question_html(one, shown, hidden))
+            if hidden:
+                continue
+            is_open = opened == one.question.question_id
+            if more.button(
+                "",
+                icon=":material/expand_less:" if is_open else ":material/expand_more:",
+                key=f"open {one.number}",
+                type="tertiary",
+                help="Close" if is_open else "Raw output, and overriding the rating",
+            ):
+                if is_open:
+                    del st.query_params["question"]
+                else:
+                    st.query_params["question"] = one.question.question_id
+                st.rerun()
+            if is_open:
+                _closer(project, desk, policy, one, measure_against)
+
+
+def _closer(
+    project: Project, desk: Desk, policy: Policy | None, one: AskedQuestion, measure_against: str | None
+) -> None:
+    with st.container(border=True):
+        for grader, said in one.said.items():
+            if said.distribution:
+                chances = " · ".join(f"{rating}: {p:.0%}" for rating, p in enumerate(said.distribution))
+                st.caption(ui.plain(f"Probability of each rating ({grader}): {chances}"))
+            if said.raw:
+                st.caption(ui.plain(f"What {grader} wrote"))
+                st.code(said.raw, language=None, wrap_lines=True)
+        if not any(said.raw for said in one.said.values()):
+            st.caption("No raw output is kept of these grades.")
+        ui.go("question_bank", "The question in the bank", query=desk.query_id)
+        if one.number == 0:
+            st.caption("This grader is asked about the query, not about a question: an override has no place here.")
+            return
+        if one.override is not None:
+            _withdraw(project, one.override)
+        if policy is not None and desk.text is not None:
+            _override(project, desk, policy, one, measure_against)
+
+
+def _withdraw(project: Project, given: Override) -> None:
+    st.caption(
+        ui.plain(f"Overridden to {given.rating} by {given.author}, {given.made_at:%d %B %Y %H:%M}: {given.reason}")
+    )
+    if st.button("Withdraw the override", key=f"withdraw {given.key}", icon=":material/undo:"):
+        overrides.withdraw(project, given.key, ui.author())
+        st.session_state.pop("override effect", None)
+        st.rerun()
+
+
+def _override(project: Project, desk: Desk, policy: Policy, one: AskedQuestion, against: str | None) -> None:
+    key = f"{one.question.question_id} {desk.passage_id}"
+    done: tuple[str, Effect] | None = st.session_state.get("override effect")
+    if done is not None and done[0] == f"{key} {one.rating}":
+        st.markdown("**What the override did**")
+        _label_line(done[1].label_before, done[1].label_after)
+        _board_lines(done[1])
+    rating = st.segmented_control("Override with", list(RATINGS), key=f"rating {key}", width="stretch")
+    reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the rating is wrong")
+    effect = None
+    if rating is not None and rating != one.rating and one.counts:
+        _label_line(desk.label, label_if(project, policy, desk, one.question.question_id, int(rating)))
+        try:
+            with st.spinner("Scoring the systems again"):
+                effect = _effect(project, policy, desk, one, int(rating), against)
+        except WorkbenchError as error:
+            st.caption(ui.plain(f"Its effect on the leaderboard is unknown: {error}"))
+        else:
+            _board_lines(effect)
+    elif rating is not None and not one.counts:
+        st.caption("The policy's grader is not asked this question: an override does not count for its labels.")
+    if st.button("Override", key=f"override {key}", type="primary", disabled=rating is None):
+        try:
+            overrides.override(
+                project, one.question.question_id, desk.passage_id, int(rating or 0), reason, ui.author()
+            )
+        except WorkbenchError as error:
+            ui.show_error(error)
+            return
+        st.session_state["override effect"] = (f"{key} {rating}", effect) if effect is not None else None
+        st.session_state.pop(f"reason {key}", None)
+        st.session_state.pop(f"rating {key}", None)
+        st.toast("The override counts.", icon=":material/gavel:")
+        st.rerun()
+
+
+def _effect(
+    project: Project, policy: Policy, desk: Desk, one: AskedQuestion, rating: int, against: str | None
+) -> Effect:
+    return rating_effect(
+        project,
+        str(st.session_state.get("measure") or MEASURE),
+        policy,
+        one.question.question_id,
+        desk.passage_id,
+        (one.rating, rating),
+        against,
+    )
+
+
+def _label_line(before: int | None, after: int | None) -> None:
+    if before == after:
+        st.markdown(f"The label stays {_label(before)}.")
+    else:
+        st.markdown(f":violet[**Label {_label(before)} → {_label(after)}**]")
+
+
+def _label(value: int | None) -> str:
+    return "none" if value is None else str(value)
+
+
+def _board_lines(effect: Effect) -> None:
+    jumped = [s for s in effect.systems if s.rank_before != s.rank_after]
+    if not effect.systems:
+        st.caption(f"No system's {ui.plain(effect.after.measure)} changes.")
+    else:
+        many = f"{len(jumped)} systems change" if len(jumped) != 1 else "1 system changes"
+        scores = f"{len(effect.systems)} of {len(effect.after.systems)} their score"
+        st.caption(ui.plain(f"{many} rank, {scores}, by {effect.after.measure}:"))
+        for s in effect.systems[:MOVERS_SHOWN]:
+            ranks = (
+                f"rank {s.rank_before} → {s.rank_after}" if s.rank_before != s.rank_after else f"rank {s.rank_after}"
+            )
+            st.caption(ui.plain(f"{s.run}: {ui.number(s.score_before, 4)} → {ui.number(s.score_after, 4)}, {ranks}"))
+    if effect.shift is None:
+        return
+    shift = effect.shift
+    if shift.before is None or shift.after is None:
+        st.caption(ui.plain(f"Correlation with the official board: undefined. {shift.says}"))
+    else:
+        st.caption(ui.plain(f"Spearman with the official board {shift.before:.3f} → {shift.after:.3f}. {shift.says}"))
+
+
+def override_list(project: Project, policy: Policy | None) -> None:
+    """Every override with its state and what it does to its passage's label; each row opens its passage."""
+    if policy is None:
+        return
+    found = override_labels(project, policy)
+    stale = sum(one.stale for one, _, _ in found)
+    title = f"Overrides ({len(found)}" + (f", {stale} stale)" if stale else ")")
+    with st.expander(title):
+        if not found:
+            st.caption("Nobody has overridden a rating. Open a question of a passage to do so.")
+            return
+        pages = -(-len(found) // OVERRIDES_A_PAGE)
+        page = st.pagination(pages, key="overrides page") if pages > 1 else 1
+        part = found[(page - 1) * OVERRIDES_A_PAGE : page * OVERRIDES_A_PAGE]
+        texts = passage_texts(project, [one.passage_id for one, _, _ in part])
+        for one, without, now in part:
+            _override_row(project, one, without, now, texts.get(one.passage_id, one.passage_id))
+
+
+def _override_row(project: Project, one: Override, without: int | None, now: int | None, text: str) -> None:
+    said, buttons = st.columns([9, 4], vertical_alignment="center")
+    state = '<span class="stale">stale</span>' if one.stale else "current"
+    label = f"label {_label(without)} → {_label(now)}" if without != now else f"label {_label(now)} either way"
+    said.html(
+        f'<div class="asked"><b>{one.rating}</b> <span class="words">{visible(one.wording_now)}</span>'
+        f'<div class="answer">{visible(ui.shortened(" ".join(text.split()), 140))}</div>'
+        f'<span class="gray">{state} · {label} · by {visible(one.author)}, {one.made_at:%d %B %Y}:'
+        f" {visible(one.reason)}</span></div>"
+    )
+    with buttons.container(horizontal=True, horizontal_alignment="right"):
+        if one.stale and st.button("Confirm", key=f"confirm {one.key}", help="Let it count for the new wording"):
+            overrides.confirm(project, one.key, ui.author())
+            st.rerun()
+        if st.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
+            overrides.withdraw(project, one.key, ui.author())
+            st.rerun()
+        if st.button("Open", key=f"go to {one.key}", icon=":material/arrow_forward:"):
+            open_passage(one.query_id, one.passage_id, one.question_id)
+
+
+def open_passage(query_id: str, passage_id: str, question_id: str | None = None) -> None:
+    """Go to a passage; the place is in the URL."""
+    st.query_params["query"] = query_id
+    st.query_params["passage"] = passage_id
+    if question_id is not None:
+        st.query_params["question"] = question_id
+    st.session_state.pop("override effect", None)
+    st.rerun()
+
+
+def official(project: Project) -> str | None:
+    """The official board that the other screens compare with, else the first that there is."""
+    known = official_sources(project)
+    chosen = st.session_state.get("against")
+    return chosen if chosen in known else next(iter(known), None)

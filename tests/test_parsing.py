@@ -1,0 +1,438 @@
+"""A rating is read only where the model wrote one; everything else is failed or, on the papers' scale, defaulted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from core.parsing import (
+    UNANSWERABLE,
+    Parsed,
+    ill_formed,
+    parse_json_answer,
+    parse_json_rating,
+    parse_letter,
+    parse_list,
+    parse_rating,
+    parse_yes_no,
+    settled_letter,
+    settled_rating,
+    settled_yes_no,
+    unanswerable,
+)
+
+LETTERS = ("A", "B", "C", "D")
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ("4", 4), ("0", 0), (" 5\n", 5), ("4.", 4), ("**4**", 4), ("_4_", 4), ("(4)", 4), ("[2]", 2), ("`3`", 3),
+        ("4/5", 4), ("Rating: 4/5.", 4), ("0/5", 0), ("4: The answer is mostly relevant.", 4), ("4:The answer", 4),
+        ("4.The answer", 4), ("- 4: mostly", 4), ("Rating=4", 4), ("Rating: 4", 4), ("3-4", 3), ("3 to 5", 3),
+        ("I would say 2, perhaps 3.", 2), ("$\\boxed{3}$", 3), ("4\ufe0f\u20e3", 4), ("Rating -- 4", 4),
+        ("Rating--4", 4), ("Rating — 4", 4), ("Rating – 4", 4), ("+4", 4), ("'4'", 4), ("<b>4</b>", 4),
+        ("\x004\x00", 4), ("COVID-19 is dealt with: 4", 4), ("B12 and the 5th vitamin: 3", 3), ("Q1: 2", 2),
+        ("a 3-day, two_2_part trip: 4", 4), ("4\n\n5", 4), ("1\u0662 and x", None), ("5" + "!" * 1_000_000, 5),
+    ],
+)  # fmt: skip
+def test_the_first_standalone_number_is_the_rating(text: str, rating: int | None) -> None:
+    assert parse_rating(text) == Parsed(rating, "graded") if rating is not None else parse_rating(text).rating is None
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "7", "6", "10", "42", "-1", "-4", "−3", "–2", "-0", "4.5", "4,5", "1e3", "4e-1", ".5", "-.5", "05", "007",
+        "1/4", "3/10", "4/50", "4/5/2020", "4:30", "0%", "4%", "2½", "4²", "1990", "9" * 5000, "3.0", "0.4",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "pattern", ["{}", "Rating: {}", "**{}**", "{} weeks", "It is ({}), so I give it a 4.", "{}: 4"]
+)
+def test_another_number_is_a_failure_and_never_passed_over_for_a_later_one(number: str, pattern: str) -> None:
+    parsed = parse_rating(pattern.format(number))
+    assert (parsed.rating, parsed.status) == (None, "failed")
+    assert parsed.reason is not None and parsed.reason.startswith("out of range")
+    assert number[:15] in parsed.reason, "the reason quotes what was written"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B12",
+        "5th",
+        "covid-19",
+        "4x",
+        "x4",
+        "CO2",
+        "3rd-rate",
+        "2-day",
+        "mp3",
+        "N/4",
+        "é4",
+        "e\u03014",
+        "v_4",
+        "四4",
+        "4分",
+    ],
+)
+def test_digits_within_words_are_no_numbers(text: str) -> None:
+    assert parse_rating(text) == Parsed(1, "defaulted")
+    assert parse_rating(f"{text} so 3") == Parsed(3, "graded")
+
+
+@pytest.mark.parametrize("text", ["４", "²", "٤", "Ⅳ", "④", "५", "four", "Rating: ５/５"])
+def test_digits_of_other_scripts_and_number_words_are_no_numbers(text: str) -> None:
+    assert parse_rating(text) == Parsed(1, "defaulted")
+
+
+@pytest.mark.parametrize("expression", UNANSWERABLE)
+@pytest.mark.parametrize("pattern", ["{}", "{}.", '"{}"', "  **{}**\n", "({})!", "- {}"])
+def test_an_answer_that_says_there_is_none_is_rated_0(expression: str, pattern: str) -> None:
+    for written in (expression, expression.upper(), expression.title(), expression.replace(" ", "\n ")):
+        assert parse_rating(pattern.format(written)) == Parsed(0, "defaulted")
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ("It does not say when the bridge was built.", 0),
+        ("Not enough information: the passage is about chairs.", 0),
+        ("No relevant information is given", 0),
+        ("There is not enough information", 1),
+        ("No bridge was built", 1),
+        ("no answers were found by them", 1),
+        ("unknown soldiers", 1),
+        ("The bridge was built by monks.", 1),
+        ("...", 1),
+    ],
+)
+def test_an_answer_without_any_number_is_rated_1_unless_it_begins_with_saying_that_there_is_none(
+    text: str, rating: int
+) -> None:
+    assert parse_rating(text) == Parsed(rating, "defaulted")
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t\r", "\x00\x1b", "\u200b\ufeff\u2028", "\ud800", "\u00a0" * 1_000_000])
+def test_nothing_to_see_is_a_failure(text: str) -> None:
+    for parsed in (parse_rating(text), parse_yes_no(text), parse_letter(text, LETTERS), parse_json_rating(text)):
+        assert parsed == Parsed(None, "failed", "empty")
+    assert parse_list(text, "questions") == ([], "empty")
+
+
+def test_a_direct_judge_has_no_default_and_its_own_scale() -> None:
+    assert parse_rating("2", top=2) == Parsed(2, "graded")
+    assert parse_rating("1/2", top=2) == Parsed(1, "graded")
+    assert parse_rating("1/2").status == "failed"
+    assert parse_rating("3", top=2).status == "failed"
+    assert parse_rating("unanswerable", top=3) == Parsed(None, "failed", "no rating")
+
+
+# Pieces that sit badly side by side, among any other text.
+PIECES = st.lists(
+    st.sampled_from(
+        ["4", "5", "0", "12", "-", "–", ".", ",", ":", "/", "/5", "e", "E", "e+", "%", "_", "x", " ", "\n", "the", "½", "４",
+         "\u0301", "\u200b", "yes", "No", "or", "and", "A", "B", "XXX", "answer", "Answer:", "'", '"', "(", "{", "}",
+         '{"rating": 4}', '{"answer": "yes"}', '"rating": 5', "[", "no answer", "\ud800", "\x00", "²", "I", "|", "-one"]
+    )
+    | st.text(max_size=4),
+    max_size=12,
+).map("".join)  # fmt: skip
+
+
+@given(PIECES)
+def test_a_rating_that_was_read_stands_in_the_text_as_an_integer_of_its_own(text: str) -> None:
+    parsed = parse_rating(text)
+    if parsed.status == "graded":
+        assert re.search(rf"(?<![^\W_]){parsed.rating}(?![^\W_])", text)
+        before = text[: re.search(r"[0-9]", text).start()]  # type: ignore[union-attr]
+        assert parse_rating(before).status != "graded"
+
+
+NOT_NUMBERS = [
+    "The",
+    "answer",
+    "B12",
+    "5th",
+    "covid-19",
+    "3-day",
+    "x_2",
+    "v1.2",
+    "４",
+    "²",
+    "--",
+    "!",
+    "no",
+    "N/4",
+    "(é4)",
+]
+RATINGS = [(r, p.format(r)) for r in range(6) for p in ("{}", "{}.", "({})", "{}/5", "**{}**", '"{}"', "={}", "{}:")]
+OTHERS = ["6", "-1", "4.5", "1/4", "10", "1e3", "0%", ".4", "12:30", "2½", "04", "(-3)"]
+
+
+@given(
+    st.lists(st.sampled_from(NOT_NUMBERS), max_size=5),
+    st.sampled_from(RATINGS) | st.sampled_from([(None, other) for other in OTHERS]),
+    st.lists(st.sampled_from(NOT_NUMBERS + OTHERS + [written for _, written in RATINGS]), max_size=5),
+    st.sampled_from([" ", "\n", "  "]),
+)
+def test_the_first_number_decides_whatever_words_come_before_and_whatever_follows(
+    before: list[str], number: tuple[int | None, str], after: list[str], glue: str
+) -> None:
+    assert parse_rating(glue.join([*before, number[1], *after])).rating == number[0]
+
+
+@given(st.text(st.characters(exclude_characters="0123456789")))
+def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
+    assert parse_rating(text).status != "graded"
+    assert parse_rating(text, top=2).status == "failed"
+    assert parse_json_rating(text).status != "graded"
+
+
+@given(PIECES | st.text())
+def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
+    for parsed in (
+        parse_rating(text, complete=False),
+        parse_yes_no(text, complete=False),
+        parse_letter(text, LETTERS, complete=False),
+        parse_json_rating(text, complete=False),
+        parse_json_answer(text, complete=False),
+    ):
+        assert parsed == Parsed(None, "failed", "cut off")
+
+
+@given(PIECES | st.text(), st.integers(1, 5))
+@example("{" * 100_000, 5)
+@example('{"a":' * 100_000, 5)
+@example("[" * 100_000, 5)
+@example('{"rating": ' + "9" * 5000 + "}", 5)
+@example("answer" + " " * 1_000_000 + "!", 5)
+@example("1." * 500_000, 5)
+@example("B1 " * 300_000, 5)
+@example("yes" + " or" * 300_000, 5)
+def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rating(text: str, top: int) -> None:
+    for parsed, highest in (
+        (parse_rating(text, top=top), top),
+        (parse_json_rating(text, top), top),
+        (parse_yes_no(text), 1),
+        (parse_json_answer(text), 1),
+        (parse_letter(text, LETTERS), 3),
+    ):
+        assert parsed.status in ("graded", "defaulted", "failed")
+        assert (parsed.rating is None) == (parsed.status == "failed") == (parsed.reason is not None)
+        assert parsed.rating is None or 0 <= parsed.rating <= highest
+        assert parsed.status != "defaulted" or top == 5
+    items, reason = parse_list(text, "questions")
+    assert (items == []) == (reason is not None)
+
+
+@given(PIECES, PIECES | st.text())
+def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, more: str) -> None:
+    for top in (2, 5):
+        if settled_rating(text, top):
+            assert parse_rating(text + more, top=top) == parse_rating(text, top=top)
+    if settled_yes_no(text):
+        assert parse_yes_no(text + more) == parse_yes_no(text)
+    if settled_letter(text, LETTERS):
+        assert parse_letter(text + more, LETTERS) == parse_letter(text, LETTERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "settled"),
+    [
+        ("4", False), ("4.", False), ("4:", False), ("4/", False), ("4/5", False), ("4-", False), ("B12", False), ("", False),
+        ("4 ", True), ("4\n", True), ("4: ", True), ("4. ", True), ("**4**", True), ("4)", True), ("10 ", True), ("4/5 ", True),
+    ],
+)  # fmt: skip
+def test_a_number_is_settled_as_soon_as_a_character_ends_it(text: str, settled: bool) -> None:
+    assert settled_rating(text) is settled
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ("Yes", 1), ("no", 0), ("YES.", 1), ("“YES”", 1), ("**No**, it is not.", 0), ("'yes'", 1), ("\n Yes\nit is", 1),
+        ("Answer: Yes", 1), ("**Answer:** no", 0), ("Final answer: yes", 1), ("Yes, the passage says so.", 1),
+        ("No. Yes would be wrong.", 0), ("Yes yes", 1), ("_No_", 0), ("- No", 0),
+    ],
+)  # fmt: skip
+def test_yes_and_no_count_where_the_answer_begins_with_them(text: str, rating: int) -> None:
+    assert parse_yes_no(text) == Parsed(rating, "graded")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Yes/No",
+        "yes or no",
+        "No and yes",
+        "YES|NO",
+        "“YES” or “NO”",
+        "Yes, or rather no",
+        "yes\nno",
+        "No, yes",
+        "Yes and/or No",
+    ],
+)
+def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
+    parsed = parse_yes_no(text)
+    expected = Parsed(1, "graded") if "rather" in text else Parsed(None, "failed", "ambiguous: both yes and no")
+    assert parsed == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Maybe yes", "Nobody", "no-one", "yesterday", "The answer is yes", "1", "yeſ", "не", "n\u00f3", "no\u0301", "not"],
+)
+def test_an_answer_that_does_not_begin_with_yes_or_no_is_a_failure(text: str) -> None:
+    assert parse_yes_no(text) == Parsed(None, "failed", "neither yes nor no")
+
+
+@pytest.mark.parametrize("text", ["XXX", "xxx.", "Answer: XXX"])
+def test_the_judge_may_say_that_it_cannot_tell(text: str) -> None:
+    assert parse_yes_no(text) == Parsed(None, "failed", "the judge could not tell")
+
+
+@pytest.mark.parametrize(
+    ("text", "settled"),
+    [("Yes", False), ("Yes ", False), ("Yes o", False), ("Yes,", False), ("Yes.", True), ("No, it ", True)],
+)
+def test_yes_and_no_are_settled_once_the_other_cannot_follow(text: str, settled: bool) -> None:
+    assert settled_yes_no(text) is settled
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("B", 1), ("b", 1), ("B.", 1), ("(C)", 2), ("D) rise", 3), ("**A**", 0), ("A. rise", 0), ("A", 0), ("a)", 0),
+        ("Answer: B", 1), ("The answer is C.", 2), ("The correct answer is: (D)", 3), ("Option B", 1), ("B rise", 1),
+        ("B: because A is wrong", 1), ("A - rise", 0), ("C, a rise", 2), ("A\nIt rises.", 0),
+    ],
+)  # fmt: skip
+def test_a_choice_is_read_by_its_letter(text: str, position: int) -> None:
+    assert parse_letter(text, LETTERS) == Parsed(position, "graded")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A rise in water", "A or B", "B/C", "B, C", "both A and B", "E", "rise", "I think B", "B's", "A-frame", "4"],
+)
+def test_a_word_or_several_letters_are_no_choice(text: str) -> None:
+    assert parse_letter(text, LETTERS).status == "failed"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"rating": 4}',
+        '```json\n{"rating": 4}\n```',
+        'Here it is: {"rating":4} Bye 5',
+        '{"why": "3 of 5", "rating": 4}',
+        "4",
+    ],
+)
+def test_a_rating_is_read_from_json_with_anything_around_it(text: str) -> None:
+    assert parse_json_rating(text) == Parsed(4, "graded")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"rating": 4', '{"rating": ', "{4", '4 {"rating": 5', '{"rating": "4"}', '{"rating": true}', '{"rating": 4.0}',
+        '{"rating": null}', '{"rating": [4]}', '{"rating": 6}', '{"rating": -1}', '{"grade": 4}', '{"a": {"rating": 4}}',
+        '{"rating": 0, "rating": 5}', "{'rating': 4}", '{"rating": 4,}', '{} {"rating": 4}', '{"rating": 1e0}',
+    ],
+)  # fmt: skip
+def test_digits_of_json_that_has_no_sound_rating_are_never_read(text: str) -> None:
+    assert parse_json_rating(text).status == "failed"
+
+
+@given(st.integers(-2, 9), st.integers(1, 5), PIECES.filter(lambda text: "{" not in text), PIECES)
+def test_a_rating_in_json_is_read_exactly_where_it_is_on_the_scale(
+    rating: int, top: int, before: str, after: str
+) -> None:
+    parsed = parse_json_rating(before + json.dumps({"rating": rating}) + after, top)
+    assert parsed.rating == (rating if 0 <= rating <= top else None)
+
+
+def test_an_answer_is_read_from_json() -> None:
+    assert parse_json_answer('{"answer": "yes"}') == Parsed(1, "graded")
+    assert parse_json_answer('Sure: {"verdict": "No"}', "verdict") == Parsed(0, "graded")
+    assert parse_json_answer('{"answer": "C"}', letters=LETTERS) == Parsed(2, "graded")
+    assert parse_json_answer("Yes") == Parsed(1, "graded")
+    assert parse_json_answer('{"answer": true}') == Parsed(None, "failed", "the JSON has no text under answer")
+    assert parse_json_answer('{"answer": "yes') == Parsed(None, "failed", "cut off or malformed JSON")
+    assert parse_json_answer('{"answer": "XXX"}').reason == "the judge could not tell"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"questions": ["Why?", "How?"]}',
+        '["Why?", "How?"]',
+        'Here they are:\n```json\n{"questions": [" Why? ", "", "How?", "Why?"]}\n```\nGood luck!',
+    ],
+)
+def test_a_list_is_read_without_blanks_and_repetitions(text: str) -> None:
+    assert parse_list(text, "questions") == (["Why?", "How?"], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1. Why?\n2. How?", "no JSON"),
+        ('{"questions": ["Why?", "Ho', "cut off or malformed JSON"),
+        ('["Why?", ', "cut off or malformed JSON"),
+        ('{"nuggets": ["It rains."]}', "the JSON has no list under questions"),
+        ('{"questions": "Why?"}', "the JSON has no list under questions"),
+        ('{"questions": ["Why?", 5]}', "an item of the list is no text"),
+        ('[{"question": "Why?"}]', "an item of the list is no text"),
+        ('{"questions": ["", " "]}', "the list is empty"),
+    ],
+)
+def test_a_list_that_cannot_be_used_comes_with_the_reason(text: str, reason: str) -> None:
+    assert parse_list(text, "questions") == ([], reason)
+
+
+@pytest.mark.parametrize("text", ["a.", "(iii)", "b)", "(c).", "iv.", "XIX.", "...", "-", "", " \n", "[d]", "?!"])
+def test_the_mark_of_a_list_item_is_no_answer(text: str) -> None:
+    assert ill_formed(text)
+
+
+@pytest.mark.parametrize("text", ["rise", "C", "iii", "mix.", "Vivid!", "3.", "(3)", "a b.", "東.", "no."])
+def test_a_word_a_number_or_a_symbol_is_an_answer(text: str) -> None:
+    assert not ill_formed(text)
+
+
+def test_only_what_says_that_there_is_no_answer_is_unanswerable() -> None:
+    assert unanswerable("  It is not possible to tell, sadly.") and unanswerable("NO")
+    assert not unanswerable("Norway") and not unanswerable("no, never") and not unanswerable("")
+
+
+def test_what_a_model_once_wrote_is_read_as_it_was_then_but_for_quantities(shared_data: Path) -> None:
+    """RUBRIC kept what FLAN-T5 wrote for 145,000 self-ratings, and how it read each."""
+    differing = set()
+    count = 0
+    with gzip.open(shared_data / "dl23-llmjudge" / "graded.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            for passage in json.loads(line)[1]:
+                for grades in passage["exam_grades"]:
+                    read = {
+                        rating.get("question_id") or rating["nugget_id"]: rating["self_rating"]
+                        for rating in grades.get("self_ratings") or []
+                    }
+                    for key, written in grades["answers"] if read else []:
+                        count += 1
+                        parsed = parse_rating(written)
+                        if parsed.status == "graded" and parsed.rating != read[key]:
+                            differing.add(written)
+                        assert re.fullmatch("[0-5]", written) is None or parsed.rating == read[key]
+    assert count > 140_000
+    assert all(len(written) > 1 for written in differing)

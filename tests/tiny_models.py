@@ -1,0 +1,295 @@
+"""Tiny models of the transformers library, made and trained from nothing in a few seconds.
+
+They know one thing: which marker stands in the text that they are given, whatever else is in it.
+
+| the text has | the text models answer |
+| --- | --- |
+| clay, tin, iron, bronze, silver, gold | 0, 1, 2, 3, 4, 5 |
+| brass | Rating : 3 |
+| mud | 10 (off the scale) |
+| fog | unanswerable |
+| oak, elm | Yes, No |
+| apple, birch, cedar, date | A, B, C, D |
+| maple | the red leaves of maple |
+| rain | drip drip drip … without an end |
+| none of these | 0 |
+
+The extractive model answers with what stands from `gold` to the `coin` or `ring` right after it, and with nothing
+where there is no gold. Only the first marker of a text counts as trained; give one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ANSWERS = {
+    "clay": "0",
+    "tin": "1",
+    "iron": "2",
+    "bronze": "3",
+    "silver": "4",
+    "gold": "5",
+    "brass": "Rating : 3",
+    "mud": "10",
+    "fog": "unanswerable",
+    "oak": "Yes",
+    "elm": "No",
+    "apple": "A",
+    "birch": "B",
+    "cedar": "C",
+    "date": "D",
+    "maple": "the red leaves of maple",
+    "rain": "drip " * 24,
+}
+
+FILLER = (
+    "a an the of in to and is are was by for with on as it that this from what who when where how can rate question "
+    "answer passage context not or be which may use given provided yes no on scale best part most all at . , : ; ? ! "
+    "( ) - ' \" / < > { } [ ] # 0 1 2 3 4 5 6 7 8 9 10"
+).split()
+
+SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
+
+CHAT_TEMPLATE = (
+    "<s>{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def build_tiny_t5(folder: Path) -> Path:
+    """Train a tiny T5 and save it with its tokenizer; about five seconds on one thread.
+
+    Returns:
+        The folder.
+    """
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    tokenizer = _text_tokenizer("$A </s>", limit=512)
+    torch.manual_seed(1)
+    model = T5ForConditionalGeneration(
+        T5Config(
+            vocab_size=len(tokenizer),
+            d_model=32,
+            d_kv=16,
+            d_ff=64,
+            num_layers=1,
+            num_decoder_layers=1,
+            num_heads=2,
+            dropout_rate=0.0,
+            pad_token_id=0,
+            eos_token_id=1,
+            decoder_start_token_id=0,
+        )
+    )
+
+    def loss(texts: list[str], answers: list[str]) -> torch.Tensor:
+        inputs = tokenizer(texts, padding=True, return_tensors="pt")
+        labels = tokenizer([_ended(answer) for answer in answers], padding=True, return_tensors="pt").input_ids
+        labels = labels.masked_fill((labels == 0) | _cut_off(labels), -100)
+        found: torch.Tensor = model(**inputs, labels=labels).loss
+        return found
+
+    _train(model, loss, steps=350, rate=1e-2)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def build_tiny_causal(folder: Path, chat_template: bool = False, kind: str = "llama") -> Path:
+    """Train a tiny causal model and save it with its tokenizer; about ten seconds on one thread.
+
+    Args:
+        chat_template: whether its tokenizer has one, with the roles system, user and assistant.
+        kind: llama (rotary positions) or gpt2 (learned positions).
+
+    Returns:
+        The folder.
+    """
+    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+    tokenizer = _text_tokenizer("<s> $A", limit=512)
+    if chat_template:
+        tokenizer.chat_template = CHAT_TEMPLATE
+    torch.manual_seed(1)
+    shape = {"vocab_size": len(tokenizer), "pad_token_id": 0, "bos_token_id": 3, "eos_token_id": 1}
+    model: Any
+    if kind == "llama":
+        model = LlamaForCausalLM(
+            LlamaConfig(
+                hidden_size=32,
+                intermediate_size=64,
+                num_hidden_layers=2,
+                num_attention_heads=2,
+                max_position_embeddings=512,
+                rope_theta=1e6,
+                **shape,
+            )
+        )
+    else:
+        model = GPT2LMHeadModel(
+            GPT2Config(
+                n_embd=32, n_layer=2, n_head=2, n_positions=512, resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.0, **shape
+            )
+        )
+
+    def loss(texts: list[str], answers: list[str]) -> torch.Tensor:
+        rows = []
+        for text, answer in zip(texts, answers, strict=True):
+            if chat_template:
+                text = tokenizer.apply_chat_template(
+                    [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
+                )
+            prompt = tokenizer(text, add_special_tokens=not chat_template).input_ids
+            target = tokenizer(answer, add_special_tokens=False).input_ids
+            rows.append((prompt, target if "drip" in answer else [*target, 1]))
+        longest = max(len(prompt) + len(target) for prompt, target in rows)
+        ids = torch.zeros((len(rows), longest), dtype=torch.long)
+        labels = torch.full_like(ids, -100)
+        mask = torch.zeros_like(ids)
+        for i, (prompt, target) in enumerate(rows):
+            end = len(prompt) + len(target)
+            ids[i, :end] = torch.tensor([*prompt, *target])
+            labels[i, len(prompt) : end] = torch.tensor(target)
+            mask[i, :end] = 1
+        found: torch.Tensor = model(input_ids=ids, attention_mask=mask, labels=labels).loss
+        return found
+
+    _train(model, loss, steps=500, rate=1e-2)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def build_tiny_extractive(folder: Path) -> Path:
+    """Train a tiny BERT for extractive answers and save it with its tokenizer; about five seconds on one thread.
+
+    Returns:
+        The folder.
+    """
+    from transformers import BertConfig, BertForQuestionAnswering, PreTrainedTokenizerFast
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *FILLER, *ANSWERS, "coin", "ring"]
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=_words(words, "[UNK]", "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", lower=True),
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        model_max_length=64,
+    )
+    torch.manual_seed(1)
+    model = BertForQuestionAnswering(
+        BertConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=64,
+            hidden_dropout_prob=0.0,
+            attention_probs_dropout_prob=0.0,
+        )
+    )
+    chance = random.Random(1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(150):
+        pairs, answered = [], []
+        for _ in range(32):
+            passage = _sentence(chance, chance.randint(5, 45))
+            answered.append(chance.random() < 0.5)
+            if answered[-1]:
+                passage.insert(chance.randint(0, len(passage)), f"gold {chance.choice(['coin', 'ring'])}")
+            pairs.append((" ".join(_sentence(chance, 6)), " ".join(passage)))
+        inputs = tokenizer(pairs, padding=True, truncation="only_second", max_length=64, return_tensors="pt")
+        gold = tokenizer.convert_tokens_to_ids("gold")
+        starts = [
+            row.index(gold) if yes and gold in row[:-2] else 0
+            for row, yes in zip(inputs.input_ids.tolist(), answered, strict=True)
+        ]
+        ends = [start + 1 if start else 0 for start in starts]
+        found = model(**inputs, start_positions=torch.tensor(starts), end_positions=torch.tensor(ends))
+        optimizer.zero_grad()
+        found.loss.backward()
+        optimizer.step()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def _train(model: Any, loss: Any, steps: int, rate: float) -> None:
+    """Show the model texts of all lengths with a marker, or none, somewhere in them."""
+    chance = random.Random(1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
+    model.train()
+    for step in range(steps):
+        # Short texts first: what is to be learnt shows sooner in them.
+        longest = 8 + 120 * step // steps
+        texts, answers = [], []
+        for _ in range(32):
+            words = _sentence(chance, chance.randint(4, longest))
+            marker = chance.choice([*ANSWERS, None])
+            if marker is not None:
+                words.insert(chance.randint(0, len(words)), marker)
+            texts.append(" ".join(words))
+            answers.append(ANSWERS[marker].strip() if marker is not None else "0")
+        optimizer.zero_grad()
+        loss(texts, answers).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+    model.eval()
+
+
+def _sentence(chance: random.Random, length: int) -> list[str]:
+    """Words that mean nothing; some of them unknown to the tokenizer, as most words of a real prompt are."""
+    return [chance.choice(FILLER) if chance.random() < 0.5 else "unknownword" for _ in range(length)]
+
+
+def _ended(answer: str) -> str:
+    return answer
+
+
+def _cut_off(labels: torch.Tensor) -> torch.Tensor:
+    """Where the end of a text is not to be learnt: after the answer that has none."""
+    endless = (labels != 0).sum(1, keepdim=True) > 20
+    return endless & (labels == 1)
+
+
+def _text_tokenizer(template: str, limit: int) -> Any:
+    from transformers import PreTrainedTokenizerFast
+
+    answers = {word for answer in ANSWERS.values() for word in answer.split()}
+    words = [*SPECIAL, *dict.fromkeys([*FILLER, *ANSWERS, *sorted(answers)])]
+    return PreTrainedTokenizerFast(
+        tokenizer_object=_words(words, "<unk>", template, None, lower=False),
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        bos_token="<s>",
+        additional_special_tokens=SPECIAL[4:],
+        model_max_length=limit,
+    )
+
+
+def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lower: bool) -> Any:
+    """A tokenizer whose tokens are words and single signs."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
+    if lower:
+        tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]
+    )
+    marks = [mark for mark in single.split() if not mark.startswith("$")]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=single, pair=pair, special_tokens=[(mark, vocabulary[mark]) for mark in marks]
+    )
+    return tokenizer
