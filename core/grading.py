@@ -23,8 +23,10 @@ CHUNK = 4096
 """Pairs whose texts are in memory at a time, at least; a query's stay together."""
 LOGGED_LINES = 200
 """Lines about failed calls that a screen can show; the log has all of them."""
+COMMIT_SHARE = 0.2
+"""Part of a job's time that may go into commits: what came since the last one is all that a crash can lose."""
 COMMIT_SECONDS = 1.0
-"""Grades are committed at least this often: so much work, and no more, a crash can lose."""
+"""Grades are committed at least this often."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Request:
     Args:
         bank_version: whose active questions are graded; the newest for None.
         queries: ids of the queries to grade; all for None.
-        retry_failed: whether failed pairs are asked again.
+        retry_failed: whether failed pairs are asked again, beside the ungraded ones.
+        only_failed: whether failed pairs are asked again and nothing else is.
         limit: at most this many pairs.
         max_calls: calls of the model at most, retries included.
         max_cost: money at most, in the currency of the price table.
@@ -46,6 +49,7 @@ class Request:
     bank_version: int | None = None
     queries: tuple[str, ...] | None = None
     retry_failed: bool = False
+    only_failed: bool = False
     limit: int | None = None
     max_calls: int | None = None
     max_cost: float | None = None
@@ -120,7 +124,15 @@ def run_job(
     if request.trial is not None:
         groups = trial_pairs(project, grader.spec, request.trial)
     else:
-        groups = pairs_to_grade(project, grader.spec, version, request.queries, request.retry_failed, request.limit)
+        groups = pairs_to_grade(
+            project,
+            grader.spec,
+            version,
+            request.queries,
+            request.retry_failed,
+            request.limit,
+            request.only_failed,
+        )
     total = sum(map(len, groups))
     asked = {
         name: value for name, value in asdict(replace(request, trial=None)).items() if value not in (None, False)
@@ -193,7 +205,7 @@ def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int,
 
 
 class _Keeper:
-    """Collects outcomes and commits them once a second."""
+    """Commits outcomes as they come, as long as committing takes a small part of the time."""
 
     def __init__(
         self,
@@ -211,16 +223,18 @@ class _Keeper:
         self.progress = progress
         self.report = report
         self.started = self.committed = time.monotonic()
+        self.rest = 0.0
         self.waiting: list[Outcome] = []
         report(progress)
 
     def take(self, outcomes: Sequence[Outcome]) -> None:
         self.waiting.extend(outcomes)
         # While a job is paused nothing more may come for long.
-        if self.control.paused or time.monotonic() - self.committed >= COMMIT_SECONDS:
+        if self.control.paused or time.monotonic() - self.committed >= self.rest:
             self.commit()
 
     def commit(self) -> None:
+        begun = time.monotonic()
         if self.waiting:
             failed = sum(grade.rating is None for _, _, grade in self.waiting)
             graded = len(self.waiting) - failed
@@ -236,7 +250,12 @@ class _Keeper:
                 defaulted=self.progress.defaulted + defaulted,
             )
         self.committed = time.monotonic()
-        self.progress = replace(self.progress, seconds=self.committed - self.started, usage=self.control.usage)
+        self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
+        self.progress = replace(
+            self.progress,
+            seconds=self.committed - self.started - self.control.paused_seconds,
+            usage=self.control.usage,
+        )
         self.report(self.progress)
 
 
@@ -245,6 +264,8 @@ class BackgroundJob:
 
     def __init__(self, project: Project, grader: Grader, request: Request, author: str) -> None:
         self.grader_name = grader.spec.name
+        self.spec = grader.spec
+        self.request = request
         self.progress = Progress("preparing")
         self.log: deque[str] = deque(maxlen=LOGGED_LINES)
         self.control = make_control(project, grader, request, self.log.append)

@@ -40,7 +40,7 @@ STOP_WORDS = frozenset(
             "my",
         ),
         *("is", "are", "was", "were", "be", "been", "being", "am", "has", "have", "had", "having", "do", "does", "did"),
-        *("would", "could", "might", "shall", "should"),
+        *("will", "would", "could", "might", "shall", "should"),
         *("of", "in", "on", "at", "to", "for", "with", "by", "from", "as", "into", "and", "or", "but", "so", "than"),
         *("which", "who", "whom", "whose", "what", "when", "where", "how"),
     }

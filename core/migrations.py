@@ -22,6 +22,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0002_draft_steps", _script("0002_draft_steps")),
     ("0003_overrides", _script("0003_overrides")),
     ("0004_reading", _script("0004_reading")),
+    ("0005_proposals", _script("0005_proposals")),
     ("0006_publications", _script("0006_publications")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""

@@ -10,7 +10,7 @@ import numpy as np
 from core import bank
 from core.bank import AT_VERSION
 from core.changes import SystemChange
-from core.comparison import Shift, correlation_shift, official_measure
+from core.comparison import DEFAULT_MEASURE, Shift, correlation_shift, official_measure
 from core.errors import InputError
 from core.grades import bank_for
 from core.leaderboard import Leaderboard, boards, cover_cutoff, leaderboard, order_systems, rankings, score_runs
@@ -68,9 +68,15 @@ def rating_effect(
     (label_before, before), (label_after, after) = states
     shift = None
     if against is not None:
-        judged_by = dict(boards(project)).get(against, official_measure(measure, policy))
-        shift = correlation_shift(before, after, leaderboard(project, judged_by, against, policy))
+        shift = correlation_shift(before, after, _official(project, measure, policy, against))
     return Effect(label_before, label_after, before, after, _moved(before, after), shift)
+
+
+def _official(project: Project, measure: str, policy: Policy, against: str) -> Leaderboard:
+    wanted = official_measure(measure, policy)
+    if parse_measure(wanted).needs_intents:
+        wanted = DEFAULT_MEASURE
+    return leaderboard(project, dict(boards(project)).get(against, wanted), against, policy)
 
 
 def override_labels(project: Project, policy: Policy) -> list[tuple[Override, int | None, int | None]]:

@@ -60,14 +60,16 @@ def make_plan(
     queries: Sequence[str] | None = None,
     retry_failed: bool = False,
     limit: int | None = None,
+    only_failed: bool = False,
 ) -> Plan:
     """Count what a grading job would do.
 
     Args:
         version: bank version whose active questions are asked.
         queries: ids of the queries to grade; all for None.
-        retry_failed: whether failed pairs are asked again.
+        retry_failed: whether failed pairs are asked again, beside the ungraded ones.
         limit: at most this many pairs are asked.
+        only_failed: whether failed pairs are asked again and nothing else is.
     """
     states = dict(
         project.rows(
@@ -75,7 +77,7 @@ def make_plan(
             _plan_parameters(project, spec, version, queries),
         )
     )
-    open_pairs = states.get("ungraded", 0) + (states.get("failed", 0) if retry_failed else 0)
+    open_pairs = sum(states.get(state, 0) for state in _asked_states(retry_failed, only_failed))
     return Plan(
         needed=sum(states.values()),
         known=states.get("known", 0),
@@ -89,6 +91,12 @@ def make_plan(
             )
         ),
     )
+
+
+def _asked_states(retry_failed: bool, only_failed: bool) -> tuple[str, ...]:
+    if only_failed:
+        return ("failed",)
+    return ("ungraded", "failed") if retry_failed else ("ungraded",)
 
 
 def _plan_parameters(project: Project, spec: GraderSpec, version: int, queries: Sequence[str] | None) -> dict[str, Any]:
@@ -116,6 +124,7 @@ def pairs_to_grade(
     queries: Sequence[str] | None = None,
     retry_failed: bool = False,
     limit: int | None = None,
+    only_failed: bool = False,
 ) -> list[list[tuple[int, int]]]:
     """The pairs that a job has to ask, one list a query, passages in order so that prompts share a prefix.
 
@@ -123,11 +132,11 @@ def pairs_to_grade(
     """
     with project.transaction() as cursor:
         name_asked_texts(cursor, spec, version)
-    states = "('ungraded', 'failed')" if retry_failed else "('ungraded')"
+    states = ", ".join(f"'{state}'" for state in _asked_states(retry_failed, only_failed))
     groups: dict[int, list[tuple[int, int]]] = {}
     for query_key, question, passage in project.rows(
         f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec)})"
-        f" WHERE state IN {states} ORDER BY ALL" + ("" if limit is None else f" LIMIT {limit:d}"),
+        f" WHERE state IN ({states}) ORDER BY ALL" + ("" if limit is None else f" LIMIT {limit:d}"),
         _plan_parameters(project, spec, version, queries),
     ):
         groups.setdefault(query_key, []).append((question, passage))

@@ -42,6 +42,13 @@ _HYPHENS = "-‐‑"
 _SIGNS = "-‐‑–−"
 
 
+def without_thoughts(text: str) -> str:
+    """The answer of a model that writes its thoughts before it, as <think>…</think>; nothing where it only thought."""
+    if not text.lstrip().startswith("<think>"):
+        return text
+    return text.partition("</think>")[2]
+
+
 def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Parsed:
     """Read a rating: the first standalone number decides, and only a whole one on the scale is a rating.
 
@@ -76,7 +83,7 @@ def settled_rating(text: str, top: int = MAX_RATING) -> bool:
 
     Args:
         text: what a model has written so far.
-        top: top of the scale.
+        top: top of the scale, as for `parse_rating`; where a number ends is the same on every scale.
     """
     number = _first_number(text)
     return number is not None and _MAY_GROW.match(text, number.end()) is None

@@ -54,12 +54,13 @@ def price_tag(
     queries: tuple[str, ...] | None = None,
     retry_failed: bool = False,
     limit: int | None = None,
+    only_failed: bool = False,
 ) -> PriceTag:
     """Estimate what a job would take; the arguments are those of its request.
 
     A grader that checks answers with a second call is counted as if every answer were checked.
     """
-    groups = pairs_to_grade(project, grader.spec, version, queries, retry_failed, limit)
+    groups = pairs_to_grade(project, grader.spec, version, queries, retry_failed, limit, only_failed)
     pairs = [pair for group in groups for pair in group]
     seconds = _seconds(project, grader, len(pairs))
     if not isinstance(grader, ReadingGrader) or not pairs:

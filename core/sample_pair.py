@@ -35,7 +35,17 @@ def pair_to_try(
     Raises:
         InputError: there is no such question that the grader can be asked, or no such passage with a text.
     """
+    of_passage = [
+        query_id
+        for (query_id,) in project.rows(
+            "SELECT query_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE passage_id = ?",
+            [passage_id],
+        )
+    ]
     fitting = questions_to_try(project, spec)
+    # Where only the passage is said, a question of its query makes the most sense.
+    fitting.sort(key=lambda question: question.query_id not in of_passage)
     chosen = [q for q in fitting if question_id in (None, q.question_id)]
     if not chosen:
         what = f"The question {question_id} is none that" if question_id else "There is no question that"

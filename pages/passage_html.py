@@ -94,7 +94,7 @@ def _said_html(grader: str, said: Said | None, several: bool) -> str:
     if said is None:
         words = visible(" · ".join([*name, "not asked"]))
         return f'<div class="said"><span>–</span><span class="gray">{words}</span></div>'
-    more = name + ([] if said.status in ("graded", "failed") else [said.status])
+    more = name + ([] if said.status == "failed" else [said.status])
     more += [] if said.confidence is None else [f"confidence {said.confidence:.0%}"]
     more += [said.reason] if said.reason else []
     more += [said.note] if said.note else []

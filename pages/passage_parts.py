@@ -42,20 +42,24 @@ def questions(
             if hidden:
                 continue
             is_open = opened == one.question.question_id
-            if more.button(
+            more.button(
                 "",
                 icon=":material/expand_less:" if is_open else ":material/expand_more:",
                 key=f"open {one.number}",
                 type="tertiary",
                 help="Close" if is_open else "Raw output, and overriding the rating",
-            ):
-                if is_open:
-                    del st.query_params["question"]
-                else:
-                    st.query_params["question"] = one.question.question_id
-                st.rerun()
+                on_click=_open_question,
+                args=(None if is_open else one.question.question_id,),
+            )
             if is_open:
                 _closer(project, desk, policy, one, measure_against)
+
+
+def _open_question(question_id: str | None) -> None:
+    if question_id is None:
+        st.query_params.pop("question", None)
+    else:
+        st.query_params["question"] = question_id
 
 
 def _closer(
@@ -92,9 +96,10 @@ def _withdraw(project: Project, given: Override) -> None:
 
 
 def _override(project: Project, desk: Desk, policy: Policy, one: AskedQuestion, against: str | None) -> None:
-    key = f"{one.question.question_id} {desk.passage_id}"
-    done: tuple[str, Effect] | None = st.session_state.get("override effect")
-    if done is not None and done[0] == f"{key} {one.rating}":
+    # With every override the form begins anew.
+    key = f"{one.question.question_id} {desk.passage_id} {one.override.key if one.override else 0}"
+    done: tuple[int, Effect] | None = st.session_state.get("override effect")
+    if done is not None and one.override is not None and done[0] == one.override.key:
         st.markdown("**What the override did**")
         _label_line(done[1].label_before, done[1].label_after)
         _board_lines(done[1])
@@ -114,15 +119,13 @@ def _override(project: Project, desk: Desk, policy: Policy, one: AskedQuestion, 
         st.caption("The policy's grader is not asked this question: an override does not count for its labels.")
     if st.button("Override", key=f"override {key}", type="primary", disabled=rating is None):
         try:
-            overrides.override(
+            made = overrides.override(
                 project, one.question.question_id, desk.passage_id, int(rating or 0), reason, ui.author()
             )
         except WorkbenchError as error:
             ui.show_error(error)
             return
-        st.session_state["override effect"] = (f"{key} {rating}", effect) if effect is not None else None
-        st.session_state.pop(f"reason {key}", None)
-        st.session_state.pop(f"rating {key}", None)
+        st.session_state["override effect"] = None if effect is None else (made, effect)
         st.toast("The override counts.", icon=":material/gavel:")
         st.rerun()
 
@@ -153,25 +156,25 @@ def _label(value: int | None) -> str:
 
 
 def _board_lines(effect: Effect) -> None:
-    jumped = [s for s in effect.systems if s.rank_before != s.rank_after]
+    measure = effect.after.measure
     if not effect.systems:
-        st.caption(f"No system's {ui.plain(effect.after.measure)} changes.")
+        lines = [f"No system's {measure} changes."]
     else:
-        many = f"{len(jumped)} systems change" if len(jumped) != 1 else "1 system changes"
-        scores = f"{len(effect.systems)} of {len(effect.after.systems)} their score"
-        st.caption(ui.plain(f"{many} rank, {scores}, by {effect.after.measure}:"))
+        jumped = sum(s.rank_before != s.rank_after for s in effect.systems)
+        moves = "No system changes its rank" if not jumped else f"{jumped} change{'s' * (jumped == 1)} rank"
+        lines = [f"{moves}, {len(effect.systems)} of {len(effect.after.systems)} change {measure}:"]
         for s in effect.systems[:MOVERS_SHOWN]:
-            ranks = (
-                f"rank {s.rank_before} → {s.rank_after}" if s.rank_before != s.rank_after else f"rank {s.rank_after}"
-            )
-            st.caption(ui.plain(f"{s.run}: {ui.number(s.score_before, 4)} → {ui.number(s.score_after, 4)}, {ranks}"))
-    if effect.shift is None:
-        return
-    shift = effect.shift
-    if shift.before is None or shift.after is None:
-        st.caption(ui.plain(f"Correlation with the official board: undefined. {shift.says}"))
-    else:
-        st.caption(ui.plain(f"Spearman with the official board {shift.before:.3f} → {shift.after:.3f}. {shift.says}"))
+            rank = f"{s.rank_before} → {s.rank_after}" if s.rank_before != s.rank_after else str(s.rank_after)
+            scores = f"{ui.number(s.score_before, 4)} → {ui.number(s.score_after, 4)}"
+            lines.append(f"{s.run}: {scores}, rank {rank}")
+    if effect.shift is not None:
+        shift = effect.shift
+        if shift.before is None or shift.after is None:
+            lines.append(f"Correlation with the official board: undefined. {shift.says}")
+        else:
+            moved = f"{shift.before:.3f} → {shift.after:.3f}"
+            lines.append(f"Spearman with the official board {moved}. {shift.says}")
+    st.caption(ui.plain("\n".join(lines)))
 
 
 def override_list(project: Project, policy: Policy | None) -> None:
@@ -210,18 +213,22 @@ def _override_row(project: Project, one: Override, without: int | None, now: int
         if st.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
             overrides.withdraw(project, one.key, ui.author())
             st.rerun()
-        if st.button("Open", key=f"go to {one.key}", icon=":material/arrow_forward:"):
-            open_passage(one.query_id, one.passage_id, one.question_id)
+        st.button(
+            "Open",
+            key=f"go to {one.key}",
+            icon=":material/arrow_forward:",
+            on_click=open_passage,
+            args=(one.query_id, one.passage_id, one.question_id),
+        )
 
 
 def open_passage(query_id: str, passage_id: str, question_id: str | None = None) -> None:
-    """Go to a passage; the place is in the URL."""
+    """Go to a passage, as what a button does; the place is in the URL."""
     st.query_params["query"] = query_id
     st.query_params["passage"] = passage_id
     if question_id is not None:
         st.query_params["question"] = question_id
     st.session_state.pop("override effect", None)
-    st.rerun()
 
 
 def official(project: Project) -> str | None:

@@ -9,7 +9,7 @@ from core.bank import QueryOverview
 from core.errors import WorkbenchError
 from core.grades import graders
 from core.project import Project
-from pages import bank_impact, bank_review, bank_rows, ui
+from pages import bank_impact, bank_proposals, bank_review, bank_rows, ui
 
 QUERIES_A_PAGE = 16
 
@@ -136,6 +136,7 @@ with right, st.container(key="impact"):
 with middle:
     diagnosis = bank_review.diagnosis(project, chosen_query.query_id, policy, against) if graded else None
     bank_rows.editor(project, chosen_query, diagnosis)
+    bank_proposals.panel(project, chosen_query)
     neighbours(queries, at)
     if graded and diagnosis is not None:
         bank_review.lists(project, chosen_query, diagnosis)

@@ -17,6 +17,7 @@ SCREENS = {
     "home": ("Home", ":material/home:"),
     "question_bank": ("Question bank", ":material/quiz:"),
     "grading": ("Grading", ":material/fact_check:"),
+    "prompts": ("Prompts", ":material/edit_note:"),
     "passages": ("Passages", ":material/article:"),
     "leaderboard": ("Leaderboard", ":material/leaderboard:"),
     "export": ("Export", ":material/download:"),
@@ -117,6 +118,12 @@ def frame() -> None:
             persist_state="session",
             help="Recorded with what you save.",
         )
+
+
+def secret(name: str) -> str | None:
+    """A text among the app's secrets; None where there is no such entry, or no file of secrets."""
+    found = st.secrets.get(name) if st.secrets.load_if_toml_exists() else None
+    return found if isinstance(found, str) else None
 
 
 def author() -> str:

@@ -83,7 +83,7 @@ def chat(content: object, finish: str = "stop", usage: bool = True, **message: o
         ],
     }
     if usage:
-        body["usage"] = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
+        body["usage"] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
     return Reply(content=json.dumps(body).encode())
 
 
@@ -97,9 +97,9 @@ def refuse() -> Reply:
     return chat(None, refusal="I cannot help with that.")
 
 
-def status(code: int, message: str = "the server is unwell", **error: object) -> Reply:
+def status(http: int, message: str = "the server is unwell", **error: object) -> Reply:
     """An error in OpenAI's form."""
-    return Reply(code, json.dumps({"error": {"message": message, "type": "error", **error}}).encode())
+    return Reply(http, json.dumps({"error": {"message": message, "type": "error", **error}}).encode())
 
 
 def too_many(**headers: object) -> Reply:

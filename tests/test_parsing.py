@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.parsing import (
@@ -39,18 +39,18 @@ LETTERS = ("A", "B", "C", "D")
         ("I would say 2, perhaps 3.", 2), ("$\\boxed{3}$", 3), ("4\ufe0f\u20e3", 4), ("Rating -- 4", 4),
         ("Rating--4", 4), ("Rating — 4", 4), ("Rating – 4", 4), ("+4", 4), ("'4'", 4), ("<b>4</b>", 4),
         ("\x004\x00", 4), ("COVID-19 is dealt with: 4", 4), ("B12 and the 5th vitamin: 3", 3), ("Q1: 2", 2),
-        ("a 3-day, two_2_part trip: 4", 4), ("4\n\n5", 4), ("1\u0662 and x", None), ("5" + "!" * 1_000_000, 5),
+        ("a 3-day, two_2_part trip: 4", 4), ("4\n\n5", 4),
     ],
 )  # fmt: skip
-def test_the_first_standalone_number_is_the_rating(text: str, rating: int | None) -> None:
-    assert parse_rating(text) == Parsed(rating, "graded") if rating is not None else parse_rating(text).rating is None
+def test_the_first_standalone_number_is_the_rating(text: str, rating: int) -> None:
+    assert parse_rating(text) == Parsed(rating, "graded")
 
 
 @pytest.mark.parametrize(
     "number",
     [
         "7", "6", "10", "42", "-1", "-4", "−3", "–2", "-0", "4.5", "4,5", "1e3", "4e-1", ".5", "-.5", "05", "007",
-        "1/4", "3/10", "4/50", "4/5/2020", "4:30", "0%", "4%", "2½", "4²", "1990", "9" * 5000, "3.0", "0.4",
+        "1/4", "3/10", "4/50", "4/5/2020", "4:30", "0%", "4%", "2½", "4²", "1990", "9" * 5000, "3.0", "1\u0662", "0.4",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(
@@ -138,15 +138,17 @@ def test_a_direct_judge_has_no_default_and_its_own_scale() -> None:
 # Pieces that sit badly side by side, among any other text.
 PIECES = st.lists(
     st.sampled_from(
-        ["4", "5", "0", "12", "-", "–", ".", ",", ":", "/", "/5", "e", "E", "e+", "%", "_", "x", " ", "\n", "the", "½", "４",
-         "\u0301", "\u200b", "yes", "No", "or", "and", "A", "B", "XXX", "answer", "Answer:", "'", '"', "(", "{", "}",
-         '{"rating": 4}', '{"answer": "yes"}', '"rating": 5', "[", "no answer", "\ud800", "\x00", "²", "I", "|", "-one"]
+        ["4", "5", "0", "12", "-", "–", ".", ",", ":", "/", "/5", "e", "E", "e+", "%", "_", "x", " ", "\n", "the", "½",
+         "４", "\u0301", "\u200b", "yes", "No", "or", "and", "A", "B", "XXX", "answer", "Answer:", "'", '"', "(", "{",
+         "}", '{"rating": 4}', '{"answer": "yes"}', '"rating": 5', "[", "no answer", "\ud800", "\x00", "²", "I", "|",
+         "-one"]
     )
     | st.text(max_size=4),
     max_size=12,
 ).map("".join)  # fmt: skip
 
 
+@settings(deadline=None)
 @given(PIECES)
 def test_a_rating_that_was_read_stands_in_the_text_as_an_integer_of_its_own(text: str) -> None:
     parsed = parse_rating(text)
@@ -177,6 +179,7 @@ RATINGS = [(r, p.format(r)) for r in range(6) for p in ("{}", "{}.", "({})", "{}
 OTHERS = ["6", "-1", "4.5", "1/4", "10", "1e3", "0%", ".4", "12:30", "2½", "04", "(-3)"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(NOT_NUMBERS), max_size=5),
     st.sampled_from(RATINGS) | st.sampled_from([(None, other) for other in OTHERS]),
@@ -189,6 +192,7 @@ def test_the_first_number_decides_whatever_words_come_before_and_whatever_follow
     assert parse_rating(glue.join([*before, number[1], *after])).rating == number[0]
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_characters="0123456789")))
 def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
     assert parse_rating(text).status != "graded"
@@ -196,6 +200,7 @@ def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
     assert parse_json_rating(text).status != "graded"
 
 
+@settings(deadline=None)
 @given(PIECES | st.text())
 def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
     for parsed in (
@@ -208,15 +213,8 @@ def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
         assert parsed == Parsed(None, "failed", "cut off")
 
 
+@settings(deadline=None)
 @given(PIECES | st.text(), st.integers(1, 5))
-@example("{" * 100_000, 5)
-@example('{"a":' * 100_000, 5)
-@example("[" * 100_000, 5)
-@example('{"rating": ' + "9" * 5000 + "}", 5)
-@example("answer" + " " * 1_000_000 + "!", 5)
-@example("1." * 500_000, 5)
-@example("B1 " * 300_000, 5)
-@example("yes" + " or" * 300_000, 5)
 def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rating(text: str, top: int) -> None:
     for parsed, highest in (
         (parse_rating(text, top=top), top),
@@ -233,6 +231,38 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
     assert (items == []) == (reason is not None)
 
 
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "{",
+        '{"a":',
+        "[",
+        "1.",
+        "B1 ",
+        "-",
+        "yes or ",
+        "B, ",
+        "answer ",
+        "A:",
+        "é",
+        '"',
+        "\\",
+        " ",
+        "4",
+        "{ ",
+        '{"rating": 4',
+    ],
+)
+@pytest.mark.parametrize("beginning", ["", "answer"])
+def test_a_megabyte_of_anything_is_read_without_a_fault(beginning: str, piece: str) -> None:
+    text = beginning + piece * (1_000_000 // len(piece)) + "!"
+    for parsed in (parse_rating(text), parse_json_rating(text), parse_yes_no(text), parse_letter(text, LETTERS)):
+        assert (parsed.rating is None) == (parsed.status == "failed")
+    assert parse_list(text, "questions")[0] == []
+    assert not ill_formed("word" + text) and not unanswerable("word" + text)
+
+
+@settings(deadline=None)
 @given(PIECES, PIECES | st.text())
 def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, more: str) -> None:
     for top in (2, 5):
@@ -247,8 +277,9 @@ def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, mo
 @pytest.mark.parametrize(
     ("text", "settled"),
     [
-        ("4", False), ("4.", False), ("4:", False), ("4/", False), ("4/5", False), ("4-", False), ("B12", False), ("", False),
-        ("4 ", True), ("4\n", True), ("4: ", True), ("4. ", True), ("**4**", True), ("4)", True), ("10 ", True), ("4/5 ", True),
+        ("4", False), ("4.", False), ("4:", False), ("4/", False), ("4/5", False), ("4-", False), ("B12", False),
+        ("", False), ("4 ", True), ("4\n", True), ("4: ", True), ("4. ", True), ("**4**", True), ("4)", True),
+        ("10 ", True), ("4/5 ", True),
     ],
 )  # fmt: skip
 def test_a_number_is_settled_as_soon_as_a_character_ends_it(text: str, settled: bool) -> None:
@@ -275,16 +306,13 @@ def test_yes_and_no_count_where_the_answer_begins_with_them(text: str, rating: i
         "No and yes",
         "YES|NO",
         "“YES” or “NO”",
-        "Yes, or rather no",
         "yes\nno",
         "No, yes",
         "Yes and/or No",
     ],
 )
 def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
-    parsed = parse_yes_no(text)
-    expected = Parsed(1, "graded") if "rather" in text else Parsed(None, "failed", "ambiguous: both yes and no")
-    assert parsed == expected
+    assert parse_yes_no(text) == Parsed(None, "failed", "ambiguous: both yes and no")
 
 
 @pytest.mark.parametrize(
@@ -346,7 +374,8 @@ def test_a_rating_is_read_from_json_with_anything_around_it(text: str) -> None:
     "text",
     [
         '{"rating": 4', '{"rating": ', "{4", '4 {"rating": 5', '{"rating": "4"}', '{"rating": true}', '{"rating": 4.0}',
-        '{"rating": null}', '{"rating": [4]}', '{"rating": 6}', '{"rating": -1}', '{"grade": 4}', '{"a": {"rating": 4}}',
+        '{"rating": null}', '{"rating": [4]}', '{"rating": 6}', '{"rating": -1}', '{"grade": 4}',
+        '{"a": {"rating": 4}}', '{"rating": ' + "9" * 5000 + "}",
         '{"rating": 0, "rating": 5}', "{'rating': 4}", '{"rating": 4,}', '{} {"rating": 4}', '{"rating": 1e0}',
     ],
 )  # fmt: skip
@@ -354,6 +383,7 @@ def test_digits_of_json_that_has_no_sound_rating_are_never_read(text: str) -> No
     assert parse_json_rating(text).status == "failed"
 
 
+@settings(deadline=None)
 @given(st.integers(-2, 9), st.integers(1, 5), PIECES.filter(lambda text: "{" not in text), PIECES)
 def test_a_rating_in_json_is_read_exactly_where_it_is_on_the_scale(
     rating: int, top: int, before: str, after: str
@@ -416,23 +446,19 @@ def test_only_what_says_that_there_is_no_answer_is_unanswerable() -> None:
     assert not unanswerable("Norway") and not unanswerable("no, never") and not unanswerable("")
 
 
-def test_what_a_model_once_wrote_is_read_as_it_was_then_but_for_quantities(shared_data: Path) -> None:
-    """RUBRIC kept what FLAN-T5 wrote for 145,000 self-ratings, and how it read each."""
-    differing = set()
+def test_what_a_model_once_wrote_is_read_as_rubric_read_it(shared_data: Path) -> None:
+    """The file keeps what FLAN-T5 wrote for 144,000 self-ratings, and the rating that RUBRIC's program read in it."""
     count = 0
+    differing = []
     with gzip.open(shared_data / "dl23-llmjudge" / "graded.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for line in lines:
-            for passage in json.loads(line)[1]:
-                for grades in passage["exam_grades"]:
-                    read = {
-                        rating.get("question_id") or rating["nugget_id"]: rating["self_rating"]
-                        for rating in grades.get("self_ratings") or []
-                    }
-                    for key, written in grades["answers"] if read else []:
-                        count += 1
-                        parsed = parse_rating(written)
-                        if parsed.status == "graded" and parsed.rating != read[key]:
-                            differing.add(written)
-                        assert re.fullmatch("[0-5]", written) is None or parsed.rating == read[key]
+        for grades in (g for line in lines for passage in json.loads(line)[1] for g in passage["exam_grades"]):
+            ratings = {r.get("question_id") or r["nugget_id"]: r["self_rating"] for r in grades.get("self_ratings", [])}
+            for question, written in grades["answers"] if ratings else []:
+                count += 1
+                parsed = parse_rating(written)
+                if parsed.status == "graded" and parsed.rating != ratings[question]:
+                    differing.append(written)
     assert count > 140_000
+    # RUBRIC gives 0 to a rating with its explanation ("3: Detailed, clear coverage.") and to an answer with a number.
+    assert len(differing) < count / 1000
     assert all(len(written) > 1 for written in differing)

@@ -18,7 +18,7 @@ from core import bank_saving, cli, collection
 from core.bundle import bundle, write_zip
 from core.drafts import put_draft
 from core.errors import InputError, ProjectError
-from core.exporting import qrels
+from core.exporting import graded_file, qrels
 from core.formats.leaderboards import read_boards
 from core.formats.source import Report, Source
 from core.grades import add_outcomes, put_grader, question_text_key
@@ -69,7 +69,7 @@ def graded(project: Project) -> Project:
     """A project with everything that labels can rest on."""
     fill(project, [A, B, C, D, AVOID], GRADES, RUNS)
     bank_saving.save(project, IDS, "ids only", "tester")
-    by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 4, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
+    by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
     with project.transaction() as cursor:
         collection.name_passages(cursor, ["p0"])
         collection.list_passages(cursor, [("q1", "p0")])
@@ -147,6 +147,9 @@ EDITS: dict[str, Callable[[Project], object]] = {
         p, [replace(IDS[1], text="What is C?"), replace(IDS[2], text="What is X?")], "", "ann"
     ),
     "queries are reworded": lambda p: put(p, "queries", "q.tsv", "q1\tanother query\nq2\tquery q1\nq3\tmore\n"),
+    "a graded file is previewed, not imported": lambda p: import_files(
+        p, "graded", [Source("g.jsonl.gz", data=graded_file(p))], "ann", Options(), preview=True
+    ),
     "a board comes": lambda p: put(p, "leaderboard", "board.tsv", "run\tAP\none\t0.5\ntwo\t0.4\nthree\t0.1\n"),
     "something is published": lambda p: publish(p, Policy(grader="other"), "ann"),
 }
@@ -174,7 +177,7 @@ def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(gra
         assert qrels(graded, policy).encode() != publication.qrels_bytes, f"the edits do not touch {name}"
 
 
-@pytest.mark.parametrize("policy", [Policy(), Policy(label="mean"), Policy(bank_version=1, label="mean")])
+@pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(bank_version=1, label="mean"), Policy(bank_version=1)])
 def test_grades_of_ids_that_turn_out_to_be_known_questions_stay_apart_in_what_was_published(
     graded: Project, policy: Policy
 ) -> None:
@@ -191,7 +194,7 @@ def test_publications_in_between_each_keep_their_own_state(graded: Project) -> N
     for edit in EDITS.values():
         edit(graded)
         published.append(publish(graded, Policy(grader="test grader"), "ann"))
-    assert len({one.qrels_bytes for one in published}) > len(EDITS) // 2
+    assert len({one.qrels_bytes for one in published}) > 5
     for one in published:
         assert reproduce(graded, one.manifest, "bob") == one.qrels_bytes
     assert [one["publication"] for one in publications(graded)][-1] == published[0].manifest["publication"]
@@ -351,7 +354,7 @@ def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
         ungraded=20,
         overridden=2,
         stale_overrides=0,
-        partial_labels=4,
+        partial_labels=3,
         unlabelled_passages=3,
     )
     assert not state.complete

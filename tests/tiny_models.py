@@ -44,15 +44,19 @@ ANSWERS = {
     "cedar": "C",
     "date": "D",
     "maple": "the red leaves of maple",
-    "rain": "drip " * 24,
+    "rain": "drip " * 16,
 }
 
 FILLER = (
     "a an the of in to and is are was by for with on as it that this from what who when where how can rate question "
     "answer passage context not or be which may use given provided yes no on scale best part most all at . , : ; ? ! "
-    "( ) - ' \" / < > { } [ ] # 0 1 2 3 4 5 6 7 8 9 10"
+    "( ) - ' \" / < > { } [ ] # 0 1 2 3 4 5 6 7 8 9 10 Rating unanswerable Yes No A B C D red leaves drip"
 ).split()
 
+import os
+STEPS_C=int(os.environ.get("SC",300))
+STEPS_T=int(os.environ.get("ST",250))
+BS=int(os.environ.get("BS",24))
 SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
 
 CHAT_TEMPLATE = (
@@ -89,53 +93,46 @@ def build_tiny_t5(folder: Path) -> Path:
 
     def loss(texts: list[str], answers: list[str]) -> torch.Tensor:
         inputs = tokenizer(texts, padding=True, return_tensors="pt")
-        labels = tokenizer([_ended(answer) for answer in answers], padding=True, return_tensors="pt").input_ids
+        labels = tokenizer(answers, padding=True, return_tensors="pt").input_ids
         labels = labels.masked_fill((labels == 0) | _cut_off(labels), -100)
         found: torch.Tensor = model(**inputs, labels=labels).loss
         return found
 
-    _train(model, loss, steps=350, rate=1e-2)
+    _train(model, loss, steps=STEPS_T, rate=1e-2)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
-def build_tiny_causal(folder: Path, chat_template: bool = False, kind: str = "llama") -> Path:
-    """Train a tiny causal model and save it with its tokenizer; about ten seconds on one thread.
+def build_tiny_causal(folder: Path, chat_template: bool = False) -> Path:
+    """Train a tiny Llama and save it with its tokenizer; about ten seconds on one thread.
 
     Args:
         chat_template: whether its tokenizer has one, with the roles system, user and assistant.
-        kind: llama (rotary positions) or gpt2 (learned positions).
 
     Returns:
         The folder.
     """
-    from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+    from transformers import LlamaConfig, LlamaForCausalLM
 
     tokenizer = _text_tokenizer("<s> $A", limit=512)
     if chat_template:
         tokenizer.chat_template = CHAT_TEMPLATE
     torch.manual_seed(1)
-    shape = {"vocab_size": len(tokenizer), "pad_token_id": 0, "bos_token_id": 3, "eos_token_id": 1}
-    model: Any
-    if kind == "llama":
-        model = LlamaForCausalLM(
-            LlamaConfig(
-                hidden_size=32,
-                intermediate_size=64,
-                num_hidden_layers=2,
-                num_attention_heads=2,
-                max_position_embeddings=512,
-                rope_theta=1e6,
-                **shape,
-            )
+    model = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=int(os.environ.get("HS",64)),
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            max_position_embeddings=512,
+            rope_theta=1e6,
+            pad_token_id=0,
+            bos_token_id=3,
+            eos_token_id=1,
         )
-    else:
-        model = GPT2LMHeadModel(
-            GPT2Config(
-                n_embd=32, n_layer=2, n_head=2, n_positions=512, resid_pdrop=0.0, attn_pdrop=0.0, embd_pdrop=0.0, **shape
-            )
-        )
+    )
 
     def loss(texts: list[str], answers: list[str]) -> torch.Tensor:
         rows = []
@@ -159,7 +156,7 @@ def build_tiny_causal(folder: Path, chat_template: bool = False, kind: str = "ll
         found: torch.Tensor = model(input_ids=ids, attention_mask=mask, labels=labels).loss
         return found
 
-    _train(model, loss, steps=500, rate=1e-2)
+    _train(model, loss, steps=STEPS_C, rate=float(os.environ.get("LR",5e-3)))
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -229,14 +226,14 @@ def _train(model: Any, loss: Any, steps: int, rate: float) -> None:
     model.train()
     for step in range(steps):
         # Short texts first: what is to be learnt shows sooner in them.
-        longest = 8 + 120 * step // steps
+        longest = 8 + 60 * step // steps
         texts, answers = [], []
-        for _ in range(32):
+        for _ in range(BS):
             words = _sentence(chance, chance.randint(4, longest))
             marker = chance.choice([*ANSWERS, None])
             if marker is not None:
                 words.insert(chance.randint(0, len(words)), marker)
-            texts.append(" ".join(words))
+            texts.append(" ".join([*words, ":"]))
             answers.append(ANSWERS[marker].strip() if marker is not None else "0")
         optimizer.zero_grad()
         loss(texts, answers).backward()
@@ -251,21 +248,16 @@ def _sentence(chance: random.Random, length: int) -> list[str]:
     return [chance.choice(FILLER) if chance.random() < 0.5 else "unknownword" for _ in range(length)]
 
 
-def _ended(answer: str) -> str:
-    return answer
-
-
 def _cut_off(labels: torch.Tensor) -> torch.Tensor:
     """Where the end of a text is not to be learnt: after the answer that has none."""
-    endless = (labels != 0).sum(1, keepdim=True) > 20
+    endless = (labels != 0).sum(1, keepdim=True) > 12
     return endless & (labels == 1)
 
 
 def _text_tokenizer(template: str, limit: int) -> Any:
     from transformers import PreTrainedTokenizerFast
 
-    answers = {word for answer in ANSWERS.values() for word in answer.split()}
-    words = [*SPECIAL, *dict.fromkeys([*FILLER, *ANSWERS, *sorted(answers)])]
+    words = [*SPECIAL, *dict.fromkeys([*FILLER, *ANSWERS])]
     return PreTrainedTokenizerFast(
         tokenizer_object=_words(words, "<unk>", template, None, lower=False),
         pad_token="<pad>",

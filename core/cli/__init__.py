@@ -7,7 +7,7 @@ import sys
 import click
 
 from core import __version__
-from core.cli import agreement, bank, changes, files, grade, graders, scores, serve
+from core.cli import agreement, bank, changes, files, generate, grade, graders, scores, serve
 from core.errors import InputError, WorkbenchError
 
 
@@ -25,6 +25,8 @@ for _command in (
     bank.bank,
     grade.plan,
     grade.grade,
+    generate.generate,
+    generate.proposals,
     graders.graders,
     graders.prompts,
     graders.prices,

@@ -20,7 +20,8 @@ from core.price_tag import PriceTag, price_tag
 from core.project import current_author
 
 _query_option = click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
-_retry_option = click.option("--retry-failed", is_flag=True, help="Ask failed pairs again.")
+_retry_option = click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too.")
+_only_failed_option = click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else.")
 _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade at most this many pairs.")
 
 
@@ -29,14 +30,21 @@ _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade 
 @grader_options
 @_query_option
 @_retry_option
+@_only_failed_option
 @json_option
 def plan(
-    project_path: Path | None, chosen: GraderChoice, queries: tuple[str, ...], retry_failed: bool, as_json: bool
+    project_path: Path | None,
+    chosen: GraderChoice,
+    queries: tuple[str, ...],
+    retry_failed: bool,
+    only_failed: bool,
+    as_json: bool,
 ) -> None:
     """Say what a grading job would do: pairs needed, known, failed, to grade."""
     with opened(project_path) as project:
         spec = chosen.make(project).spec
-        found = asdict(make_plan(project, spec, latest_version(project), queries or None, retry_failed))
+        version = latest_version(project)
+        found = asdict(make_plan(project, spec, version, queries or None, retry_failed, only_failed=only_failed))
     if as_json:
         print_json(found)
     else:
@@ -48,6 +56,7 @@ def plan(
 @grader_options
 @_query_option
 @_retry_option
+@_only_failed_option
 @_limit_option
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Money that the job may spend at most.")
 @click.option("--max-calls", type=click.IntRange(min=1), help="Calls of the model at most, retries included.")
@@ -65,6 +74,7 @@ def grade(
     chosen: GraderChoice,
     queries: tuple[str, ...],
     retry_failed: bool,
+    only_failed: bool,
     limit: int | None,
     max_cost: float | None,
     max_calls: int | None,
@@ -78,8 +88,8 @@ def grade(
         grader = chosen.make(project)
         version = latest_version(project)
         if dry_run:
-            planned = make_plan(project, grader.spec, version, queries or None, retry_failed, limit)
-            tag = price_tag(project, grader, version, queries or None, retry_failed, limit)
+            planned = make_plan(project, grader.spec, version, queries or None, retry_failed, limit, only_failed)
+            tag = price_tag(project, grader, version, queries or None, retry_failed, limit, only_failed)
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
@@ -88,6 +98,7 @@ def grade(
         request = Request(
             queries=queries or None,
             retry_failed=retry_failed,
+            only_failed=only_failed,
             limit=limit,
             max_calls=max_calls,
             max_cost=max_cost,

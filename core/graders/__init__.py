@@ -149,9 +149,13 @@ def remake_grader(spec: GraderSpec, prompts: Prompts | None = None) -> Grader | 
         identifies it does not say where its model is.
     """
     kind = GRADERS.get(spec.method)
-    if kind is None:
+    if kind is None or spec.parameters.get("back_end") == "openai":
+        # The address of an endpoint is no part of the identity, and texts must not go to another one.
         return None
     model, _, revision = spec.model.partition("@")
+    if revision.startswith("sha256:") and spec.parameters.get("back_end"):
+        # A folder is known by its content, not by its place.
+        return None
     stored = {"model": model, "revision": revision, "prompt": spec.prompt} | spec.parameters
     parameters = {name: stored[name] for name in kind.settable if stored.get(name) not in (None, "")}
     try:

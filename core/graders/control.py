@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -68,6 +69,8 @@ class Control:
         self._cancelled = threading.Event()
         self._going = threading.Event()
         self._going.set()
+        self._paused_at: float | None = None
+        self._paused_seconds = 0.0
 
     def reserve(self, input_tokens: int, output_tokens: int) -> bool:
         """Ask for leave to make one call; without it the call must not be made.
@@ -132,7 +135,7 @@ class Control:
     def cancel(self) -> None:
         """Let no new call be made. Those in flight end and count."""
         self._cancelled.set()
-        self._going.set()
+        self.resume()
 
     @property
     def paused(self) -> bool:
@@ -141,12 +144,25 @@ class Control:
 
     def pause(self) -> None:
         """Let new calls wait until `resume`."""
-        if not self._cancelled.is_set():
-            self._going.clear()
+        with self._lock:
+            if not self._cancelled.is_set() and self._paused_at is None:
+                self._paused_at = time.monotonic()
+                self._going.clear()
 
     def resume(self) -> None:
         """Let calls go on."""
-        self._going.set()
+        with self._lock:
+            if self._paused_at is not None:
+                self._paused_seconds += time.monotonic() - self._paused_at
+                self._paused_at = None
+            self._going.set()
+
+    @property
+    def paused_seconds(self) -> float:
+        """Time spent paused so far, in seconds."""
+        with self._lock:
+            running = 0.0 if self._paused_at is None else time.monotonic() - self._paused_at
+            return self._paused_seconds + running
 
     def wait_while_paused(self, seconds: float | None = None) -> bool:
         """Wait until the job may go on; whether it may."""

@@ -84,7 +84,7 @@ def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str,
         else:
             method = partial(methods.self_rating, prompt=prompt, fence=fence)
     spec = GraderSpec(
-        name=f"{_TITLES.get(kind, kind)} {_of(kind, prompt, parameters)}({_short(model)})",
+        name=f"{_TITLES[kind]} {_of(kind, prompt, parameters)}({_short(model)})",
         method=kind,
         model=model,
         prompt=prompt.name,
@@ -98,7 +98,7 @@ def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str,
 
 _PLAIN = ("self-rating", "self-rating-chat", "choice", "choice-likelihood")
 """Prompts that the name of a grader need not tell."""
-_TITLES = {"self-rating": "Self-rating", "answer": "Answer", "choice": "Multiple choice", "direct": ""}
+_TITLES = {"self-rating": "Self-rating", "answer": "Answer", "choice": "Multiple choice", "direct": "Judge"}
 
 
 def _of(kind: str, prompt: Prompt, parameters: Parameters) -> str:
@@ -180,12 +180,27 @@ def _identifying(parameters: Parameters) -> dict[str, Any]:
     return {name: parameters[name] for name in IDENTIFYING if parameters.get(name) not in (None, "", "auto")}
 
 
+KNOWN = {
+    "self-rating": ("question", "context"),
+    "answer": ("question", "context"),
+    "choice": ("question", "context", "choices"),
+    "direct": ("query_title", "context", "correct_answer"),
+    "verify": ("question", "correct_answer", "answer"),
+}
+"""What can stand in a prompt, by its use: a grade is about these texts and no others."""
+
+
 def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     prompt = prompts.get(name)
     if prompt is None or prompt.use != use:
         fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
         what = f"There is no prompt '{name}'" if prompt is None else f"The prompt '{name}' is for {prompt.use}"
         raise InputError(f"{what}.", f"For {use} there are: {fitting}.")
+    if unknown := [name for name in variables(prompt) if name not in KNOWN[use]]:
+        raise InputError(
+            f"The prompt '{prompt.name}' has {{{unknown[0]}}}, which a grade is not about.",
+            f"For {use} it may have: {', '.join(KNOWN[use])}.",
+        )
     return prompt
 
 

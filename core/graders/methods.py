@@ -21,6 +21,7 @@ from core.parsing import (
     parse_rating,
     parse_yes_no,
     unanswerable,
+    without_thoughts,
 )
 from core.prompts import Prompt, variables
 from core.types import Asked, Grade
@@ -76,7 +77,7 @@ def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
     completion = yield Call(prompt, values, "text", fence, max_tokens=ANSWER_TOKENS)
     if completion.error is not None:
         return _fail(completion.error)
-    if not completion.complete or not completion.text.strip():
+    if not completion.complete or not without_thoughts(completion.text).strip():
         return _with(_fail(EMPTY if completion.complete else CUT_OFF), completion)
     return (yield from _checked(asked, completion, check))
 
@@ -188,7 +189,7 @@ def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
 
 
 def _parsed(completion: Completion, call: Call) -> Parsed:
-    text, complete, top = completion.text, completion.complete, call.prompt.top
+    text, complete, top = without_thoughts(completion.text), completion.complete, call.prompt.top
     if call.form == "yes-no":
         return parse_json_answer(text, complete=complete) if completion.structured else parse_yes_no(text, complete)
     return parse_json_rating(text, top, complete) if completion.structured else parse_rating(text, complete, top)
@@ -196,7 +197,7 @@ def _parsed(completion: Completion, call: Call) -> Parsed:
 
 def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
     """Grade an extracted answer; one that is none needs no check."""
-    given = completion.text.strip()
+    given = without_thoughts(completion.text).strip()
     if ill_formed(given) or unanswerable(given):
         return replace(_with(Grade(0), completion), answer=_sound(given) or None)
     verdict = yield from check(asked, given)
@@ -265,7 +266,7 @@ def _chances(completion: Completion, scale: Sequence[str]) -> list[float] | None
 
 def _beyond(completion: Completion, rating: str) -> str | None:
     """What a model wrote where that is more than the rating."""
-    text = completion.text.strip()
+    text = without_thoughts(completion.text).strip()
     only_rating = completion.structured or re.sub(r"[\W_]+", "", text).lower() == rating.lower()
     return None if only_rating else _sound(text)
 

@@ -46,6 +46,7 @@ class Topic:
     query_id: str
     text: str
     narrative: str
+    answer: str
     subtopics: list[dict[str, str]]
     questions: list[dict[str, Any]]
     passages: dict[str, str]
@@ -76,6 +77,7 @@ def read_topics(folder: Path) -> list[Topic]:
                 query_id,
                 source["text"],
                 source["narrative"],
+                source["answer"],
                 source["subtopics"],
                 source["questions"],
                 {i: passage["text"] for i, passage in zip(ids, passages, strict=True)},
@@ -341,6 +343,7 @@ def query_row(topic: Topic) -> dict[str, Any]:
         "query_id": topic.query_id,
         "text": topic.text,
         "narrative": topic.narrative,
+        "answer": topic.answer,
         "subtopics": topic.subtopics,
     }
 

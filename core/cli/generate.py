@@ -1,0 +1,225 @@
+"""Commands that let a model draft questions and answer keys, and that accept or reject what it drafted."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from core import answer_keys, drafts, generating
+from core import proposals as store
+from core.cli.options import is_terminal, json_option, opened, print_json, print_table, project_option, tell
+from core.errors import GradingError, InputError
+from core.generating import Kind, Report
+from core.graders.control import Control
+from core.prices import prices
+from core.project import Project, current_author
+from core.proposal_marks import marks
+from core.proposals import STATES, Proposal, State
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which model drafts; a command gets them as `settings`."""
+
+    @functools.wraps(command)
+    def with_model(
+        *args: Any, model: str, back_end: str | None, base_url: str | None, key_variable: str | None, **others: Any
+    ) -> Any:
+        named = {"model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable}
+        return command(*args, settings={name: value for name, value in named.items() if value}, **others)
+
+    for option in (
+        click.option("--prompt", help="Name of the prompt: see exam prompts list."),
+        click.option(
+            "--key-variable", help="Environment variable with the endpoint's key; OPENAI_API_KEY if not given."
+        ),
+        click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
+        click.option("--back-end", type=click.Choice(["transformers", "openai"]), help="Where the model runs."),
+        click.option("--model", required=True, help="Name or folder of the model."),
+    ):
+        with_model = option(with_model)
+    return with_model
+
+
+@click.command()
+@project_option
+@click.option("--query", "queries", multiple=True, help="For this query; may be repeated.")
+@click.option("--all", "every", is_flag=True, help="For all queries.")
+@click.option(
+    "--kind", type=click.Choice(generating.KINDS), default="question", show_default=True, help="What is drafted."
+)
+@click.option("-n", "number", type=int, default=10, show_default=True, help="Drafts a query, or a subtopic, at most.")
+@model_options
+@click.option("--max-calls", type=click.IntRange(min=1), help="Calls of the model at most, retries included.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Money to be spent at most.")
+@json_option
+def generate(
+    project_path: Path | None,
+    queries: tuple[str, ...],
+    every: bool,
+    kind: str,
+    number: int,
+    settings: dict[str, str],
+    prompt: str | None,
+    max_calls: int | None,
+    max_cost: float | None,
+    as_json: bool,
+) -> None:
+    """Let a model draft questions, once a query or a subtopic. They are proposals until a person accepts them."""
+    if bool(queries) == every:
+        raise InputError("Nothing says for which queries." if not every else "--all and --query exclude each other.",
+                         "Give --query QUERY, or --all.")  # fmt: skip
+    with opened(project_path) as project:
+        drafter = generating.make_drafter(settings)
+        price = prices(project).get(drafter.model)
+        if max_cost is not None and price is None:
+            hint = "Set its price with exam prices set, or cap the calls."
+            raise InputError(f"There is no price for {drafter.model}, so a budget in money cannot be kept.", hint)
+        control = Control(max_calls, max_cost, price, report=lambda line: tell(f"exam: {line}"))
+        chosen = None if every else queries
+        watch = _show if is_terminal() else _quiet
+        report = generating.suggest(
+            project, drafter, chosen, current_author(), cast(Kind, kind), prompt, number, control, watch
+        )
+        _say(project, report, as_json)
+
+
+def _say(project: Project, report: Report, as_json: bool) -> None:
+    """Say what came, and what did not and why; the command fails where nothing came at all."""
+    found = store.proposals(project, keys=report.keys)
+    if as_json:
+        print_json({"proposals": [asdict(one) for one in found], **asdict(report)})
+    else:
+        print_table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
+        for failure in report.failed:
+            tell(f"exam: nothing from {failure}")
+        tell(f"{len(found)} proposals from {report.asked} requests. {_rest(report)}See exam proposals list.")
+    if not found:
+        raise GradingError("Nothing usable came.", "Try another model or prompt.")
+
+
+def _rest(report: Report) -> str:
+    said = f"{report.left_out} drafts beyond the number asked for were left out. " if report.left_out else ""
+    return said + (f"{report.stopped} requests were not made: the cap was reached. " if report.stopped else "")
+
+
+@click.group()
+def proposals() -> None:
+    """List, edit, accept and reject what models drafted."""
+
+
+@proposals.command(name="list")
+@project_option
+@click.option("--query", help="Only those of this query.")
+@click.option("--state", type=click.Choice([*STATES, "all"]), default="open", show_default=True)
+@click.option("--near", is_flag=True, help="Mark near-duplicates as well, by the embedding model.")
+@json_option
+def list_(project_path: Path | None, query: str | None, state: str, near: bool, as_json: bool) -> None:
+    """List proposals, with where they came from and what they repeat."""
+    with opened(project_path) as project:
+        found = store.proposals(project, query, STATES if state == "all" else (cast(State, state),))
+        repeats = {
+            key: mark
+            for query_id in dict.fromkeys(one.query_id for one in found)
+            for key, mark in marks(project, current_author(), query_id, near).items()
+        }
+    if as_json:
+        rows = [asdict(one) | {"repeats": asdict(repeats[one.key]) if one.key in repeats else None} for one in found]
+        print_json({"proposals": rows})
+    else:
+        print_table(
+            ("proposal", "query", "kind", "state", "text", "repeats", "came from"),
+            [
+                (str(one.key), one.query_id, one.kind, one.state, one.text, _mark(repeats, one), one.came_from)
+                for one in found
+            ],
+        )
+
+
+def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
+    return str(repeats[one.key]) if one.key in repeats else None
+
+
+@proposals.command()
+@click.argument("keys", nargs=-1, required=True, type=int, metavar="PROPOSAL...")
+@project_option
+@click.option("--note", help="Save the bank at once, with all that you have drafted and this note.")
+@json_option
+def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, as_json: bool) -> None:
+    """Take proposals into your drafts; the bank has them once it is saved, on the screen or with --note."""
+    if note is not None and not note.strip():
+        raise InputError("The note is empty.", "Say in a few words what changed and why.")
+    author = current_author()
+    with opened(project_path) as project:
+        made = store.accept(project, keys, author)
+        version = drafts.save_drafts(project, author, note) if note is not None else None
+    if as_json:
+        print_json({"questions": [asdict(question) for question in made], "version": version})
+    elif version is None:
+        tell(f"{len(made)} questions are in your drafts. Save them on the Question bank screen.")
+    else:
+        tell(f"{len(made)} questions accepted, saved as bank version {version}.")
+
+
+@proposals.command()
+@click.argument("keys", nargs=-1, required=True, type=int, metavar="PROPOSAL...")
+@project_option
+def reject(keys: tuple[int, ...], project_path: Path | None) -> None:
+    """Reject proposals. They stay on record: the same wording is marked when it comes again."""
+    with opened(project_path) as project:
+        store.reject(project, keys, current_author())
+    tell(f"{len(set(keys))} proposals rejected.")
+
+
+@proposals.command(name="put-back")
+@click.argument("keys", nargs=-1, required=True, type=int, metavar="PROPOSAL...")
+@project_option
+def put_back(keys: tuple[int, ...], project_path: Path | None) -> None:
+    """Make accepted or rejected proposals open again; what is in a draft stays there."""
+    with opened(project_path) as project:
+        store.put_back(project, keys, current_author())
+    tell(f"{len(set(keys))} proposals are open again.")
+
+
+@proposals.command()
+@click.argument("key", type=int, metavar="PROPOSAL")
+@click.option("--text", required=True, help="The new wording.")
+@project_option
+def edit(key: int, text: str, project_path: Path | None) -> None:
+    """Reword an open proposal; the model's wording is kept beside it."""
+    with opened(project_path) as project:
+        store.edit_proposal(project, key, text, current_author())
+    tell(f"Proposal {key} reworded.")
+
+
+@proposals.command(name="answer-key")
+@click.argument("question", metavar="QUESTION")
+@click.argument("passage", metavar="PASSAGE")
+@project_option
+@model_options
+@json_option
+def answer_key(
+    question: str,
+    passage: str,
+    project_path: Path | None,
+    settings: dict[str, str],
+    prompt: str | None,
+    as_json: bool,
+) -> None:
+    """Let a model draft the answer key of QUESTION from PASSAGE; it is a proposal for that question."""
+    with opened(project_path) as project:
+        drafter = generating.make_drafter(settings)
+        report = answer_keys.draft_answer_key(project, drafter, question, passage, current_author(), prompt)
+        _say(project, report, as_json)
+
+
+def _show(done: int, total: int) -> None:
+    click.echo(f"\r{done:,} of {total:,} requests answered", err=True, nl=done == total)
+
+
+def _quiet(done: int, total: int) -> None:
+    """Nobody watches: say nothing until the end."""

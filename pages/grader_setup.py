@@ -1,0 +1,355 @@
+"""Choosing a grader and setting it up: those that the project keeps, and new ones of every kind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from core.errors import InputError
+from core.graders import GRADERS, make_grader
+from core.graders.base import Grader
+from core.graders.local_loading import DTYPES
+from core.graders.making import (
+    BACK_ENDS,
+    CHECKS,
+    CHOICES_BY,
+    DEFAULT_PROMPTS,
+    EXTRACTIVE_MODEL,
+    LOCAL_MODEL,
+    back_end_name,
+)
+from core.named_graders import NamedGrader, named_graders, remove_named_grader, save_named_grader
+from core.project import Project
+from core.prompt_library import prompts
+from core.prompts import Prompt
+from core.secret_keys import find_key
+from pages import ui
+
+BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
+CHECK_NAMES = {"words": "Compare words", "model": "Ask a model"}
+BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter that it writes"}
+STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
+DEFAULT_KEY = "OPENAI_API_KEY"
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
+"""Names of variables. What is pasted here by mistake is a key, which has other signs in it."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A grader with the kind and the parameters that make it."""
+
+    grader: Grader
+    kind: str
+    parameters: dict[str, Any]
+
+
+class Form:
+    """The widgets of a grader's parameters; it keeps those that say something else than the default.
+
+    Args:
+        prefix: begins the keys of the widgets, so that every grader has values of its own.
+        stored: parameters to begin with.
+    """
+
+    def __init__(self, prefix: str, stored: Mapping[str, Any]) -> None:
+        self.prefix, self.stored, self.values = prefix, stored, dict[str, Any]()
+
+    def keep(self, name: str, value: Any, default: Any = None) -> Any:
+        """Take a value into the parameters, unless it is the default and nobody had set it."""
+        if value not in (None, "") and (value != default or name in self.stored):
+            self.values[name] = value
+        return value
+
+    def options(self, name: str, about: str | None = None) -> dict[str, Any]:
+        """What every widget gets: a key of its own, and to stay when the screen is left."""
+        return {"key": f"{self.prefix} {name}", "persist_state": "session", "help": about}
+
+    def beside(self, choice: str, fits: bool) -> Form:
+        """The form for what depends on a choice: every choice has values and defaults of its own.
+
+        Args:
+            fits: whether the stored parameters were made with this choice.
+        """
+        dependent = Form(f"{self.prefix}/{choice}", self.stored if fits else {})
+        dependent.values = self.values
+        return dependent
+
+    def text(self, name: str, label: str, default: str = "", about: str | None = None) -> str:
+        """A line of text; the default is what counts where it is empty."""
+        given = st.text_input(
+            label, str(self.stored.get(name, "")), placeholder=default or None, **self.options(name, about)
+        )
+        return str(self.keep(name, given.strip()) or default)
+
+    def number(self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None) -> None:
+        """A number; empty, where the default is None."""
+        given = st.number_input(label, low, high, self.stored.get(name, default), **self.options(name, about))
+        self.keep(name, given, default)
+
+    def select(
+        self, name: str, label: str, values: Sequence[str], default: str, names: Mapping[str, str] | None = None,
+        about: str | None = None,
+    ) -> str:  # fmt: skip
+        """One of several values."""
+        start = self.stored.get(name, default)
+        index = list(values).index(start) if start in values else 0
+        picked = st.selectbox(
+            label, values, index, lambda value: (names or {}).get(value, value), **self.options(name, about)
+        )
+        return str(self.keep(name, picked, default))
+
+    def check(self, name: str, label: str, default: bool, about: str | None = None) -> None:
+        """Yes or no."""
+        self.keep(name, st.checkbox(label, bool(self.stored.get(name, default)), **self.options(name, about)), default)
+
+
+def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen | None:
+    """Choose and set up a grader; None while it makes no sense, which is then said.
+
+    Args:
+        key: name of the choice, in the URL as well.
+        prompt: only graders that use it, saved or not; any grader for None.
+    """
+    if follow := st.session_state.pop(f"{key} follows", None):
+        st.session_state[key] = follow
+    kept = {f"saved:{named.name}": named for named in named_graders(project)}
+    kinds = list(GRADERS) if prompt is None else [prompt.use]
+    fitting = [option for option, named in kept.items() if named.kind in kinds]
+    names = {option: kept[option].name for option in fitting} | {kind: GRADERS[kind].title for kind in kinds}
+    options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
+    # A link may name a grader that has been removed since.
+    if st.session_state.get(key) not in (None, *options):
+        del st.session_state[key]
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    option = left.selectbox(
+        "Grader", options, format_func=lambda option: _named(option, names), key=key, bind="query-params"
+    )
+    named = kept.get(option)
+    kind = named.kind if named else option
+    st.caption(ui.plain(GRADERS[kind].about))
+    library = prompts(project) | ({} if prompt is None else {prompt.name: prompt})
+    stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
+    form = Form(f"{key}/{option}/{stamp}", named.parameters if named else {})
+    with ui.errors():
+        parameters = dict(form.stored) if kind == "embedding" else _settings(form, kind, library, prompt)
+        chosen = None if parameters is None else Chosen(_make(kind, parameters, library), kind, parameters)
+        if chosen is not None and prompt is None:
+            with right:
+                _save_or_remove(project, key, chosen, named)
+        return chosen
+    return None
+
+
+def _named(option: str, names: Mapping[str, str]) -> str:
+    name = names.get(option, option)
+    return f"{name} (saved)" if option.startswith("saved:") else name
+
+
+def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, Prompt]) -> Grader:
+    """The grader, the same object as long as it is set up the same: its model then need not be loaded again."""
+    grader = make_grader(kind, parameters, library)
+    known = st.session_state.get("grader at hand")
+    settings = (grader.spec, parameters)
+    if known is None or known[0] != settings:
+        st.session_state["grader at hand"] = known = (settings, grader)
+    made: Grader = known[1]
+    return made
+
+
+def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrader | None) -> None:
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        with st.popover("Save as", icon=":material/save:"):
+            name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
+            st.caption("Kept with the project for everybody who works on it. A key is never kept, only its variable.")
+            if st.button("Save", key=f"{key} save", type="primary"):
+                with ui.errors():
+                    save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
+                    st.session_state[f"{key} follows"] = f"saved:{name.strip()}"
+                    st.rerun()
+        if named is not None:
+            with st.popover("Remove", icon=":material/delete:"):
+                st.caption("How it is set up is forgotten. What it graded stays.")
+                if st.button("Remove it", key=f"{key} remove"):
+                    with ui.errors():
+                        remove_named_grader(project, named.name, ui.author())
+                        st.session_state[f"{key} follows"] = named.kind
+                        st.rerun()
+
+
+def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prompt | None) -> dict[str, Any] | None:
+    """The form of a grader that reads; None while something must be filled in first."""
+    if kind == "extractive":
+        return _extractive(form, library)
+    first, second, third = st.columns([2, 3, 3])
+    with first:
+        where = form.select("back_end", "Model runs", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
+    form = form.beside(where, where == back_end_name(form.stored))
+    form.values["back_end"] = where
+    with second:
+        model = _model(form, where)
+    by = None
+    if kind == "choice":
+        values = CHOICES_BY if where == "transformers" else CHOICES_BY[1:]
+        with first:
+            by = form.select("by", "Chooses by", values, values[0], BY_NAMES)
+        form = form.beside(by, by == form.stored.get("by", by))
+    with third:
+        _prompt(form, kind, where, by, library, prompt)
+    if kind == "answer":
+        _check(form, library)
+    if where == "openai":
+        _address(form)
+    form.check(
+        "fence", "Fence the passage off as data", where == "openai",
+        "The passage stands between two marks that it cannot forge, and the model is told that nothing between them "
+        "is an instruction. The papers' prompts have no such marks.",
+    )  # fmt: skip
+    with st.expander("More settings"):
+        _endpoint_details(form) if where == "openai" else _local_details(form)
+    if not model:
+        st.info("Say which model the endpoint shall use.", icon=":material/edit:")
+        return None
+    return form.values
+
+
+def _model(form: Form, where: str) -> str:
+    if where == "openai":
+        return form.text("model", "Model", about="The name by which the endpoint knows it.")
+    return form.text("model", "Model", LOCAL_MODEL, "A name on the model hub, or a folder on the app's computer.")
+
+
+def _prompt(
+    form: Form, kind: str, where: str, by: str | None, library: Mapping[str, Prompt], prompt: Prompt | None
+) -> None:
+    if prompt is not None:
+        form.values["prompt"] = prompt.name
+        st.text_input("Prompt", prompt.name, disabled=True, key=f"{form.prefix} fixed prompt {prompt.name}")
+        return
+    forms = {"letter": ("letter",), "likelihood": ("text",)}.get(by or "")
+    fitting = [p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)]
+    default = ("choice-likelihood" if by == "likelihood" else "choice") if by else DEFAULT_PROMPTS[kind, where]
+    name = form.select("prompt", "Prompt", fitting, form.stored.get("prompt", default), about="See the Prompts screen.")
+    form.keep("prompt", name, default)
+
+
+def _check(form: Form, library: Mapping[str, Prompt]) -> str:
+    left, right = st.columns(2)
+    with left:
+        check = form.select(
+            "check", "Answers are checked", CHECKS, CHECKS[0], CHECK_NAMES,
+            "The answer is compared with the answer key: word by word, or by asking a model whether it says the same.",
+        )  # fmt: skip
+    verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
+    if check == "model":
+        with right:
+            form.select("verify_prompt", "Prompt of the check", verifying, "verify")
+    return check
+
+
+def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | None:
+    form.text(
+        "model", "Model", EXTRACTIVE_MODEL,
+        "A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
+    )  # fmt: skip
+    model: str | None = LOCAL_MODEL
+    if _check(form, library) == "model":
+        first, second = st.columns([2, 3])
+        with first:
+            where = form.select(
+                "verify_back_end", "Checking model runs", BACK_ENDS, "transformers", BACK_END_NAMES
+            )  # fmt: skip
+        with second:
+            default = LOCAL_MODEL if where == "transformers" else ""
+            model = form.text("verify_model", "Checking model", default)
+        if where == "openai":
+            _address(form)
+    with st.expander("More settings"):
+        _local_details(form)
+    if not model:
+        st.info("Say which model checks the answers.", icon=":material/edit:")
+        return None
+    return form.values
+
+
+def _address(form: Form) -> None:
+    """Where the endpoint is and under which name its key is found; the key itself is never asked for."""
+    left, right = st.columns([3, 2])
+    with left:
+        form.text(
+            "base_url", "Base URL", "https://api.openai.com/v1",
+            "Address of any OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp, LiteLLM.",
+        )  # fmt: skip
+    with right:
+        variable = form.text(
+            "key_variable", "Variable with the key", DEFAULT_KEY,
+            "Name of an environment variable or of an entry in the app's secrets. The key itself does not belong here.",
+        )  # fmt: skip
+    if not VARIABLE.fullmatch(variable):
+        form.values.pop("key_variable", None)
+        raise InputError(
+            "This is no name of a variable, and may be a key.",
+            "Put the key into the environment or the app's secrets, and give the name under which it is there: "
+            "capital letters, digits and underscores, as OPENAI_API_KEY.",
+        )
+    if find_key(variable):
+        st.caption(f":material/key: A key is found under {ui.plain(variable)}.")
+    else:
+        st.caption(
+            f":material/key_off: No key is found under {ui.plain(variable)}, neither in the environment nor in the "
+            "app's secrets. An endpoint on this computer needs none."
+        )
+
+
+def _local_details(form: Form) -> None:
+    columns = st.columns(4)
+    with columns[0]:
+        form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")
+    with columns[1]:
+        form.text("device", "Device", "auto", "auto, cpu, cuda, or cuda:0 and so on.")
+    with columns[2]:
+        form.select("dtype", "Number format", DTYPES, "auto")
+    with columns[3]:
+        _tokens_in(form)
+
+
+def _endpoint_details(form: Form) -> None:
+    columns = st.columns(5)
+    with columns[0]:
+        form.select(
+            "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
+            "Asks for JSON of a schema where the answer is one of a few options; automatic stops asking for it where "
+            "the endpoint objects.",
+        )  # fmt: skip
+    with columns[1]:
+        form.number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
+    with columns[2]:
+        form.number("timeout_s", "Time-out (s)", 60, 1, 3600, "Seconds for one call at most.")
+    with columns[3]:
+        form.number("attempts", "Attempts", 6, 1, 100, "Calls before a pair is given up.")
+    with columns[4]:
+        _tokens_in(form)
+    extra = form.stored.get("extra")
+    given = st.text_input(
+        "Further fields of every request (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
+        **form.options("extra"),
+    )  # fmt: skip
+    if given.strip():
+        try:
+            fields = json.loads(given)
+        except ValueError as error:
+            raise InputError(f"The further fields are no JSON: {error}.", 'Write them as {"seed": 1}.') from error
+        if not isinstance(fields, dict):
+            raise InputError("The further fields are no JSON object.", 'Write them as {"seed": 1}.')
+        form.keep("extra", fields)
+
+
+def _tokens_in(form: Form) -> None:
+    form.number(
+        "max_tokens_in", "Prompt tokens at most", None, 1, 1_000_000,
+        "A longer one has its passage shortened, which is noted in the grade. Empty for the model's own limit.",
+    )  # fmt: skip

@@ -1,0 +1,258 @@
+"""Prompts: read them, copy and edit them, replace their examples, and try one on a question and a passage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core.errors import FileError, WorkbenchError
+from core.filled_prompts import fill_in, questions_for
+from core.graders import GRADERS
+from core.graders.making import DEFAULT_PROMPTS
+from core.project import Project
+from core.prompt_library import prompts, save_prompt, versions
+from core.prompts import USES, Prompt, built_in, read_prompt, variables, with_examples, write_prompt
+from pages import ui
+from pages.grader_setup import choose
+from pages.prompt_editing import draft_of, new_name
+from pages.trial_panel import ask, choose_pair, show_messages
+
+FORMS = {
+    "rating": "a rating",
+    "yes-no": "Yes or No",
+    "letter": "a letter",
+    "text": "words",
+    "json": "JSON",
+}
+KIND_NAMES = {"question": "questions", "nugget": "key facts", "choice": "multiple choice"}
+ABOUT_QUERIES = ("direct", "generate questions", "generate nuggets")
+WHERE_ASKED = {
+    "verify": "Graders that extract answers and let a model check them ask it.",
+    "generate questions": "It is asked where questions are drafted.",
+    "generate nuggets": "It is asked where key facts are drafted.",
+    "draft answer key": "It is asked where answer keys are drafted.",
+}
+MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
+"""Indentation means something in YAML."""
+USE_TITLES = {
+    "self-rating": "Self-rating",
+    "answer": "Answer a question",
+    "verify": "Check an answer",
+    "choice": "Multiple choice",
+    "direct": "Direct judges",
+    "generate questions": "Draft questions",
+    "generate nuggets": "Draft key facts",
+    "draft answer key": "Draft an answer key",
+}
+
+
+def chosen_name(library: Mapping[str, Prompt]) -> str:
+    """The prompt that the URL names, else the one of the plainest grader."""
+    name = st.query_params.get("prompt")
+    return name if name is not None and name in library else DEFAULT_PROMPTS["self-rating", "transformers"]
+
+
+def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
+    """All prompts by what they are for."""
+    with st.container(key="queries-list-of-prompts"):
+        for use in USES:
+            names = sorted((p.name for p in library.values() if p.use == use), key=lambda name: library[name].title)
+            if names:
+                st.caption(USE_TITLES[use])
+            for name in names:
+                st.button(
+                    ui.plain(library[name].title), key=f"open {name}", width="stretch",
+                    type="primary" if name == chosen else "tertiary", on_click=_open, args=(name,),
+                    icon=None if name in built_in() else ":material/person:",
+                )  # fmt: skip
+
+
+def _open(name: str) -> None:
+    st.query_params["prompt"] = name
+
+
+def facts(prompt: Prompt) -> None:
+    """What is to be known of a prompt beside its text."""
+    scale = f", on a scale of 0 to {prompt.top}" if prompt.form in ("rating", "yes-no") else ""
+    asked = "queries" if prompt.use in ABOUT_QUERIES else ", ".join(KIND_NAMES[kind] for kind in prompt.kinds)
+    st.caption(f"Source: {ui.plain(prompt.source)}")
+    st.caption(
+        f"Name **{ui.plain(prompt.name)}** · for {asked} · answered by "
+        f"{FORMS[prompt.form]}{scale} · filled in with {', '.join(variables(prompt))} · "
+        f"hash {prompt.hash[:16]}"
+    )
+
+
+def texts(prompt: Prompt) -> None:
+    """The template, the system's text and the examples, word for word."""
+    if prompt.system:
+        st.caption("System")
+        st.code(prompt.system, language=None, wrap_lines=True)
+    st.caption("Template")
+    st.code(prompt.template, language=None, wrap_lines=True)
+    if prompt.example:
+        with st.expander(f"{len(prompt.examples)} worked examples"):
+            st.caption("How each is written")
+            st.code(prompt.example, language=None, wrap_lines=True)
+            for example in prompt.examples:
+                st.markdown(f"**{ui.plain(example.question)}**")
+                st.text(example.passage)
+                st.caption(f"Answer: {ui.plain(example.answer)}")
+
+
+def earlier(project: Project, prompt: Prompt) -> None:
+    """The states of an own prompt, each of which grades may name by its hash."""
+    states = [state for state in versions(project) if state.prompt.name == prompt.name]
+    if len(states) < 2:
+        return
+    with st.expander(f"Earlier states ({len(states) - 1})"):
+        st.caption("Nothing is overwritten: what an earlier state graded stays under its hash.")
+        names = {
+            state.made_at.isoformat(): f"{state.made_at:%Y-%m-%d %H:%M} · {state.author} · {state.prompt.hash[:16]}"
+            for state in reversed(states[:-1])
+        }
+        picked = st.selectbox("State", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}")
+        state = next(state for state in states if state.made_at.isoformat() == picked)
+        st.code(write_prompt(state.prompt), language="yaml", wrap_lines=True)
+        if st.button("Edit from this state", icon=":material/history:"):
+            _begin(prompt.name, state.prompt)
+
+
+def _begin(opened: str, prompt: Prompt) -> None:
+    """Open the editor on a prompt."""
+    st.session_state[f"editing {opened}"] = write_prompt(prompt)
+    st.session_state.pop(f"yaml {opened}", None)
+    st.rerun()
+
+
+def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
+    """The button that opens the editor, under a new name where the prompt is built in."""
+    if prompt.name in built_in():
+        if st.button("Copy and edit", icon=":material/content_copy:"):
+            _begin(prompt.name, draft_of(prompt, library))
+        st.caption(
+            ":material/lock: A built-in prompt stays as it is: others know it by its name, and grades are compared by "
+            "it. A copy under a name of its own can say what you like, and its grader is a new one."
+        )
+    else:
+        with st.container(horizontal=True):
+            if st.button("Edit", icon=":material/edit:"):
+                _begin(prompt.name, prompt)
+            if st.button("Copy and edit", icon=":material/content_copy:"):
+                _begin(prompt.name, draft_of(prompt, library))
+
+
+def editor(project: Project, opened: Prompt) -> Prompt | None:
+    """The text of a prompt to be edited, with what is wrong in it; the prompt that it says, None while it is none."""
+    held, key = f"editing {opened.name}", f"yaml {opened.name}"
+    _take_examples(opened.name, held, key)
+    st.session_state.setdefault(key, st.session_state[held])
+    with st.container(key="prompt-as-yaml"):
+        text = st.text_area(
+            "Prompt, as YAML", height=420, key=key,
+            help="Fields: name, title, source, use, form, template; if wanted system, top, kinds, example, examples.",
+        )  # fmt: skip
+    # The widget forgets its text when the screen is left.
+    st.session_state[held] = text
+    drafted = None
+    try:
+        drafted = read_prompt(text, "Prompt")
+    except FileError as error:
+        st.error("This is no prompt yet:", icon=":material/error:")
+        for problem in error.problems:
+            place = f"Line {problem.line}: " if problem.line else ""
+            st.text(f"{place}{problem.reason}.")
+        st.caption(ui.plain(error.hint))
+    if drafted is not None and drafted.name in built_in():
+        st.error(f"{ui.plain(drafted.name)} is a built-in prompt, which stays as it is.", icon=":material/lock:")
+        st.caption(f"Write another name, such as {ui.plain(new_name(drafted.name, prompts(project)))}.")
+    with st.container(horizontal=True):
+        ready = drafted is not None and drafted.name not in built_in()
+        save = st.button("Save", type="primary", icon=":material/save:", disabled=not ready)
+        if st.button("Discard", icon=":material/close:"):
+            _close(opened.name)
+            st.rerun()
+    if save and drafted is not None:
+        with ui.errors():
+            changed = save_prompt(project, drafted, ui.author())
+            st.toast(f"{'Saved' if changed else 'Nothing differs in'} {ui.plain(drafted.name)}.")
+            _close(opened.name)
+            _open(drafted.name)
+            st.rerun()
+    return drafted
+
+
+def _close(name: str) -> None:
+    for key in (f"editing {name}", f"yaml {name}"):
+        st.session_state.pop(key, None)
+
+
+def _take_examples(name: str, held: str, key: str) -> None:
+    """Put the examples of an uploaded file in place of the drafted prompt's."""
+    text = st.session_state.get(key, st.session_state[held])
+    try:
+        drafted = read_prompt(text, "Prompt")
+    except FileError:
+        # The editor says what is wrong; examples can be replaced once it is mended.
+        return
+    if not drafted.example:
+        return
+    with st.expander("Replace the examples by a file"):
+        st.caption("A YAML or JSON list of mappings with question, passage and answer.")
+        file = st.file_uploader("Examples", ["yaml", "yml", "json"], key=f"examples for {name}")
+        if file is not None and st.button(f"Use the examples of {ui.plain(file.name)}"):
+            try:
+                changed = with_examples(drafted, file.getvalue().decode("utf-8"), file.name)
+            except UnicodeDecodeError:
+                st.error("The file is not in UTF-8.", icon=":material/error:")
+            except WorkbenchError as error:
+                ui.show_error(error)
+            else:
+                st.session_state[held] = st.session_state[key] = write_prompt(changed)
+
+
+def try_it(project: Project, prompt: Prompt) -> None:
+    """The prompt filled in, and with a model what comes back."""
+    st.subheader("Try it", anchor=False)
+    pair = choose_pair(project, lambda query_id: questions_for(project, prompt, query_id), f"try {prompt.name}")
+    if pair is None:
+        return
+    chosen = None
+    asking = prompt.use in GRADERS and st.toggle("Ask a model", key="with a model", persist_state="session")
+    if asking:
+        with st.container(border=True):
+            chosen = choose(project, "model", prompt)
+        fence = chosen is not None and bool(chosen.grader.spec.parameters.get("fence"))
+    else:
+        fence = "context" in variables(prompt) and st.checkbox("Fence the passage off as data", key="fenced")
+    if chosen is not None:
+        ask(chosen.grader, pair, f"try {prompt.name}", opened=False)
+    with ui.errors(), st.expander("Filled in", expanded=True):
+        show_messages(fill_in(project, prompt, pair.question, pair.passage, fence))
+    if prompt.use not in GRADERS:
+        st.caption(WHERE_ASKED[prompt.use])
+
+
+ui.begin("Prompts")
+st.html(MONOSPACE)
+project = ui.project()
+library = prompts(project)
+name = chosen_name(library)
+st.query_params["prompt"] = name
+left, right = st.columns([2, 7], gap="large")
+with left:
+    prompt_list(library, name)
+with right:
+    shown: Prompt | None = library[name]
+    st.subheader(ui.plain(library[name].title), anchor=False)
+    facts(library[name])
+    if f"editing {name}" in st.session_state:
+        shown = editor(project, library[name])
+    else:
+        begin_editing(library, library[name])
+        texts(library[name])
+        if name not in built_in():
+            earlier(project, library[name])
+    if shown is not None:
+        try_it(project, shown)

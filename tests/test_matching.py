@@ -1,0 +1,97 @@
+"""An extracted answer matches the key when its words do; an answer that is none never does."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.matching import STOP_WORDS, normalise, without_letter, word_match
+from core.parsing import UNANSWERABLE, ill_formed, unanswerable
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("rise", "rise"),
+        ("rising", "rise"),
+        ("It will rise.", "rise"),
+        ("RISES", "rise"),
+        ("b. rise", "rise"),
+        ("rise", "(b) rise"),
+        ("b) rising", "c. rise"),
+        ("the solar system", "Solar Systems"),
+        ("photosynthesys", "photosynthesis"),
+        ("ﬁlter", "filter"),
+        ("3.5", "3.5"),
+        ("cafe\u0301", "café"),
+        ("US", "us"),
+        ("it", "It"),
+        ("May", "may"),
+    ],
+)
+def test_answers_that_differ_in_endings_case_small_words_or_a_typing_error_match(answer: str, key: str) -> None:
+    assert word_match(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("increase", "rise"),
+        ("During very wet times, the water table will rise.", "rise"),
+        ("fall", "rise"),
+        ("not possible", "possible"),
+        ("before the war", "after the war"),
+        ("3.5", "35"),
+        ("1990", "1991"),
+        ("it", "them"),
+        ("rise", ""),
+        ("東京", "京都"),
+    ],
+)
+def test_answers_of_other_words_do_not_match(answer: str, key: str) -> None:
+    assert not word_match(answer, key)
+
+
+@pytest.mark.parametrize("answer", [*UNANSWERABLE, "Unanswerable.", "a.", "(iii)", "", "...", "No answer is given."])
+def test_an_answer_that_is_none_matches_no_key_not_even_itself(answer: str) -> None:
+    assert not word_match(answer, answer)
+
+
+def test_answers_differ_from_a_fifth_of_the_longer_one_on() -> None:
+    assert word_match("abcdefghij", "abcdefghix")  # 1 of 10
+    assert not word_match("abcdefghij", "abcdefghxy")  # 2 of 10, exactly a fifth
+    assert not word_match("abcde", "abcdx")  # 1 of 5
+    assert word_match("abcdefghij", "abcdefghxy", tolerance=0.21)
+    for length in range(5, 200, 5):
+        fifth = length // 5
+        assert not word_match("w" * length, "w" * (length - fifth) + "z" * fifth), "exactly a fifth, at any length"
+
+
+def test_what_is_left_of_a_text_is_stems_without_small_words() -> None:
+    assert normalise("The rising tides, and the Moon's 3.5 pulls!") == "rise tide moon s 3.5 pull"
+    assert normalise("of the") == ""
+    assert not STOP_WORDS & {"no", "not", "never", "none", "all", "before", "after", "under", "over", "more", "less"}
+
+
+def test_the_letter_of_a_choice_is_no_part_of_it() -> None:
+    assert without_letter("b. rise") == without_letter("(B) rise") == without_letter(" b) rise") == "rise"
+    for text in ("rise", "b.", "U.S. Army", "ab. rise", "a rise", "x. rise"):
+        assert without_letter(text) == text
+
+
+@settings(deadline=None)
+@given(st.text() | st.sampled_from(["rise", "the", "b. rise", "\ud800", "Ⅳ"]), st.text(max_size=20))
+def test_any_text_can_be_compared_and_a_sound_answer_matches_itself(answer: str, key: str) -> None:
+    assert word_match(answer, key) in (True, False)
+    said = not ill_formed(answer) and not unanswerable(answer)
+    assert word_match(answer, answer) == said
+
+
+def test_threads_can_compare_at_the_same_time() -> None:
+    words = [f"{word}{ending}" for word in ("jump", "walk", "climb", "paint", "turn") for ending in ("s", "ing", "ed")]
+    with ThreadPoolExecutor(8) as threads:
+        stems = list(threads.map(normalise, words * 200))
+    assert set(stems) == {"jump", "walk", "climb", "paint", "turn"}
