@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core import bank
 from core.errors import InputError
+from core.generating import IN_WORDS, queries_of, values_of
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
 from core.graders.reading import ReadingGrader
@@ -15,7 +16,7 @@ from core.types import Asked, Question
 OF_QUERY = ("generate questions", "generate nuggets")
 """Uses whose prompts are about a query and no question."""
 ANSWER = "an answer that a model gave"
-DRAFTS = "10"
+DRAFTS = 10
 """Stand in for what is known only when the prompt is used."""
 
 
@@ -53,23 +54,16 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
         finally:
             steps.close()
         return fill(call.prompt, call.values, call.fence)
-    query = project.rows(
-        "SELECT text, narrative, (SELECT text FROM subtopics s WHERE s.query_key = q.query_key"
-        " ORDER BY position LIMIT 1) FROM queries q WHERE query_id = ?",
-        [question.query_id],
-    )
-    ((text, narrative, subtopic),) = query
-    values = {
-        "question": question.text or "",
-        "context": passage,
-        "query_title": text,
-        "narrative": narrative or "",
-        "correct_answer": question.answer_key or "",
-        "answer": ANSWER,
-        "n": DRAFTS,
-    }
-    if subtopic is not None:
-        values["query_subtopic"] = subtopic
+    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
+    values = values_of(query, query.subtopics[0] if query.subtopics else None, DRAFTS)
+    if prompt.use not in OF_QUERY:
+        values |= {"question": question.text or "", "context": passage, "answer": ANSWER}
+        values["correct_answer"] = question.answer_key or ""
+    if lacking := [IN_WORDS.get(name, name) for name in variables(prompt) if name not in values]:
+        raise InputError(
+            f"The prompt '{prompt.name}' needs {', '.join(lacking)}, which the query does not have.",
+            "Choose another query.",
+        )
     return fill(prompt, values, fence)
 
 
