@@ -106,7 +106,8 @@ def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
 def usual_settings(project: Project) -> dict[str, str]:
     """Where a person most likely wants to ask: as the grader that was set up last and reads, else the papers' model."""
     names = ("back_end", "model", "base_url", "key_variable")
-    known = [grader for grader in named_graders(project) if grader.parameters.get("model")]
+    # An extractive model cuts answers out of passages; it cannot write.
+    known = [one for one in named_graders(project) if one.parameters.get("model") and one.kind != "extractive"]
     latest = max(known, key=lambda grader: grader.made_at).parameters if known else {"model": LOCAL_MODEL}
     settings = {name: str(latest[name]) for name in names if latest.get(name)}
     return settings | {"back_end": back_end_name(latest)}

@@ -110,11 +110,15 @@ def labels(project: Project, policy: Policy) -> pd.DataFrame:
 
     def compute() -> pd.DataFrame:
         found: pd.DataFrame = project.table(
-            "SELECT query_id, passage_id, label, usable, needed FROM ("
-            f" SELECT query_key, passage_key, position, {label_sql(policy.label, policy.weighted)} AS label,"
-            " count(rating) FILTER (weight > 0)::INTEGER AS usable,"
-            " count(*) FILTER (weight > 0)::INTEGER AS needed"
-            f" FROM ({graded_pairs(base)}) GROUP BY ALL)"
+            # From the grades to the pool, not the other way round: pairs are never written out.
+            f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
+            f" rated AS (SELECT p.query_key, p.passage_key, {label_sql(policy.label, policy.weighted)} AS label,"
+            f"  count(*) FILTER (weight > 0)::INTEGER AS usable FROM {ratings(base)} g"
+            "  JOIN bank ON bank.text_key = g.question_text_key"
+            "  JOIN pool p ON p.query_key = bank.query_key AND p.text_key = g.passage_text_key GROUP BY ALL),"
+            " asked AS (SELECT query_key, count(*) FILTER (weight > 0)::INTEGER AS needed FROM bank GROUP BY 1)"
+            " SELECT query_id, passage_id, label, coalesce(usable, 0)::INTEGER AS usable, needed"
+            " FROM pool JOIN asked USING (query_key) LEFT JOIN rated USING (query_key, passage_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY query_key, position",
             base.parameters,
         ).to_pandas(types_mapper={pa.int8(): pd.Int8Dtype()}.get)

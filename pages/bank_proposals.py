@@ -111,7 +111,7 @@ def _proposal(project: Project, one: Proposal, mark: Mark | None, chosen: bool, 
         try:
             proposals.edit_proposal(project, one.key, st.session_state[key], ui.author())
         except WorkbenchError as error:
-            st.toast(ui.plain(str(error)), icon=":material/error:")
+            st.session_state[f"not reworded {one.key}"] = str(error)
 
     def toggle() -> None:
         st.session_state["chosen proposals"] ^= {one.key}
@@ -129,6 +129,8 @@ def _proposal(project: Project, one: Proposal, mark: Mark | None, chosen: bool, 
         text.text_area(
             "Proposal", height="content", key=area, label_visibility="collapsed", on_change=reword, args=(area,)
         )
+        if refused := st.session_state.pop(f"not reworded {one.key}", None):
+            st.caption(f":red[{ui.plain(refused)}]")
         st.markdown(f":small[{_facts(one, mark)}]")
 
 

@@ -100,7 +100,7 @@ def _pair(pair: Doubtful) -> None:
     times = f" · asked {pair.attempts:,} times" if pair.attempts > 1 else ""
     question, passage = ui.shortened(pair.asked.text, 70), ui.shortened(" ".join(pair.passage.split()), 60)
     with st.expander(f"**{ui.plain(question)}** {ui.plain(passage)}"):
-        st.text(f"{pair.reason[:1].upper()}{pair.reason[1:]} · {outcome}{times}")
+        st.text(f"{pair.reason[:1].upper()}{pair.reason[1:].rstrip('.')} · {outcome}{times}")
         if pair.asked.text != question:
             st.text(pair.asked.text)
         if pair.asked.text != pair.query:

@@ -45,7 +45,8 @@ def known(project: Project, desk: Desk, policy: Policy | None) -> None:
         st.metric("Label", "none" if desk.label is None else desk.label)
         given = [str(one.number) for one in desk.asked if one.gives_label and one.number]
         said = [f"from question{'s' * (len(given) > 1)} {', '.join(given)}"] if given else []
-        said += [f"partial: {desk.usable} of {desk.needed} pairs have a rating"] if desk.usable < desk.needed else []
+        partial = "" if desk.label is None else "partial: "
+        said += [f"{partial}{desk.usable} of {desk.needed} pairs have a rating"] if desk.usable < desk.needed else []
         st.caption(" · ".join(said) if desk.pooled else "The passage is not in the pool: it has no label.")
     if desk.judgments:
         st.markdown("**Judgments**")

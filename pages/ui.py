@@ -20,6 +20,7 @@ SCREENS = {
     "prompts": ("Prompts", ":material/edit_note:"),
     "passages": ("Passages", ":material/article:"),
     "leaderboard": ("Leaderboard", ":material/leaderboard:"),
+    "disagreements": ("Disagreements", ":material/compare_arrows:"),
     "export": ("Export", ":material/download:"),
 }
 """Title and icon of every screen, by the name of its file; the first is where people arrive."""

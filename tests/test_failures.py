@@ -19,7 +19,7 @@ from core.left_out import LeftOut, left_out
 from core.pairs import make_plan, pairs_to_grade
 from core.project import Project
 from core.prompts import USES, built_in
-from core.types import Asked, Grade, GraderSpec, Query, Question
+from core.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
 from tests.small import SPEC, fill
 from tests.test_grading import HashGrader
 
@@ -31,6 +31,7 @@ QUESTIONS = [
     Question("q2/c", "q2", "Which?", kind="choice", answer_key="x", choices=("x", "y")),
     Question("q2/off", "q2", "Retired?", active=False),
 ]
+WHOLE = Query("q1", "query q1", "the narrative", (Subtopic("s", "a subtopic"),), "because")
 RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p2", "p3"]}}
 
 
@@ -174,7 +175,7 @@ class TestFilledInPrompts:
     def test_every_built_in_prompt_can_be_seen_filled_in(self, project: Project, use: str) -> None:
         fill(project, QUESTIONS, {}, RUNS)
         with project.transaction() as cursor:
-            collection.add_queries(cursor, [Query("q1", "query q1", answer="because")], replace=True)
+            collection.add_queries(cursor, [WHOLE, replace(WHOLE, query_id="q2")], replace=True)
         for prompt in (prompt for prompt in built_in().values() if prompt.use == use):
             query_id = "q2" if "question" not in prompt.kinds else "q1"
             question = questions_for(project, prompt, query_id)[0]
@@ -189,6 +190,13 @@ class TestFilledInPrompts:
         assert questions_for(project, judge, "q1") == []
         with pytest.raises(InputError, match="the query has no answer"):
             fill_in(project, judge, Question("q1", "q1", "query q1"), "a passage")
+
+    def test_a_query_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
+        fill(project, QUESTIONS, {}, RUNS)
+        prompt = built_in()["questions-by-subtopic"]
+        (query,) = questions_for(project, prompt, "q1")
+        with pytest.raises(InputError, match="needs subtopics, which the query does not have"):
+            fill_in(project, prompt, query, "a passage")
 
     def test_a_fence_is_shown_where_it_is_wanted(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)

@@ -39,7 +39,6 @@ from core.proposals import (
 from core.types import Passage, Query, Question, Subtopic
 from tests.endpoint_server import EndpointServer, Reply, Seen, chat, refuse, status
 from tests.small import grade, judge
-from tests.tiny_models import build_tiny_t5
 
 APP = Path(__file__).resolve().parents[1] / "app.py"
 DEADLINE = 120
@@ -165,7 +164,12 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_sent(
     sea: Project, model: Model, options: dict[str, Any], said: str
 ) -> None:
     sent: list[Seen] = []
-    drafter = model(lambda seen: (sent.append(seen), questions("A?"))[1])
+
+    def answers(seen: Seen) -> Reply:
+        sent.append(seen)
+        return questions("A?")
+
+    drafter = model(answers)
     with pytest.raises(InputError, match=said):
         suggested(sea, drafter, **options)
     with pytest.raises(InputError, match="no query nobody"):
@@ -431,18 +435,36 @@ def test_an_answer_key_drafted_from_a_passage_goes_to_its_question_when_accepted
     assert marks(sea, "ann", "salt")[again.keys[0]].of == "the answer key"
 
 
-def test_a_model_on_this_computer_drafts_as_well(sea: Project, tmp_path: Path) -> None:
-    with sea.transaction() as cursor:
-        collection.add_passages(cursor, [Passage("maple", "what is on the maple")])
-    drafter = make_drafter({"model": str(build_tiny_t5(tmp_path / "t5")), "device": "cpu"})
+def untaught_model(folder: Path) -> Path:
+    """A real model that has learnt nothing, and so is made in a moment."""
+    import torch
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
-    report = draft_answer_key(sea, drafter, "salt/1", "maple", "ann")
-    (one,) = proposals(sea, keys=report.keys)
-    assert (one.text, one.passage_id) == ("the red leaves of maple", "maple")
-    assert one.model == drafter.model and one.model.startswith("t5@")
+    words = ["<pad>", "</s>", "<unk>", "the", "sea", "is", "salty"]
+    splitter = Tokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
+    splitter.pre_tokenizer = Whitespace()
+    special: Any = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "model_max_length": 512}
+    make_tokenizer: Any = PreTrainedTokenizerFast
+    make_tokenizer(tokenizer_object=splitter, **special).save_pretrained(folder)
+    sizes: Any = {"vocab_size": len(words), "d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    torch.manual_seed(1)
+    config = T5Config(**sizes, pad_token_id=0, eos_token_id=1)
+    config.decoder_start_token_id = 0
+    T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder
 
-    report = suggested(sea, drafter)
-    assert (report.keys, [failure.reason for failure in report.failed]) == ([], ["no JSON"])
+
+def test_a_model_on_this_computer_is_asked_in_the_same_way(sea: Project, tmp_path: Path) -> None:
+    drafter = make_drafter({"model": str(untaught_model(tmp_path / "t5")), "device": "cpu"})
+
+    report = draft_answer_key(sea, drafter, "salt/1", "rivers", "ann")
+
+    assert report.asked == 1
+    kept = [one.model for one in proposals(sea)] + [one.model for one in empty_generations(sea, "salt")]
+    assert kept == [drafter.model], "whatever it wrote is kept, as a proposal or with a reason"
 
 
 def test_a_passage_without_the_answer_gives_no_answer_key(sea: Project, model: Model) -> None:
@@ -620,6 +642,7 @@ def test_on_the_screen_one_suggests_rewords_accepts_and_rejects(screen: Callable
     box.set_value("Which birds fly at night?")
     sound(app.run())
     assert "reworded by ann, was: Which birds?" in said(app)
+    (box,) = [one for one in app.text_area if one.value == "Which birds fly at night?"]
     box.set_value(" ")
     sound(app.run())
     assert "A proposal without words cannot be accepted." in said(app)

@@ -78,7 +78,7 @@ def build_tiny_t5(folder: Path) -> Path:
     model = T5ForConditionalGeneration(
         T5Config(
             vocab_size=len(tokenizer),
-            d_model=32,
+            d_model=int(os.environ.get("DM",32)),
             d_kv=16,
             d_ff=64,
             num_layers=1,
@@ -98,7 +98,7 @@ def build_tiny_t5(folder: Path) -> Path:
         found: torch.Tensor = model(**inputs, labels=labels).loss
         return found
 
-    _train(model, loss, steps=STEPS_T, rate=1e-2)
+    _train(model, loss, steps=STEPS_T, rate=float(os.environ.get("LRT",1e-2)))
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -230,7 +230,7 @@ def _train(model: Any, loss: Any, steps: int, rate: float) -> None:
         texts, answers = [], []
         for _ in range(BS):
             words = _sentence(chance, chance.randint(4, longest))
-            marker = chance.choice([*ANSWERS, None])
+            marker = chance.choice([*ANSWERS, None, None, None])
             if marker is not None:
                 words.insert(chance.randint(0, len(words)), marker)
             texts.append(" ".join([*words, ":"]))

@@ -1,0 +1,130 @@
+"""What made labels differ between two states: which questions changed and how, and what people overrode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core import bank
+from core.project import Project
+from core.ratings import QueryRatings, labels_of, load_ratings, scored, weights_of, wording
+from core.scores import Basis, graded_pairs
+from core.types import GraderSpec, Question
+
+
+@dataclass(frozen=True)
+class QuestionChange:
+    """A question that differs between two bank versions in what can change a score.
+
+    Args:
+        kinds: what happened to it: reworded, added, retired, restored, reweighted, answer key, kind.
+        before, after: None where it was not there.
+    """
+
+    question_id: str
+    query_id: str
+    kinds: tuple[str, ...]
+    before: Question | None
+    after: Question | None
+
+
+def question_changes(project: Project, before: Basis, after: Basis) -> list[QuestionChange]:
+    """The questions that differ between the bank versions of two states, as far as either grader asks them."""
+    if before.version == after.version:
+        return []
+    old, new = ({q.question_id: q for q in bank.questions(project, base.version)} for base in (before, after))
+    specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
+    return [
+        QuestionChange(key, (new.get(key) or old[key]).query_id, _kinds(old.get(key), new.get(key)), old.get(key),
+                       new.get(key))
+        for key in {**new, **old}
+        if any(_scoring_part(old.get(key), spec) != _scoring_part(new.get(key), spec) for spec in specs)
+    ]  # fmt: skip
+
+
+def _scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
+    """What of a question can change a score; None for one that is not there or not active."""
+    if question is None or not question.active:
+        return None
+    return (wording(question, spec), question.kind, question.weight)
+
+
+def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
+    if old is None:
+        return ("added",)
+    if new is None:
+        return ("retired",)
+    said = {
+        "retired": old.active and not new.active,
+        "restored": new.active and not old.active,
+        "reworded": old.text != new.text,
+        "reweighted": old.weight != new.weight,
+        "answer key": (old.answer_key, old.choices) != (new.answer_key, new.choices),
+        "kind": old.kind != new.kind,
+    }
+    if said["retired"]:
+        return ("retired",)
+    return tuple(kind for kind, so in said.items() if so)
+
+
+def responsible_questions(
+    project: Project, before: Basis, after: Basis, query_id: str, changed: Sequence[QuestionChange]
+) -> dict[str, tuple[str, ...]]:
+    """By passage id, the changed questions of a query that move its label.
+
+    Each alone moves the label when it is changed in the state before, or brings it back when it is
+    undone in the state after; all of them where only several together do it.
+    """
+    old, new = ({q.question_id: q for q in bank.questions(project, b.version, query_id)} for b in (before, after))
+    keys = [change.question_id for change in changed]
+    texts = [*old.values(), *new.values()]
+    known: dict[tuple[object, ...], QueryRatings] = {}
+    did: dict[str, NDArray[np.bool_]] = {}
+    passage_ids: list[str] = []
+    for base, state, other in ((before, old, new), (after, new, old)):
+        view = (base.grader.key, base.overridden)
+        if view not in known:
+            known[view] = load_ratings(project, base, query_id, texts)
+        ratings = known[view]
+        passage_ids = ratings.passage_ids
+        whole = _labels(base, ratings, state)
+        for key in keys:
+            moved = np.zeros(len(passage_ids), bool)
+            if base.grader.spec.method != "direct":
+                moved = _labels(base, ratings, _swapped(state, other, key)) != whole
+            did[key] = did.get(key, np.zeros(len(passage_ids), bool)) | moved
+    return {
+        passage_id: tuple(key for key in keys if did[key][row]) or tuple(keys)
+        for row, passage_id in enumerate(passage_ids)
+    }
+
+
+def _swapped(state: Mapping[str, Question], other: Mapping[str, Question], key: str) -> dict[str, Question]:
+    """A state with one question as it is in the other state."""
+    rest = {k: question for k, question in state.items() if k != key}
+    return rest | ({key: other[key]} if key in other else {})
+
+
+def _labels(base: Basis, ratings: QueryRatings, questions: Mapping[str, Question]) -> NDArray[np.int8]:
+    active = scored(list(questions.values()), base.grader)
+    return labels_of(ratings.of(active), weights_of(active, base.policy), base.policy.label)
+
+
+def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """By (query id, passage id), the questions where a person's rating counts in any of some states."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for base in bases:
+        if not base.overridden:
+            continue
+        # Of a grader that never graded anything, only what people said remains.
+        for query_id, passage_id, question_id in project.rows(
+            f"SELECT query_id, passage_id, question_id FROM ({graded_pairs(base)}) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
+            " WHERE rating IS NOT NULL ORDER BY question_key",
+            base.parameters | {"grader": -1},
+        ):
+            found.setdefault((query_id, passage_id), {})[question_id] = None
+    return {pair: tuple(keys) for pair, keys in found.items()}
