@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.graders import readers
 from bench.large import make_large
 from core import bank, exporting
 from core.changes import changes
@@ -205,7 +206,7 @@ def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, l
     return {query_id: asked}
 
 
-BENCHES = {"impact": impact, "small": small, "large": large}
+BENCHES = {"impact": impact, "small": small, "large": large, "readers": lambda: readers(say)}
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from core.project import Project
 
 By = Literal["board", "kappa"]
 
-TRIED = 300
+TRIED = 500
 """How many disagreements are tried on the leaderboard at most."""
 
 TIED = 1e-12
@@ -95,7 +95,10 @@ def check_next(
             "A person's ratings are about questions: they make no leaderboard of their own.",
             "Compare labels or judgments, or take the worst first.",
         )
-    name = str(parse_measure(measure))
+    info = parse_measure(measure)
+    if info.needs_intents:
+        raise InputError(f"{info} is not computed from relevance values.", "Choose another measure, such as nDCG@10.")
+    name = info.name
     found = match(project, left, right)
     side: Literal["left", "right"] = "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"
     giving = left if side == "left" else right
@@ -218,7 +221,8 @@ def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
             "SELECT query_id, passage_id, sum(1 / log2(1 + rank)) AS weight FROM rankings JOIN queries USING"
             " (query_key) JOIN passages USING (passage_key) GROUP BY query_id, passage_id"
         ).to_pandas()
-        return frame.set_index(["query_id", "passage_id"])["weight"]
+        weights: pd.Series = frame.set_index(["query_id", "passage_id"])["weight"]
+        return weights
 
     known = project.remember("exposure", compute)
     wanted = pd.MultiIndex.from_frame(pairs[["query_id", "passage_id"]])

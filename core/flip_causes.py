@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core import bank
+from core.changes import RatingRow
+from core.errors import InputError
+from core.policy import Policy
 from core.project import Project
-from core.ratings import QueryRatings, labels_of, load_ratings, scored, weights_of, wording
-from core.scores import Basis, graded_pairs
+from core.ratings import MISSING, QueryRatings, labels_of, load_ratings, scored, weights_of, wording
+from core.scores import Basis, basis, graded_pairs
 from core.types import GraderSpec, Question
 
 
@@ -38,11 +41,16 @@ def question_changes(project: Project, before: Basis, after: Basis) -> list[Ques
     old, new = ({q.question_id: q for q in bank.questions(project, base.version)} for base in (before, after))
     specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
     return [
-        QuestionChange(key, (new.get(key) or old[key]).query_id, _kinds(old.get(key), new.get(key)), old.get(key),
-                       new.get(key))
+        QuestionChange(
+            key,
+            (new.get(key) or old[key]).query_id,
+            _kinds(old.get(key), new.get(key)),
+            old.get(key),
+            new.get(key),
+        )
         for key in {**new, **old}
         if any(_scoring_part(old.get(key), spec) != _scoring_part(new.get(key), spec) for spec in specs)
-    ]  # fmt: skip
+    ]
 
 
 def _scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
@@ -128,3 +136,41 @@ def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple
         ):
             found.setdefault((query_id, passage_id), {})[question_id] = None
     return {pair: tuple(keys) for pair, keys in found.items()}
+
+
+def why_label(project: Project, before: Policy, after: Policy, query_id: str, passage_id: str) -> list[RatingRow]:
+    """The ratings behind a passage's label in two states, question by question.
+
+    Raises:
+        InputError: there is no such grader, version, query or passage.
+    """
+    states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
+    (old, was), (new, now) = states
+    return [
+        RatingRow(
+            key, (new.get(key) or old[key]).text or key, was.get(key), now.get(key), now.get(key, MISSING) is not None
+        )
+        for key in {**old, **new}
+        if key in was or key in now
+    ]
+
+
+def _ratings_of_passage(
+    project: Project, base: Basis, query_id: str, passage_id: str
+) -> tuple[dict[str, Question], dict[str, int | None]]:
+    """The questions of a query, and the rating of those that count for a passage; None where there is none."""
+    if not project.value("SELECT count(*) FROM queries WHERE query_id = ?", [query_id]):
+        raise InputError(f"There is no query {query_id}.", "Choose one from the list.")
+    if base.grader.spec.method == "direct":
+        questions = [bank.query_as_question(project, query_id)]
+    else:
+        questions = bank.questions(project, base.version, query_id)
+    asked = scored(questions, base.grader)
+    known = load_ratings(project, base, query_id, asked)
+    if passage_id not in known.passage_ids:
+        raise InputError(f"There is no passage {passage_id} for the query {query_id}.", "Choose one from the list.")
+    row = known.of(asked)[known.passage_ids.index(passage_id)]
+    return {q.question_id: q for q in questions}, {
+        question.question_id: None if value == MISSING else int(value)
+        for question, value in zip(asked, row, strict=True)
+    }

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core import bank
-from core.changes import RatingRow, SystemChange
+from core.changes import SystemChange
 from core.comparison import DEFAULT_MEASURE, Shift, correlation_shift, official_measure
 from core.errors import InputError
 from core.flip_causes import QuestionChange, overridden_questions, question_changes, responsible_questions
@@ -22,10 +22,9 @@ from core.leaderboard import Leaderboard, boards, leaderboard
 from core.measures import parse_measure
 from core.policy import Policy
 from core.project import Project
-from core.ratings import MISSING, Ratings, load_ratings, scored
-from core.scores import Basis, basis, labels
+from core.ratings import MISSING, Ratings
+from core.scores import basis, labels
 from core.spreadsheets import csv_text
-from core.types import Question
 
 WORDS = {
     "bank_version": "bank version",
@@ -286,43 +285,6 @@ def _systems(before: Leaderboard | None, after: Leaderboard | None) -> list[Syst
         )
         for run in {**new, **old}
     ]
-
-
-def why_label(project: Project, before: Policy, after: Policy, query_id: str, passage_id: str) -> list[RatingRow]:
-    """The ratings behind a passage's label in two states, question by question.
-
-    Raises:
-        InputError: there is no such grader, version, query or passage.
-    """
-    states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
-    (old, was), (new, now) = states
-    return [
-        RatingRow(key, (new.get(key) or old[key]).text or key, was.get(key), now.get(key), key not in now or
-                  now[key] is not None)
-        for key in {**old, **new}
-        if key in was or key in now
-    ]  # fmt: skip
-
-
-def _ratings_of_passage(
-    project: Project, base: Basis, query_id: str, passage_id: str
-) -> tuple[dict[str, Question], dict[str, int | None]]:
-    """The questions of a query, and the rating of those that count for a passage; None where there is none."""
-    if not project.value("SELECT count(*) FROM queries WHERE query_id = ?", [query_id]):
-        raise InputError(f"There is no query {query_id}.", "Choose one from the list.")
-    if base.grader.spec.method == "direct":
-        questions = [bank.query_as_question(project, query_id)]
-    else:
-        questions = bank.questions(project, base.version, query_id)
-    asked = scored(questions, base.grader)
-    known = load_ratings(project, base, query_id, asked)
-    if passage_id not in known.passage_ids:
-        raise InputError(f"There is no passage {passage_id} for the query {query_id}.", "Choose one from the list.")
-    row = known.of(asked)[known.passage_ids.index(passage_id)]
-    return {q.question_id: q for q in questions}, {
-        question.question_id: None if value == MISSING else int(value)
-        for question, value in zip(asked, row, strict=True)
-    }
 
 
 def flips_csv(project: Project, found: StateChanges) -> str:

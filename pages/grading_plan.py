@@ -42,12 +42,16 @@ def plan(project: Project, grader: Grader) -> Request | None:
     )  # fmt: skip
     version = latest_version(project)
     request = Request(queries=tuple(chosen) or None)
-    found = make_plan(project, grader.spec, version, request.queries)
+    found = _planned(project, grader, request)
     if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
         request = replace(request, retry_failed=True)
-        found = make_plan(project, grader.spec, version, request.queries, retry_failed=True)
+        found = _planned(project, grader, request)
     _counts(found)
-    _passed_over(found, left_out(project, grader.spec, version, request.queries), grader.spec)
+    without = project.remember(
+        ("left out", grader.spec.fingerprint, request.queries),
+        lambda: left_out(project, grader.spec, version, request.queries),
+    )
+    _passed_over(found, without, grader.spec)
     if not found.needed:
         ui.empty("There is nothing to grade.", "It takes questions, and passages from runs or judgments.", "home")
     if not found.to_grade:
@@ -57,6 +61,14 @@ def plan(project: Project, grader: Grader) -> Request | None:
         return None
     tag(project, grader, request, found.to_grade)
     return budget(project, grader, request, "plan")
+
+
+def _planned(project: Project, grader: Grader, request: Request) -> Plan:
+    # Every click runs the screen anew, and to count the pairs takes seconds where there are millions.
+    return project.remember(
+        ("plan", grader.spec.fingerprint, request.queries, request.retry_failed),
+        lambda: make_plan(project, grader.spec, latest_version(project), request.queries, request.retry_failed),
+    )
 
 
 def _counts(found: Plan) -> None:

@@ -21,7 +21,9 @@ SCREENS = {
     "passages": ("Passages", ":material/article:"),
     "leaderboard": ("Leaderboard", ":material/leaderboard:"),
     "disagreements": ("Disagreements", ":material/compare_arrows:"),
+    "changes": ("Changes", ":material/difference:"),
     "export": ("Export", ":material/download:"),
+    "activity": ("Activity", ":material/history:"),
 }
 """Title and icon of every screen, by the name of its file; the first is where people arrive."""
 

@@ -356,9 +356,18 @@ def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch
     with monkeypatch.context() as old_program:
         old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
         project = create(path)
-        fill(project, [A, B], {}, RUNS)
         content = json.dumps(asdict(replace(A, text="Old draft?", choices=("x", "y"))))
         with project.transaction() as cursor:
+            cursor.execute("INSERT INTO queries VALUES (1, 'q1', 'query q1', NULL)")
+            cursor.execute("INSERT INTO bank_versions VALUES (1, 'made long ago', 'ann', now()::TIMESTAMP)")
+            for key, question in ((10, A), (20, B)):
+                cursor.execute("INSERT INTO question_texts VALUES (?, ?, NULL)", [key, question.text])
+                cursor.execute("INSERT INTO questions VALUES (?, ?, 1)", [key, question.question_id])
+                cursor.execute(
+                    "INSERT INTO question_revisions VALUES (?, ?, 1, ?, ?, ?, ?, NULL, NULL, '[]', NULL, ?, NULL)",
+                    [key, key, key, question.kind, question.weight, question.active, key],
+                )
+            cursor.execute("SELECT nextval('keys') FROM range(100)").fetchall()
             cursor.execute(
                 "INSERT INTO drafts SELECT 'ann', 'q1/a', query_key, 1, ?, now()::TIMESTAMP FROM queries"
                 " WHERE query_id = 'q1'",

@@ -21,7 +21,7 @@ from core.project import Project
 from core.types import Grade, GraderSpec, Question
 from pages import ui
 from tests.endpoint_server import EndpointServer, Reply, Seen, chat, rate, refuse
-from tests.small import fill
+from tests.small import SPEC, fill
 from tests.test_failures import say
 from tests.test_pages import (
     DEADLINE,

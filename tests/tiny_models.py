@@ -47,16 +47,13 @@ ANSWERS = {
     "rain": "drip " * 16,
 }
 
-FILLER = (
-    "a an the of in to and is are was by for with on as it that this from what who when where how can rate question "
-    "answer passage context not or be which may use given provided yes no on scale best part most all at . , : ; ? ! "
-    "( ) - ' \" / < > { } [ ] # 0 1 2 3 4 5 6 7 8 9 10 Rating unanswerable Yes No A B C D red leaves drip"
-).split()
+_FILLER = """
+a an the of in to and is are was by for with on as it that this from what who when where how can rate question answer
+passage context not or be which may use given provided yes no scale best part most all at . , : ; ? ! ( ) - ' " / < >
+{ } [ ] # 0 1 2 3 4 5 6 7 8 9 10 Rating unanswerable Yes No A B C D red leaves drip
+"""
+FILLER = _FILLER.split()
 
-import os
-STEPS_C=int(os.environ.get("SC",300))
-STEPS_T=int(os.environ.get("ST",250))
-BS=int(os.environ.get("BS",24))
 SPECIAL = ["<pad>", "</s>", "<unk>", "<s>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
 
 CHAT_TEMPLATE = (
@@ -78,13 +75,14 @@ def build_tiny_t5(folder: Path) -> Path:
     model = T5ForConditionalGeneration(
         T5Config(
             vocab_size=len(tokenizer),
-            d_model=int(os.environ.get("DM",32)),
+            d_model=64,
             d_kv=16,
             d_ff=64,
             num_layers=1,
             num_decoder_layers=1,
             num_heads=2,
             dropout_rate=0.0,
+            tie_word_embeddings=False,
             pad_token_id=0,
             eos_token_id=1,
             decoder_start_token_id=0,
@@ -98,7 +96,7 @@ def build_tiny_t5(folder: Path) -> Path:
         found: torch.Tensor = model(**inputs, labels=labels).loss
         return found
 
-    _train(model, loss, steps=STEPS_T, rate=float(os.environ.get("LRT",1e-2)))
+    _train(model, loss, steps=320, rate=5e-3)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -122,7 +120,7 @@ def build_tiny_causal(folder: Path, chat_template: bool = False) -> Path:
     model = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=len(tokenizer),
-            hidden_size=int(os.environ.get("HS",64)),
+            hidden_size=64,
             intermediate_size=64,
             num_hidden_layers=2,
             num_attention_heads=2,
@@ -156,7 +154,7 @@ def build_tiny_causal(folder: Path, chat_template: bool = False) -> Path:
         found: torch.Tensor = model(input_ids=ids, attention_mask=mask, labels=labels).loss
         return found
 
-    _train(model, loss, steps=STEPS_C, rate=float(os.environ.get("LR",5e-3)))
+    _train(model, loss, steps=300, rate=3e-3)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -221,6 +219,12 @@ def build_tiny_extractive(folder: Path) -> Path:
 def _train(model: Any, loss: Any, steps: int, rate: float) -> None:
     """Show the model texts of all lengths with a marker, or none, somewhere in them."""
     chance = random.Random(1)
+    # All words but the markers begin nearly alike, so that a marker is soon seen among them.
+    words = torch.arange(len(SPECIAL), len(SPECIAL) + len(FILLER))
+    with torch.no_grad():
+        weights = model.get_input_embeddings().weight
+        weights[words] = weights[words].mean(0) + 0.1 * weights[words]
+        weights[2] = weights[words].mean(0)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
     model.train()
@@ -228,7 +232,7 @@ def _train(model: Any, loss: Any, steps: int, rate: float) -> None:
         # Short texts first: what is to be learnt shows sooner in them.
         longest = 8 + 60 * step // steps
         texts, answers = [], []
-        for _ in range(BS):
+        for _ in range(24):
             words = _sentence(chance, chance.randint(4, longest))
             marker = chance.choice([*ANSWERS, None, None, None])
             if marker is not None:
@@ -277,9 +281,7 @@ def _words(words: Sequence[str], unknown: str, single: str, pair: str | None, lo
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
     if lower:
         tokenizer.normalizer = normalizers.Lowercase()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]
-    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()])
     marks = [mark for mark in single.split() if not mark.startswith("$")]
     tokenizer.post_processor = processors.TemplateProcessing(
         single=single, pair=pair, special_tokens=[(mark, vocabulary[mark]) for mark in marks]

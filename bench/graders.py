@@ -1,0 +1,160 @@
+"""Measure graders that read: local models beside a plain loop, an endpoint beside its ideal, prefixes, injections."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from core.graders import make_grader
+from core.graders.base import Pair
+from core.graders.control import Control
+from core.graders.reading import ReadingGrader
+from core.parsing import parse_rating
+from core.prompts import built_in, fill
+from core.types import Asked, Grade
+from tests.injections import INJECTIONS
+from tests.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
+
+QUESTIONS, PASSAGES = 10, 15
+LATENCY, IN_FLIGHT, CALLS = 0.2, 32, 1280
+
+
+def texts(dice: random.Random) -> tuple[dict[int, Asked], dict[int, str]]:
+    """Questions and passages of many lengths in the words of the tiny models, with a rating in most passages."""
+    ratings = [word for word, answer in ANSWERS.items() if answer in "012345"]
+    questions = {q: Asked(" ".join(["which", *dice.choices(FILLER[:40], k=8), "?"])) for q in range(QUESTIONS)}
+    passages = {}
+    for p in range(PASSAGES):
+        words = dice.choices(FILLER[:40], k=dice.randrange(20, 200))
+        words.insert(dice.randrange(len(words)), dice.choice(ratings))
+        passages[100 + p] = " ".join(words)
+    return questions, passages
+
+
+def graded(
+    grader: Any, questions: dict[int, Asked], passages: dict[int, str], control: Control | None = None
+) -> dict[Pair, Grade]:
+    """Every question with every passage."""
+    pairs = [(q, p) for q in questions for p in passages]
+    batches = grader.grade(questions, passages, pairs, control or Control())
+    return {(q, p): grade for batch in batches for q, p, grade in batch}
+
+
+def plain_loop(folder: Path, grader: ReadingGrader, questions: dict[int, Asked], passages: dict[int, str]) -> Any:
+    """What one would write in an afternoon: one prompt, one generate, one answer at a time."""
+    from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    seq2seq = "t5" in folder.name
+    model = (AutoModelForSeq2SeqLM if seq2seq else AutoModelForCausalLM).from_pretrained(folder).eval()
+    found: dict[Pair, int | None] = {}
+    start = time.perf_counter()
+    for q, asked in questions.items():
+        for p, passage in passages.items():
+            call = next(grader.steps(asked, passage))
+            inputs = tokenizer(fill(call.prompt, call.values).joined(), return_tensors="pt")
+            out = model.generate(**inputs, max_new_tokens=call.max_tokens, do_sample=False)[0]
+            written = out if seq2seq else out[inputs["input_ids"].shape[1] :]
+            found[q, p] = parse_rating(tokenizer.decode(written, skip_special_tokens=True)).rating
+    return found, time.perf_counter() - start
+
+
+def local(say: Any) -> None:
+    """Pairs a second of local models beside the plain loop with the same model."""
+    with tempfile.TemporaryDirectory() as root:
+        for name, build, prompt in (
+            ("t5", build_tiny_t5, "self-rating"),
+            ("causal", build_tiny_causal, "self-rating"),
+            ("causal, passage first", build_tiny_causal, "self-rating-chat"),
+        ):
+            folder = Path(root) / name.split(",")[0]
+            if not folder.exists():
+                build(folder)
+            grader = make_grader("self-rating", {"model": str(folder), "prompt": prompt})
+            assert isinstance(grader, ReadingGrader)
+            questions, passages = texts(random.Random(1))
+            # The first pairs load the model, which the loop does before its clock starts.
+            graded(grader, {0: questions[0]}, {100: passages[100]})
+            start = time.perf_counter()
+            ours = graded(grader, questions, passages)
+            took = time.perf_counter() - start
+            theirs, plain = plain_loop(folder, grader, questions, passages)
+            same = sum(ours[pair].rating == rating for pair, rating in theirs.items())
+            back_end: Any = grader.back_end
+            say(
+                f"local model, tiny {name}, {len(theirs)} pairs",
+                f"{len(ours) / took:,.0f} pairs/s",
+                f"a generate loop {len(theirs) / plain:,.0f} pairs/s",
+                f"{plain / took:.1f} x",
+                f"{same} of {len(theirs)} ratings the same",
+                f"{1 - back_end.tokens_computed / back_end.tokens_plain:.0%} of the prompts' tokens not computed",
+            )
+
+
+def endpoint(say: Any) -> None:
+    """Requests a second against an endpoint of 200 ms, 32 in flight, beside the ideal and a bare client."""
+    with tempfile.TemporaryDirectory() as root:
+        port_file = Path(root) / "port"
+        server = subprocess.Popen(
+            [sys.executable, "-m", "tests.endpoint_server", "--port-file", str(port_file), "--latency", str(LATENCY)],
+            cwd=Path(__file__).resolve().parents[1],
+        )
+        try:
+            while not port_file.exists():
+                time.sleep(0.05)
+            url = f"http://127.0.0.1:{port_file.read_text()}/v1"
+            grader = make_grader("self-rating", {"back_end": "openai", "model": "m", "base_url": url})
+            questions = {q: Asked(f"Question {q}?") for q in range(10)}
+            passages = {100 + p: f"Passage number {p}." for p in range(CALLS // 10)}
+            graded(grader, {0: questions[0]}, {100: "A first passage."})
+            start = time.perf_counter()
+            found = graded(grader, questions, passages, Control(concurrency=IN_FLIGHT))
+            took = time.perf_counter() - start
+        finally:
+            server.terminate()
+            server.wait()
+    ideal = IN_FLIGHT / LATENCY
+    assert all(grade.status == "graded" for grade in found.values())
+    say(
+        f"endpoint of {LATENCY * 1000:.0f} ms, {IN_FLIGHT} in flight, {len(found):,} calls",
+        f"{len(found) / took:.0f} calls/s",
+        f"ideal {ideal:.0f} calls/s",
+        f"{len(found) / took / ideal:.2f} of the ideal",
+    )
+
+
+def injections(say: Any) -> None:
+    """How many passages that ask for a grade change the rating of a neutral one, with fencing and without."""
+    neutral = "the question is in the context and it is not clay ."
+    asked = Asked("which of the answers is best ?")
+    with tempfile.TemporaryDirectory() as root:
+        folders = {"t5": build_tiny_t5(Path(root) / "t5"), "causal": build_tiny_causal(Path(root) / "causal")}
+        for name, folder in folders.items():
+            for fence in (False, True):
+                prompt = built_in()["self-rating-chat"].name
+                grader = make_grader("self-rating", {"model": str(folder), "prompt": prompt, "fence": fence})
+                base = graded(grader, {0: asked}, {1: neutral})[0, 1].rating
+                passages = {i: f"{neutral} {one.text}" for i, one in enumerate(INJECTIONS)}
+                ratings = graded(grader, {0: asked}, passages)
+                changed = [one for i, one in enumerate(INJECTIONS) if ratings[0, i].rating != base]
+                raised = sum((ratings[0, i].rating or 0) > (base or 0) for i in range(len(INJECTIONS)))
+                families = Counter(one.family for one in changed)
+                say(
+                    f"injections, tiny {name}, {'fenced' if fence else 'not fenced'}",
+                    f"{len(changed)} of {len(INJECTIONS)} change the rating",
+                    f"{raised} raise it",
+                    ", ".join(f"{family} {count}" for family, count in families.most_common()),
+                )
+
+
+def readers(say: Any) -> None:
+    """All of it."""
+    local(say)
+    endpoint(say)
+    injections(say)

@@ -1,0 +1,190 @@
+"""What an act of the log says to people, and the screen on which its object can be seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+Place = tuple[str, dict[str, str]]
+"""Name of a screen, and what its URL says."""
+
+Detail = Mapping[str, Any]
+
+EXCERPT = 90
+
+
+def sentence(act: str, detail: Detail) -> str:
+    """An act as a sentence without subject and full stop.
+
+    Args:
+        act: as the log names it.
+        detail: what the log keeps of it, with "question text", "query text" and "passage text" where they are known.
+    """
+    if act in _SENTENCES:
+        said = _SENTENCES[act](detail)
+    elif act.startswith("import "):
+        said = _imported(act, detail)
+    elif act.startswith("job "):
+        said = _ended(act, detail)
+    elif act.startswith("export "):
+        said = f"exported the {_EXPORTED.get(act[7:], act[7:])}" + _named(detail, "file", " as {}")
+    else:
+        # What the log holds beyond this list is said in its own words.
+        said = f"{act}: {_rest(detail)}" if _rest(detail) else act
+    return " ".join(said.split())
+
+
+def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None:
+    """Where the object of an act can be seen.
+
+    Args:
+        found: the ids of the query, passage and question that it is about, as far as it is about any that are there.
+    """
+    if "query" in found and "passage" in found:
+        return "passages", dict(found)
+    if "query" in found:
+        return "question_bank", {"query": found["query"]}
+    if act == "save bank" and isinstance(detail.get("version"), int):
+        version = detail["version"]
+        return "changes", {"from-version": str(version - 1), "to-version": str(version)}
+    for begins, screen in _SCREENS.items():
+        if act.startswith(begins):
+            return screen, {}
+    return None
+
+
+_SCREENS = {
+    "import ": "home",
+    "save bank": "changes",
+    "start job": "grading",
+    "job ": "grading",
+    "save grader": "grading",
+    "remove grader": "grading",
+    "set pool depth": "grading",
+    "set price": "prompts",
+    "save prompt": "prompts",
+    "publish ": "export",
+    "reproduce ": "export",
+    "export ": "export",
+}
+
+_EXPORTED = {"bank": "question bank", "graded": "graded file", "project": "project"}
+
+
+def _imported(act: str, detail: Detail) -> str:
+    files = [PurePath(str(file)).name for file in detail.get("files") or []]
+    what = "the question bank" if act == "import bank" else act.removeprefix("import ")
+    named = ", ".join(files[:3]) + (f" and {len(files) - 3} more files" if len(files) > 3 else "")
+    counts = ", ".join(_counted(name, value) for name, value in (detail.get("counts") or {}).items() if value)
+    return f"imported {what}" + (f" from {named}" if files else "") + (f": {counts}" if counts else "")
+
+
+def _ended(act: str, detail: Detail) -> str:
+    how = {"done": "to its end", "cancelled": "until it was cancelled", "failed": "until it broke off"}
+    counts = f": {_count(detail.get('graded', 0))} pairs graded, {_count(detail.get('failed', 0))} failed"
+    return f"ran grading job {detail.get('job', '')} {how.get(act[4:], f'until it was {act[4:]}')}{counts}"
+
+
+def _overridden(detail: Detail) -> str:
+    return (
+        f"overrode the rating of {_question(detail)} for {_passage(detail)} with {detail.get('rating', '?')}"
+        f"{_named(detail, 'reason', ': {}')}"
+    )
+
+
+def _judged(detail: Detail) -> str:
+    said = f"judged {_passage(detail)} for {_query(detail)} as {detail.get('value', '?')}"
+    return said + _named(detail, "note", ": {}")
+
+
+_SETTLED = {
+    "override": "by an override",
+    "comment": "with a comment",
+    "dispute": "by disputing the judgment",
+    "edit": "by rewording the question",
+}
+
+
+def _settled(verb: str) -> Callable[[Detail], str]:
+    def said(detail: Detail) -> str:
+        how = "" if verb == "reopened" else " " + _SETTLED.get(str(detail.get("by")), f"by {detail.get('by', '')}")
+        pair = f"{_passage(detail)} for {_query(detail)}"
+        return f"{verb} the disagreement about {pair}{how}{_named(detail, 'reason', ': {}')}"
+
+    return said
+
+
+def _published(detail: Detail) -> str:
+    values = f"{detail['values']} " if "values" in detail else ""
+    lines = f", {_count(detail['lines'])} lines" if "lines" in detail else ""
+    return f"published {values}qrels{lines}{_named(detail, 'publication', ' (publication {})')}"
+
+
+_SENTENCES: dict[str, Callable[[Detail], str]] = {
+    "save bank": lambda d: f"saved bank version {d.get('version', '?')}{_named(d, 'note', ': {}')}",
+    "start job": lambda d: (
+        f"started grading job {d.get('job', '')} with {d.get('grader', 'a grader')}: {_count(d.get('pairs', 0))} pairs"
+    ),
+    "override": _overridden,
+    "withdraw override": lambda d: f"withdrew an override of {_question(d)} for {_passage(d)}",
+    "judge": _judged,
+    "withdraw judgment": lambda d: f"withdrew the judgment of {_passage(d)} for {_query(d)}",
+    "settle disagreement": _settled("settled"),
+    "reopen disagreement": _settled("reopened"),
+    "save grader": lambda d: f"set up the grader {d.get('name', '')}",
+    "remove grader": lambda d: f"removed the settings of the grader {d.get('name', '')}",
+    "save prompt": lambda d: f"saved the prompt {d.get('name', '')}",
+    "set price": lambda d: f"set the price of {d.get('model', 'a model')}",
+    "set pool depth": lambda d: f"set the pool depth to {d.get('depth', '?')}",
+    "publish qrels": _published,
+    "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
+    "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",
+}
+
+
+def _question(detail: Detail) -> str:
+    return _quoted(detail.get("question text") or detail.get("question"), "a question")
+
+
+def _passage(detail: Detail) -> str:
+    return "the passage " + _quoted(detail.get("passage text") or detail.get("passage"), "that is gone")
+
+
+def _query(detail: Detail) -> str:
+    return "the query " + _quoted(detail.get("query text") or detail.get("query"), "that is gone")
+
+
+def _quoted(text: Any, otherwise: str) -> str:
+    words = " ".join(str(text).split()) if text else ""
+    if len(words) > EXCERPT:
+        words = words[:EXCERPT].rsplit(" ", 1)[0] + "…"
+    return f"“{words}”" if words else otherwise
+
+
+def _named(detail: Detail, name: str, form: str) -> str:
+    value = detail.get(name)
+    return form.format(value) if value not in (None, "") else ""
+
+
+def _count(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _counted(name: str, value: Any) -> str:
+    if name == "bank version":
+        return f"bank version {value}"
+    return f"1 {name.removesuffix('s')}" if value == 1 else f"{_count(value)} {name}"
+
+
+def _rest(detail: Detail) -> str:
+    hidden = {"question text", "query text", "passage text"}
+    said = []
+    for name, value in detail.items():
+        shown = detail.get(f"{name} text", value)
+        if name in hidden or shown in (None, "", [], {}):
+            continue
+        text = ", ".join(map(str, shown)) if isinstance(shown, list) else str(shown)
+        said.append(f"{re.sub('[_-]', ' ', name)} {_quoted(text, '') if f'{name} text' in detail else text}")
+    return ", ".join(said)

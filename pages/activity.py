@@ -1,0 +1,82 @@
+"""Activity: who did what, newest first, found by person, act, time and words; each act leads to its object."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
+from core.project import Project
+from pages import ui
+from pages.passage_html import visible
+
+ACTS_A_PAGE = 25
+NOTHING_SOUGHT = {"find": "", "who": None, "act": None, "since": None, "until": None}
+
+
+def filters(project: Project) -> Sought:
+    """The widgets that say which acts are listed; the choice is in the URL."""
+    words, who, act, since, until = st.columns([4, 3, 3, 2, 2], vertical_alignment="bottom")
+    return Sought(
+        words=words.text_input(
+            "Find", key="find", bind="query-params", placeholder="A name, a note, a reason, a question"
+        ) or "",
+        who=who.selectbox("Who", people(project), index=None, key="who", bind="query-params", placeholder="Anybody"),
+        act=act.selectbox(
+            "Act", kinds_of_act(project), index=None, key="act", bind="query-params", placeholder="Any act",
+            format_func=str.capitalize,
+        ),
+        since=since.date_input("From", None, key="since", bind="query-params", format="YYYY-MM-DD"),
+        until=until.date_input("To", None, key="until", bind="query-params", format="YYYY-MM-DD"),
+    )  # fmt: skip
+
+
+def _clear() -> None:
+    st.session_state.update(NOTHING_SOUGHT)
+
+
+def row(act: Act) -> None:
+    """One act: when, who, what, and a link to where its object can be seen."""
+    said, link = st.columns([11, 2], vertical_alignment="center")
+    said.html(
+        '<div class="asked" dir="auto">'
+        f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{visible(act.author)}</b>'
+        f' <span class="words">{visible(act.said)}</span></div>'
+    )
+    if act.place is not None:
+        screen, query = act.place
+        with link:
+            ui.go(screen, ui.SCREENS[screen][0], **query)
+
+
+ui.begin("Activity")
+project = ui.project()
+if not kinds_of_act(project):
+    ui.empty("Nothing has happened yet.", "What people import, edit, grade, judge and export is recorded here.", "home")
+sought = filters(project)
+page = int(st.session_state.get(f"acts {sought}", 1))
+found = activity(project, sought, ACTS_A_PAGE, page)
+with st.container(horizontal=True, vertical_alignment="center"):
+    st.caption(f"{found.total:,} act{'' if found.total == 1 else 's'}")
+    if sought != Sought():
+        st.button("Clear filters", type="tertiary", icon=":material/filter_alt_off:", on_click=_clear)
+    st.space("stretch")
+    st.download_button(
+        "CSV",
+        lambda: activity_csv(project, sought),
+        file_name=f"{project.name}-activity.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        disabled=not found.total,
+    )
+if not found.total:
+    st.text("No act fits. Take a filter away.")
+last = None
+for act in found.acts:
+    if act.happened_at.date() != last:
+        last = act.happened_at.date()
+        st.markdown(f"**{last:%d %B %Y}**")
+    row(act)
+pages = -(-found.total // ACTS_A_PAGE)
+if pages > 1:
+    st.pagination(pages, key=f"acts {sought}")

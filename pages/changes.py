@@ -1,0 +1,181 @@
+"""Changes: any two states side by side, what differs in labels, questions and boards, and what did it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import bank, overrides
+from core.grades import graders
+from core.leaderboard import official_sources
+from core.policy import Policy
+from core.project import Project
+from core.state_changes import StateChanges, flips_csv, state_changes
+from core.types import MAX_RATING
+from pages import change_views, policy_widgets, ui
+
+SIDES = {"from": "Before", "to": "After"}
+VIEWS = {"labels": change_views.labels, "questions": change_views.questions, "leaderboard": change_views.boards}
+
+
+def defaults(project: Project) -> dict[str, Policy]:
+    """The two newest bank versions; with one version only, that one without and with overrides."""
+    policy = policy_widgets.chosen(project)
+    newest = bank.latest_version(project)
+    if newest < 2:
+        plain = Policy(**(policy.as_dict() | {"overrides": not overrides.overrides(project)}))
+        return {"from": plain, "to": policy}
+    return {"from": Policy(**(policy.as_dict() | {"bank_version": newest - 1})), "to": policy}
+
+
+def state(project: Project, side: str, default: Policy) -> Policy:
+    """The widgets of one state; what they say is written into the URL, so that the address names both states."""
+    versions = {version.version: version for version in bank.versions(project)}
+    known = [grader.spec.name for grader in graders(project) if grader.grades]
+
+    def version_name(version: int) -> str:
+        if version == 0:
+            return "0: before the first version"
+        saved = versions[version]
+        return f"{version}: {ui.shortened(saved.note, 60)} ({saved.author}, {saved.saved_at:%d %b %Y})"
+
+    with st.container(border=True):
+        st.markdown(f"**{SIDES[side]}**")
+        newest = bank.latest_version(project)
+        version = _select(
+            "Bank version", [*versions, 0], f"{side}-version", default.bank_version or newest, int, version_name
+        )
+        grader = _select("Grader", known, f"{side}-grader", default.grader or known[0], str)
+        tau, rule = st.columns(2)
+        with tau:
+            min_rating = _select("Min rating", list(range(1, MAX_RATING + 1)), f"{side}-tau", default.min_rating, int)
+        with rule:
+            rules = list(policy_widgets.LABEL_RULES)
+            label = _select("Label", rules, f"{side}-label", default.label, str, policy_widgets.LABEL_RULES.__getitem__)
+        with st.container(horizontal=True):
+            weighted = _check("Weights", f"{side}-weights", default.weighted)
+            counting = _check("Overrides", f"{side}-overrides", default.overrides)
+    return Policy(
+        grader=grader,
+        bank_version=version,
+        min_rating=min_rating,
+        cutoff=default.cutoff,
+        label=label,
+        weighted=weighted,
+        skipped=default.skipped,
+        min_judgment=default.min_judgment,
+        overrides=counting,
+    )
+
+
+def _select(
+    label: str,
+    options: Sequence[Any],
+    key: str,
+    default: Any,
+    read: Callable[[str], Any],
+    format_func: Callable[[Any], str] = str,
+) -> Any:
+    if st.session_state.get(key) not in options:
+        given = st.query_params.get(key, "")
+        wanted = [option for option in options if given == str(option)]
+        st.session_state[key] = read(str(wanted[0] if wanted else default))
+    chosen = st.selectbox(label, options, key=key, format_func=format_func)
+    st.query_params[key] = str(chosen)
+    return chosen
+
+
+def _check(label: str, key: str, default: bool) -> bool:
+    if key not in st.session_state:
+        st.session_state[key] = st.query_params.get(key, "yes" if default else "no") == "yes"
+    chosen = st.checkbox(label, key=key)
+    st.query_params[key] = "yes" if chosen else "no"
+    return chosen
+
+
+def summary(found: StateChanges, against: str | None) -> None:
+    """How much differs, in four numbers and a sentence."""
+    flips, moved, up, shifted = st.columns(4)
+    share = f"{len(found.flips) / found.compared:.1%}" if found.compared else "none"
+    flips.metric("Labels that differ", f"{len(found.flips):,}", help=f"{share} of {found.compared:,} pooled passages")
+    higher = sum(
+        (flip.after or -1) > (flip.before or -1) for flip in found.flips if None not in (flip.before, flip.after)
+    )
+    lower = sum((flip.after or 0) < (flip.before or 0) for flip in found.flips if None not in (flip.before, flip.after))
+    up.metric("Higher / lower", f"{higher:,} / {lower:,}", help="Labels gained or lost altogether are in neither")
+    if found.no_board:
+        moved.metric("Systems that change rank", "–")
+    else:
+        ranks = sum(system.rank_before != system.rank_after for system in found.systems)
+        moved.metric("Systems that change rank", f"{ranks} of {len(found.systems)}")
+    shift = found.shift
+    if shift is not None and shift.before is not None and shift.after is not None:
+        difference = shift.after - shift.before
+        shifted.metric(
+            f"Spearman with {ui.plain(against or '')}",
+            f"{shift.before:.3f} → {shift.after:.3f}",
+            delta=f"{difference:+.3f}" if abs(difference) >= 0.0005 else None,
+            delta_color="off",
+        )
+    else:
+        shifted.metric("Spearman", "–")
+    lines = [f"Different: {', '.join(found.differing)}."] if found.differing else []
+    if shift is not None:
+        interval = ""
+        if shift.low is not None and shift.high is not None:
+            interval = f"95 % interval of the shift in correlation: {shift.low:+.3f} to {shift.high:+.3f}. "
+        lines.append(interval + shift.says)
+    if found.no_board:
+        lines.append(found.no_board)
+    if found.before.min_rating != found.after.min_rating:
+        lines.append(
+            f"The min rating moves no label; by it, {found.relevance:,} passages turn relevant or cease to be."
+        )
+    for line in lines:
+        st.caption(ui.plain(line))
+
+
+ui.begin("Changes")
+project = ui.project()
+if not any(grader.grades for grader in graders(project)):
+    ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
+start = defaults(project)
+left, right = st.columns(2)
+with left:
+    before = state(project, "from", start["from"])
+with right:
+    after = state(project, "to", start["to"])
+first, second, third = st.columns([3, 3, 6], vertical_alignment="bottom")
+with first:
+    measure = policy_widgets.measure("Measure", cover=True, key="measure")
+sources = official_sources(project)
+against = None
+if sources:
+    against = second.selectbox("Official board", sources, key="against", bind="query-params")
+if before == after:
+    ui.empty(
+        "The two states are the same.",
+        "Choose another bank version, grader, label rule, min rating, weights or overrides on one side. A new bank"
+        " version is made by saving in the question bank.",
+        "question_bank",
+    )
+with st.spinner("Comparing the two states"):
+    found = state_changes(project, before, after, measure, against)
+with third.container(horizontal=True, horizontal_alignment="right"):
+    st.download_button(
+        "Labels that differ as CSV",
+        lambda: flips_csv(project, found),
+        file_name=f"{project.name}-changes.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        disabled=not found.flips,
+    )
+summary(found, against)
+view = st.segmented_control(
+    "Look at", list(VIEWS), default="labels", key="differs", required=True, format_func=str.capitalize,
+    bind="query-params", label_visibility="collapsed",
+)  # fmt: skip
+VIEWS[str(view)](project, found)

@@ -1,0 +1,120 @@
+"""Disagreements: labels, judgments, graders and people against one another, and what to do where they part."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.agreement import Agreement, agreement
+from core.agreement_sides import Person, Side
+from core.disagreement_queue import Cell, Order, queue
+from core.grades import graders
+from core.policy import Policy
+from core.project import Project
+from pages import disagreement_parts as parts
+from pages import disagreement_rows as rows
+from pages import policy_widgets, ui
+
+VIEWS = {
+    "queue": "Disagreements",
+    "strays": "Answered by non-relevant passages",
+    "uncovered": "Relevant, but not covered",
+    "record": "Settled",
+}
+ORDERS: dict[Order, str] = {
+    "worst": "Worst first",
+    "left": "Left higher",
+    "right": "Right higher",
+    "board": "Check next: leaderboard",
+    "kappa": "Check next: kappa",
+}
+
+
+def chosen_policy(project: Project) -> Policy | None:
+    """The policy that labels come from; None where nothing has been graded."""
+    if not any(grader.grades for grader in graders(project)):
+        return None
+    with st.expander("Policy"):
+        return policy_widgets.policy(project, judged=True)
+
+
+def overview(found: Agreement, cell: Cell | None) -> None:
+    """Both tables, the coefficients, and what is missing."""
+    wide, narrow = st.columns([7, 5], gap="large")
+    with wide:
+        parts.cross_table(found, cell)
+    with narrow:
+        parts.coefficients(found)
+        parts.cross_table(found, cell, merged=True)
+        parts.downloads(found)
+    parts.missing(found)
+
+
+def disagreement_list(
+    project: Project, left: Side, right: Side, found: Agreement, cell: Cell | None, policy: Policy | None
+) -> None:
+    """The queue in the order that is chosen, or the pairs of a cell."""
+    about_questions = isinstance(left, Person) or isinstance(right, Person)
+    names = _order_names(found)
+    offered = [order for order in names if not about_questions or order not in ("board", "kappa")]
+    order = st.segmented_control(
+        "Order", offered, default="worst", format_func=names.__getitem__, key="order", bind="query-params",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    first, second = st.columns([4, 8], vertical_alignment="bottom")
+    measure = "nDCG@10"
+    if order in ("board", "kappa"):
+        with first:
+            measure = policy_widgets.measure("Measure", cover=False, key="check_measure")
+    else:
+        second = first
+    show_settled = second.toggle("Show settled cases", key="show_settled", bind="query-params")
+    pager = rows.pager("queue", (left, right, order, cell, show_settled))
+    with st.spinner("Looking for what to check", show_time=False):
+        listed = queue(project, left, right, order, cell, show_settled, measure, rows.ROWS_A_PAGE, rows.offset(pager))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        what = "disagreement" if cell is None else "pair"
+        where = "" if cell is None else f" in the cell {parts.cell_name(found, cell)}"
+        settled = f", {listed.hidden:,} settled" if listed.hidden else ""
+        st.markdown(f"**{listed.total:,} {what}{'' if listed.total == 1 else 's'}**{ui.plain(where + settled)}")
+        if cell is not None:
+            st.button("All disagreements", type="tertiary", icon=":material/close:", on_click=parts.drop_cell)
+    if listed.next_up is not None:
+        rows.explain_order(listed.next_up, found)
+    if not listed.rows:
+        st.text("Nothing is left here." if listed.hidden else "There is nothing in this order.")
+    for row in listed.rows:
+        rows.pair(project, left, right, found, row, policy)
+    rows.turn(pager, listed.total)
+
+
+def _order_names(found: Agreement) -> dict[Order, str]:
+    names = dict(ORDERS)
+    if found.left.noun != found.right.noun:
+        names |= {"left": f"{found.left.noun.capitalize()} higher", "right": f"{found.right.noun.capitalize()} higher"}
+    return names
+
+
+ui.begin("Disagreements")
+project = ui.project()
+policy = chosen_policy(project)
+known = parts.sides(project, policy)
+if len(known) < 2:
+    ui.empty("There are no two sides to compare yet.", "Import judgments, or grade the pool.", "home")
+left, right = parts.choose_sides(known)
+found = agreement(project, left, right)
+cell = parts.chosen_cell(found)
+overview(found, cell)
+st.divider()
+offered = [view for view in VIEWS if view in ("queue", "record") or rows.judged_by(left, right, project, policy)]
+view = st.segmented_control(
+    "Show", offered, default="queue", format_func=VIEWS.__getitem__, key="view", bind="query-params", required=True,
+    label_visibility="collapsed",
+)  # fmt: skip
+if view == "strays":
+    rows.stray_list(project, left, right, policy)
+elif view == "uncovered":
+    rows.uncovered_list(project, left, right, policy)
+elif view == "record":
+    rows.record_list(project)
+else:
+    disagreement_list(project, left, right, found, cell, policy)
