@@ -35,7 +35,8 @@ _ACTS = (
 
 _SOUGHT = (
     "($who IS NULL OR author = $who) AND ($act IS NULL OR act = $act)"
-    " AND ($since IS NULL OR happened_at >= $since::DATE) AND ($until IS NULL OR happened_at < $until::DATE + INTERVAL 1 DAY)"
+    " AND ($since IS NULL OR happened_at >= $since::DATE)"
+    " AND ($until IS NULL OR happened_at < $until::DATE + INTERVAL 1 DAY)"
     " AND ($words = '' OR contains(lower(concat_ws(' ', author, act, detail, question_text, query_text)), $words))"
 )
 

@@ -78,15 +78,30 @@ def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
     return tuple(kind for kind, so in said.items() if so)
 
 
+Banks = tuple[Mapping[str, Mapping[str, Question]], Mapping[str, Mapping[str, Question]]]
+"""By query id, the questions by id: before and after."""
+
+
+def banks(project: Project, before: Basis, after: Basis) -> Banks:
+    """The questions of two states."""
+    found: list[dict[str, dict[str, Question]]] = []
+    for base in (before, after):
+        by_query: dict[str, dict[str, Question]] = {}
+        for question in bank.questions(project, base.version):
+            by_query.setdefault(question.query_id, {})[question.question_id] = question
+        found.append(by_query)
+    return found[0], found[1]
+
+
 def responsible_questions(
-    project: Project, before: Basis, after: Basis, query_id: str, changed: Sequence[QuestionChange]
+    project: Project, before: Basis, after: Basis, of: Banks, query_id: str, changed: Sequence[QuestionChange]
 ) -> dict[str, tuple[str, ...]]:
     """By passage id, the changed questions of a query that move its label.
 
     Each alone moves the label when it is changed in the state before, or brings it back when it is
     undone in the state after; all of them where only several together do it.
     """
-    old, new = ({q.question_id: q for q in bank.questions(project, b.version, query_id)} for b in (before, after))
+    old, new = (by_query.get(query_id, {}) for by_query in of)
     keys = [change.question_id for change in changed]
     texts = [*old.values(), *new.values()]
     known: dict[tuple[object, ...], QueryRatings] = {}

@@ -17,7 +17,7 @@ from core import bank
 from core.changes import SystemChange
 from core.comparison import DEFAULT_MEASURE, Shift, correlation_shift, official_measure
 from core.errors import InputError
-from core.flip_causes import QuestionChange, overridden_questions, question_changes, responsible_questions
+from core.flip_causes import QuestionChange, banks, overridden_questions, question_changes, responsible_questions
 from core.leaderboard import Leaderboard, boards, leaderboard
 from core.measures import parse_measure
 from core.policy import Policy
@@ -212,6 +212,7 @@ def _flips(
         in_query.setdefault(change.query_id, []).append(change)
     kinds = {change.question_id: change.kinds for change in edited}
     of_query: dict[str, dict[str, tuple[str, ...]]] = {}
+    of = banks(project, *bases)
     rated = overridden_questions(project, bases) if "overrides" in parts else {}
     flips = []
     for row in rows.tolist():
@@ -220,7 +221,7 @@ def _flips(
         questions: tuple[str, ...] = ()
         if "bank_version" in parts and did["bank_version"][row]:
             if query_id not in of_query:
-                of_query[query_id] = responsible_questions(project, *bases, query_id, in_query.get(query_id, []))
+                of_query[query_id] = responsible_questions(project, *bases, of, query_id, in_query.get(query_id, []))
             questions = of_query[query_id][passage_id]
             causes += [kind for key in questions for kind in kinds[key]]
         causes += [cause for part, cause in _CAUSE_OF_PART.items() if part in parts and did[part][row]]

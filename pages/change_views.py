@@ -71,8 +71,11 @@ def _counts(title: str, what: str, counts: dict[str, int]) -> None:
     st.dataframe(
         {what: list(counts), "Labels": list(counts.values())},
         hide_index=True,
-        height=min(320, 38 + 35 * len(counts)),
-        column_config={"Labels": st.column_config.NumberColumn(width=70)},
+        height="content" if len(counts) <= 8 else 320,
+        column_config={
+            what: st.column_config.TextColumn(width=190),
+            "Labels": st.column_config.NumberColumn(width=60),
+        },
     )
 
 
@@ -93,7 +96,7 @@ def _flip_list(
             label, body, why = st.columns([2, 12, 2], vertical_alignment="center")
             label.markdown(f":violet[**{_said(flip.before)} → {_said(flip.after)}**]")
             with body:
-                ui.go("passages", ui.plain(ui.shortened(text, 110)), **_to_passage(found, flip))
+                _passage_link(found, flip, ui.plain(ui.shortened(text, 110)))
                 st.caption(
                     ui.plain(f"{ui.shortened(texts.get(flip.query_id, flip.query_id), 70)} · {_cause(flip, asked)}")
                 )
@@ -103,10 +106,21 @@ def _flip_list(
         st.pagination(-(-len(flips) // FLIPS_A_PAGE), key=pager)
 
 
-def _to_passage(found: StateChanges, flip: LabelFlip) -> dict[str, str]:
+def _passage_link(found: StateChanges, flip: LabelFlip, label: str) -> None:
+    """A link to the passage under the policy of the state after."""
     after = found.after
-    place = {"query": flip.query_id, "passage": flip.passage_id}
-    return place | {"grader": str(after.grader), "tau": str(after.min_rating), "label": after.label}
+    st.page_link(
+        "pages/passages.py",
+        label=label,
+        query_params={
+            **({"project": str(st.session_state["project"])} if st.session_state.get("project") else {}),
+            "query": flip.query_id,
+            "passage": flip.passage_id,
+            "grader": str(after.grader),
+            "tau": str(after.min_rating),
+            "label": after.label,
+        },
+    )
 
 
 def _wordings(found: StateChanges) -> dict[str, str]:
@@ -151,7 +165,7 @@ def _why(project: Project, found: StateChanges, flip: LabelFlip, text: str, aske
         hide_index=True,
         column_config={"Question": st.column_config.TextColumn(width="large")},
     )
-    ui.go("passages", "Open the passage", **_to_passage(found, flip))
+    _passage_link(found, flip, "Open the passage")
 
 
 def questions(project: Project, found: StateChanges) -> None:

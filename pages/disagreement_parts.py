@@ -192,16 +192,11 @@ def coefficients(found: Agreement) -> None:
 def missing(found: Agreement) -> None:
     """What is in no table because one side has nothing to say of it."""
     about = "question and passage" if "rating" in (found.left.noun, found.right.noun) else "query and passage"
-    lines = [f"{found.n:,} pairs of {about} have both values."]
-    for count, one, other in (
-        (found.left_only, found.left, found.right),
-        (found.right_only, found.right, found.left),
-    ):
+    lines = [f"{found.n:,} pair{'' if found.n == 1 else 's'} of {about} with both values."]
+    for count, one in ((found.left_only, found.left), (found.right_only, found.right)):
         if count:
-            lines.append(f"{count:,} are only among the {one}: they are in no table, missing is not zero.")
-            if not found.n:
-                lines.append(f"Nothing of it is among the {other}.")
-    if found.left.scale[:1] != found.right.scale[:1]:
+            lines.append(f"{count:,} more only among the {one}, in no table: missing is not zero.")
+    if found.n and found.left.scale[:1] != found.right.scale[:1]:
         lines.append("The scales differ: framed cells count as agreement, and κ merged is the one to compare.")
     st.caption(ui.plain(" ".join(lines)))
 

@@ -58,19 +58,21 @@ def turn(key: str, total: int) -> None:
         st.pagination(pages, key=key)
 
 
-def explain_order(found: CheckNext, agreed: Agreement) -> None:
-    """What `check next` goes by, and how much of it was tried."""
+def explain_order(found: CheckNext, by: str, agreed: Agreement) -> None:
+    """What `check next` goes by, and how much of it was tried.
+
+    Args:
+        by: board or kappa.
+    """
     rater = agreed.left if found.side == "left" else agreed.right
-    tried = len(found.checks)
-    of = f" The {tried:,} of {found.disagreements:,} disagreements that matter most were tried." * (
-        tried < found.disagreements
-    )
-    st.caption(
-        ui.plain(
-            f"What happens to the board by {found.measure} and to the merged kappa if the {rater.noun} gives way,"
-            f" one at a time.{of}"
-        )
-    )
+    lines = [
+        f"What happens to the board by {found.measure} and to the merged kappa if the {rater.noun} gives way,"
+        " one pair at a time."
+    ]
+    if (tried := len(found.checks)) < found.disagreements:
+        which = "runs rank highest" if by == "board" else "change kappa most"
+        lines.append(f"Tried were the {tried:,} of {found.disagreements:,} disagreements that {which}.")
+    st.caption(ui.plain(" ".join(lines)))
 
 
 def pair(project: Project, left: Side, right: Side, found: Agreement, row: Row, policy: Policy | None) -> None:

@@ -53,10 +53,7 @@ def _open(key: str | None) -> None:
 def to_bank(query_id: str, passage_id: str) -> None:
     """Go to the questions of a query, with a passage beside them."""
     st.session_state["beside"] = (query_id, passage_id)
-    project = str(st.session_state["project"])
-    st.switch_page(
-        "pages/question_bank.py", query_params={"project": project, "query": query_id, "passage": passage_id}
-    )
+    st.switch_page("pages/question_bank.py", query_params={"query": query_id, "passage": passage_id})
 
 
 def form(project: Project, left: Side, right: Side, row: Row, policy: Policy | None, key: str) -> None:

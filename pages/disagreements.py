@@ -79,12 +79,20 @@ def disagreement_list(
         if cell is not None:
             st.button("All disagreements", type="tertiary", icon=":material/close:", on_click=parts.drop_cell)
     if listed.next_up is not None:
-        rows.explain_order(listed.next_up, found)
+        rows.explain_order(listed.next_up, order, found)
     if not listed.rows:
-        st.text("Nothing is left here." if listed.hidden else "There is nothing in this order.")
+        st.text(_why_empty(found, bool(listed.hidden), order == "worst"))
     for row in listed.rows:
         rows.pair(project, left, right, found, row, policy)
     rows.turn(pager, listed.total)
+
+
+def _why_empty(found: Agreement, some_settled: bool, all_orders: bool) -> str:
+    if not found.n:
+        return "No pair has both values, so there is nothing to disagree on. Choose other sides."
+    if some_settled:
+        return "Nothing is left: all cases are settled."
+    return "The sides agree wherever both have a value." if all_orders else "Nothing here in this order."
 
 
 def _order_names(found: Agreement) -> dict[Order, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from core.prompt_library import prompts
 from core.prompts import Prompt
 from core.secret_keys import find_key
 from pages import ui
+from pages.grader_form import Form
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
 CHECK_NAMES = {"words": "Compare words", "model": "Ask a model"}
@@ -46,66 +47,6 @@ class Chosen:
     grader: Grader
     kind: str
     parameters: dict[str, Any]
-
-
-class Form:
-    """The widgets of a grader's parameters; it keeps those that say something else than the default.
-
-    Args:
-        prefix: begins the keys of the widgets, so that every grader has values of its own.
-        stored: parameters to begin with.
-    """
-
-    def __init__(self, prefix: str, stored: Mapping[str, Any]) -> None:
-        self.prefix, self.stored, self.values = prefix, stored, dict[str, Any]()
-
-    def keep(self, name: str, value: Any, default: Any = None) -> Any:
-        """Take a value into the parameters, unless it is the default and nobody had set it."""
-        if value not in (None, "") and (value != default or name in self.stored):
-            self.values[name] = value
-        return value
-
-    def options(self, name: str, about: str | None = None) -> dict[str, Any]:
-        """What every widget gets: a key of its own, and to stay when the screen is left."""
-        return {"key": f"{self.prefix} {name}", "persist_state": "session", "help": about}
-
-    def beside(self, choice: str, fits: bool) -> Form:
-        """The form for what depends on a choice: every choice has values and defaults of its own.
-
-        Args:
-            fits: whether the stored parameters were made with this choice.
-        """
-        dependent = Form(f"{self.prefix}/{choice}", self.stored if fits else {})
-        dependent.values = self.values
-        return dependent
-
-    def text(self, name: str, label: str, default: str = "", about: str | None = None) -> str:
-        """A line of text; the default is what counts where it is empty."""
-        given = st.text_input(
-            label, str(self.stored.get(name, "")), placeholder=default or None, **self.options(name, about)
-        )
-        return str(self.keep(name, given.strip()) or default)
-
-    def number(self, name: str, label: str, default: Any, low: Any, high: Any, about: str | None = None) -> None:
-        """A number; empty, where the default is None."""
-        given = st.number_input(label, low, high, self.stored.get(name, default), **self.options(name, about))
-        self.keep(name, given, default)
-
-    def select(
-        self, name: str, label: str, values: Sequence[str], default: str, names: Mapping[str, str] | None = None,
-        about: str | None = None,
-    ) -> str:  # fmt: skip
-        """One of several values."""
-        start = self.stored.get(name, default)
-        index = list(values).index(start) if start in values else 0
-        picked = st.selectbox(
-            label, values, index, lambda value: (names or {}).get(value, value), **self.options(name, about)
-        )
-        return str(self.keep(name, picked, default))
-
-    def check(self, name: str, label: str, default: bool, about: str | None = None) -> None:
-        """Yes or no."""
-        self.keep(name, st.checkbox(label, bool(self.stored.get(name, default)), **self.options(name, about)), default)
 
 
 def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen | None:

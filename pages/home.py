@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import formats
+from core import downloads, exporting, formats
 from core.demo import make_demo
 from core.errors import WorkbenchError
 from core.formats.source import Source
 from core.importing import IMPORTERS, Group, Imported, Options, import_groups
 from core.project import Project, create, projects_folder
 from core.status import counts, next_step
-from pages import ui
+from pages import policy_widgets, ui
 
 SHOWN = ("queries", "passages", "runs", "judgments", "questions", "grades")
 KIND_LABELS = {
@@ -86,6 +86,22 @@ def at_a_glance(project: Project) -> None:
         st.markdown(f"**Next** {step.sentence}")
         if step.screen != "home":
             ui.go(step.screen)
+        if found["grades"]:
+            qrels_download(project)
+
+
+def qrels_download(project: Project) -> None:
+    """The labels of the policy as qrels in one click; the Export screen says what they rest on."""
+    policy, author, file = policy_widgets.chosen(project), ui.author(), f"{project.name}.qrels"
+    st.download_button(
+        "Download qrels",
+        lambda: downloads.recorded(project, author, "qrels", file, lambda: exporting.qrels(project, policy)),
+        file_name=file,
+        mime="text/plain",
+        icon=":material/download:",
+        on_click="ignore",
+        help="The labels of the newest bank version. Export says what they rest on, and has more kinds of files.",
+    )
 
 
 def imports(project: Project) -> None:

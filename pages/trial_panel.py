@@ -142,7 +142,8 @@ def show_grade(grade: Grade, top: int) -> None:
     """A grade: rating, status, confidence and the probability of each rating where it is known."""
     if grade.status == "failed":
         st.error(
-            f"Failed: {ui.plain((grade.reason or 'no usable rating').rstrip('.'))}. No rating is made up.", icon=":material/error:"
+            f"Failed: {ui.plain((grade.reason or 'no usable rating').rstrip('.'))}. No rating is made up.",
+            icon=":material/error:",
         )
     else:
         columns = st.columns([1, 1, 1, 3])

@@ -21,7 +21,7 @@ where there is no gold. Only the first marker of a text counts as trained; give 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +62,19 @@ CHAT_TEMPLATE = (
 )
 
 
-def build_tiny_t5(folder: Path) -> Path:
-    """Train a tiny T5 and save it with its tokenizer; about five seconds on one thread.
+def build_tiny_t5(folder: Path, answers: Mapping[str, str] = ANSWERS, none: str = "0") -> Path:
+    """Train a tiny T5 and save it with its tokenizer; about eight seconds on one thread.
+
+    Args:
+        answers: what it answers, by the word that stands in the text.
+        none: what it answers where none of the words does.
 
     Returns:
         The folder.
     """
     from transformers import T5Config, T5ForConditionalGeneration
 
-    tokenizer = _text_tokenizer("$A </s>", limit=512)
+    tokenizer = _text_tokenizer("$A </s>", limit=512, answers=answers)
     torch.manual_seed(1)
     model = T5ForConditionalGeneration(
         T5Config(
@@ -96,7 +100,7 @@ def build_tiny_t5(folder: Path) -> Path:
         found: torch.Tensor = model(**inputs, labels=labels).loss
         return found
 
-    _train(model, loss, steps=320, rate=5e-3)
+    _train(model, loss, steps=320, rate=5e-3, answers=answers, none=none)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -161,7 +165,7 @@ def build_tiny_causal(folder: Path, chat_template: bool = False) -> Path:
 
 
 def build_tiny_extractive(folder: Path) -> Path:
-    """Train a tiny BERT for extractive answers and save it with its tokenizer; about five seconds on one thread.
+    """Train a tiny BERT for extractive answers and save it with its tokenizer; about eight seconds on one thread.
 
     Returns:
         The folder.
@@ -216,7 +220,9 @@ def build_tiny_extractive(folder: Path) -> Path:
     return folder
 
 
-def _train(model: Any, loss: Any, steps: int, rate: float) -> None:
+def _train(
+    model: Any, loss: Any, steps: int, rate: float, answers: Mapping[str, str] = ANSWERS, none: str = "0"
+) -> None:
     """Show the model texts of all lengths with a marker, or none, somewhere in them."""
     chance = random.Random(1)
     # All words but the markers begin nearly alike, so that a marker is soon seen among them.
@@ -231,16 +237,16 @@ def _train(model: Any, loss: Any, steps: int, rate: float) -> None:
     for step in range(steps):
         # Short texts first: what is to be learnt shows sooner in them.
         longest = 8 + 60 * step // steps
-        texts, answers = [], []
+        texts, wanted = [], []
         for _ in range(24):
             words = _sentence(chance, chance.randint(4, longest))
-            marker = chance.choice([*ANSWERS, None, None, None])
+            marker = chance.choice([*answers, None, None, None])
             if marker is not None:
                 words.insert(chance.randint(0, len(words)), marker)
             texts.append(" ".join([*words, ":"]))
-            answers.append(ANSWERS[marker].strip() if marker is not None else "0")
+            wanted.append(answers[marker].strip() if marker is not None else none)
         optimizer.zero_grad()
-        loss(texts, answers).backward()
+        loss(texts, wanted).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         schedule.step()
@@ -258,10 +264,10 @@ def _cut_off(labels: torch.Tensor) -> torch.Tensor:
     return endless & (labels == 1)
 
 
-def _text_tokenizer(template: str, limit: int) -> Any:
+def _text_tokenizer(template: str, limit: int, answers: Mapping[str, str] = ANSWERS) -> Any:
     from transformers import PreTrainedTokenizerFast
 
-    words = [*SPECIAL, *dict.fromkeys([*FILLER, *ANSWERS])]
+    words = [*SPECIAL, *dict.fromkeys([*FILLER, *answers])]
     return PreTrainedTokenizerFast(
         tokenizer_object=_words(words, "<unk>", template, None, lower=False),
         pad_token="<pad>",
