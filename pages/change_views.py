@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core import bank
 from core.flip_causes import QuestionChange, why_label
 from core.inspection import passage_texts
 from core.passage_search import pooled_queries
@@ -42,12 +43,12 @@ def labels(project: Project, found: StateChanges) -> None:
         _keep("cause", by_cause)
         cause = st.selectbox(
             "Cause", list(by_cause), index=None, key="cause", bind="query-params", placeholder="Any cause",
-            format_func=lambda name: f"{CAUSE_NAMES.get(name, name)} ({by_cause.get(name, 0):,})",
+            format_func=lambda name: CAUSE_NAMES.get(name, name),
         )  # fmt: skip
         _keep("flips_of", by_query)
         query = st.selectbox(
             "Query", list(by_query), index=None, key="flips_of", bind="query-params", placeholder="All queries",
-            format_func=lambda key: f"{texts.get(key, key)} ({by_query.get(key, 0):,})",
+            format_func=lambda key: texts.get(key, key),
         )  # fmt: skip
         _counts("By cause", "Cause", {CAUSE_NAMES[name]: count for name, count in by_cause.items()})
         _counts("By query", "Query", {texts.get(key, key): count for key, count in by_query.items()})
@@ -89,14 +90,14 @@ def _flip_list(
     page = int(st.session_state.get(pager, 1))
     part = flips[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
     passages = passage_texts(project, [flip.passage_id for flip in part])
-    asked = _wordings(found)
+    asked = _wordings(project, found, part)
     for flip in part:
         text = " ".join(passages.get(flip.passage_id, flip.passage_id).split())
         with st.container(key=f"question-flip-{flip.query_id}-{flip.passage_id}"):
             label, body, why = st.columns([2, 12, 2], vertical_alignment="center")
             label.markdown(f":violet[**{_said(flip.before)} → {_said(flip.after)}**]")
             with body:
-                _passage_link(found, flip, ui.plain(ui.shortened(text, 110)))
+                _passage_link(found, flip, ui.plain(ui.shortened(text, 78)))
                 st.caption(
                     ui.plain(f"{ui.shortened(texts.get(flip.query_id, flip.query_id), 70)} · {_cause(flip, asked)}")
                 )
@@ -123,10 +124,13 @@ def _passage_link(found: StateChanges, flip: LabelFlip, label: str) -> None:
     )
 
 
-def _wordings(found: StateChanges) -> dict[str, str]:
+def _wordings(project: Project, found: StateChanges, flips: list[LabelFlip]) -> dict[str, str]:
+    """The words of the questions behind some flips."""
     return {
-        change.question_id: (change.after or change.before or Question("", "", "")).text or change.question_id
-        for change, _ in found.questions
+        question.question_id: question.text or question.question_id
+        for policy in (found.before, found.after)
+        for query_id in dict.fromkeys(flip.query_id for flip in flips if flip.questions)
+        for question in bank.questions(project, policy.bank_version, query_id)
     }
 
 

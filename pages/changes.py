@@ -44,17 +44,20 @@ def state(project: Project, side: str, default: Policy) -> Policy:
     with st.container(border=True):
         st.markdown(f"**{SIDES[side]}**")
         newest = bank.latest_version(project)
-        version = _select(
-            "Bank version", [*versions, 0], f"{side}-version", default.bank_version or newest, int, version_name
-        )
-        grader = _select("Grader", known, f"{side}-grader", default.grader or known[0], str)
-        tau, rule = st.columns(2)
+        which, who = st.columns([3, 2])
+        with which:
+            version = _select(
+                "Bank version", [*versions, 0], f"{side}-version", default.bank_version or newest, int, version_name
+            )
+        with who:
+            grader = _select("Grader", known, f"{side}-grader", default.grader or known[0], str)
+        tau, rule, checks = st.columns([2, 3, 4], vertical_alignment="bottom")
         with tau:
             min_rating = _select("Min rating", list(range(1, MAX_RATING + 1)), f"{side}-tau", default.min_rating, int)
         with rule:
             rules = list(policy_widgets.LABEL_RULES)
             label = _select("Label", rules, f"{side}-label", default.label, str, policy_widgets.LABEL_RULES.__getitem__)
-        with st.container(horizontal=True):
+        with checks.container(horizontal=True):
             weighted = _check("Weights", f"{side}-weights", default.weighted)
             counting = _check("Overrides", f"{side}-overrides", default.overrides)
     return Policy(
@@ -133,8 +136,7 @@ def summary(found: StateChanges, against: str | None) -> None:
         lines.append(
             f"The min rating moves no label; by it, {found.relevance:,} passages turn relevant or cease to be."
         )
-    for line in lines:
-        st.caption(ui.plain(line))
+    st.caption(ui.plain(" ".join(lines)))
 
 
 ui.begin("Changes")

@@ -19,11 +19,12 @@ from pages import ui
 STYLE = """
 [class*="st-key-cross-"] { gap: 0.25rem; }
 [class*="st-key-cross-"] [data-testid="stHorizontalBlock"] { gap: 0.3rem; align-items: center; }
-[class*="st-key-cross-"] button { width: 100%; min-height: 2rem; padding: 0.1rem 0.2rem; }
-[class*="st-key-cross-"] button p { font-variant-numeric: tabular-nums; }
+[class*="st-key-cross-"] button { width: 100%; min-height: 2rem; padding: 0.1rem 0; }
+[class*="st-key-cross-"] button p { font-variant-numeric: tabular-nums; font-size: 0.87rem; }
 .cross { text-align: right; font-size: 0.87rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .cross.head { text-align: center; font-weight: 600; }
 .cross.name { text-align: left; font-weight: 600; }
+.cross.corner { text-align: left; line-height: 1.2; font-size: 0.8rem; }
 .cross.gray { opacity: 0.7; }
 .pair { line-height: 1.4; overflow-wrap: anywhere; }
 .pair .values { font-size: 0.87rem; white-space: nowrap; }
@@ -103,7 +104,7 @@ def cross_table(found: Agreement, chosen: Cell | None, merged: bool = False) -> 
     st.html(f"<style>{STYLE}{_heat(table, prefix)}</style>")
     with st.container(key=f"cross-{prefix}"):
         head = st.columns(widths)
-        head[0].html(f'<div class="cross gray">{found.left.noun} \\ {found.right.noun}</div>')
+        head[0].html(f'<div class="cross corner gray">{found.left.noun} ↓<br>{found.right.noun} →</div>')
         for column, name in zip(head[1:], table.column_names, strict=False):
             column.html(f'<div class="cross head">{name}</div>')
         for column, name in zip(head[-2:], ("total", "κ"), strict=True):

@@ -80,7 +80,7 @@ def pair(project: Project, left: Side, right: Side, found: Agreement, row: Row, 
     one = row.pair
     key = f"{one.query_id} {one.passage_id} {one.question_id or ''}"
     with st.container(key=f"question-pair-{key}"):
-        values, said, buttons = st.columns([1.5, 10, 2])
+        values, said, buttons = st.columns([1.6, 9.8, 2.2])
         values.html(
             '<div class="pair"><div class="values">'
             + "<br>".join(
@@ -185,7 +185,7 @@ def stray_list(project: Project, left: Side, right: Side, policy: Policy | None)
     texts = passage_texts(project, [passage for one in found for passage in one.passages[:2]])
     for one in found:
         with st.container(key=f"question-stray-{one.question_id}"):
-            said, buttons = st.columns([11.5, 2])
+            said, buttons = st.columns([11.4, 2.2])
             examples = "".join(
                 f'<div class="text">{visible(ui.shortened(" ".join(texts.get(passage, passage).split()), 200))}</div>'
                 for passage in one.passages[:2]
@@ -217,7 +217,7 @@ def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | N
     )
     for one in found:
         with st.container(key=f"question-uncovered-{one.query_id}-{one.passage_id}"):
-            values, said, buttons = st.columns([1.5, 10, 2])
+            values, said, buttons = st.columns([1.6, 9.8, 2.2])
             values.html(
                 f'<div class="pair"><div class="values">judgment<b>{one.judgment}</b><br>best'
                 f"<b>{one.best}</b></div></div>"
@@ -261,7 +261,7 @@ def record_list(project: Project) -> None:
     for one in found:
         case = one.case
         with st.container(key=f"question-act-{one.key}"):
-            said, buttons = st.columns([11.5, 2])
+            said, buttons = st.columns([11.4, 2.2])
             state = "" if one.settled or one.act == "reopen" else " (open again, or settled anew)"
             about = f"{ACTS[one.act]}{'' if one.rating is None else f', rating {one.rating}'}{state}"
             if one.source is not None:

@@ -39,7 +39,7 @@ def chosen_policy(project: Project) -> Policy | None:
 
 def overview(found: Agreement, cell: Cell | None) -> None:
     """Both tables, the coefficients, and what is missing."""
-    wide, narrow = st.columns([7, 5], gap="large")
+    wide, narrow = st.columns([7, 6], gap="medium")
     with wide:
         parts.cross_table(found, cell)
     with narrow:

@@ -60,23 +60,22 @@ def qrels(project: Project) -> tuple[Policy, bool]:
 
 def gate(state: Readiness) -> None:
     """Say before anything is downloaded what is missing behind the labels, or that nothing is."""
-    counting = f" {_many(state.overridden, 'override')} count{'s' if state.overridden == 1 else ''}."
+    counting = f"{_many(state.overridden, 'override')} count{'s' if state.overridden == 1 else ''}."
     if state.complete:
-        st.success(f"All {state.needed:,} pairs have a rating.{counting}", icon=":material/check:")
+        st.success(f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:")
         return
-    lines = []
-    if missing := state.ungraded + state.failed:
+    lines = [f"Of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed."]
+    if state.partial_labels:
         lines.append(
-            f"Of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed: {missing:,} in all."
-            f" {_many(state.partial_labels, 'label')} rest{'s' if state.partial_labels == 1 else ''} on part of the"
-            f" pairs, {_many(state.unlabelled_passages, 'passage')} without a label"
-            f" {'is' if state.unlabelled_passages == 1 else 'are'} left out."
+            f"{_many(state.partial_labels, 'label')} rest{'s' if state.partial_labels == 1 else ''} on a part."
         )
-    lines.append(counting.strip())
+    if state.unlabelled_passages:
+        lines.append(f"{_many(state.unlabelled_passages, 'passage')} without any rating: left out.")
+    lines.append(counting)
     if state.stale_overrides:
         lines.append(
-            f"{_many(state.stale_overrides, 'override')} {'is' if state.stale_overrides == 1 else 'are'} stale, because"
-            " the question was reworded, and waits to be confirmed or withdrawn."
+            f"{_many(state.stale_overrides, 'override')} stale: the question was reworded, and somebody has to confirm"
+            " or withdraw."
         )
     with st.container(border=True):
         st.warning(" ".join(lines), icon=":material/warning:")

@@ -7,7 +7,7 @@ import sys
 import click
 
 from core import __version__
-from core.cli import agreement, bank, changes, files, generate, grade, graders, scores, serve
+from core.cli import activity, agreement, bank, changes, files, generate, grade, graders, scores, serve
 from core.errors import InputError, WorkbenchError
 
 
@@ -34,6 +34,7 @@ for _command in (
     scores.correlate,
     agreement.agreement,
     changes.changes,
+    activity.activity,
     files.export,
     serve.serve,
 ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,47 +12,115 @@ from core.changes import changes as changes_between
 from core.changes import version_edits
 from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option, tell
 from core.comparison import DEFAULT_MEASURE
+from core.errors import InputError
 from core.policy import Policy
+from core.project import Project
+from core.state_changes import StateChanges, flips_csv, state_changes
 
 
 @click.command()
 @project_option
-@click.option("--from", "before", type=int, required=True, help="The bank version before.")
-@click.option("--to", "after", type=int, required=True, help="The bank version after.")
+@click.option("--from", "before", type=int, help="The bank version before; that of the policy where not given.")
+@click.option("--to", "after", type=int, help="The bank version after; that of the policy where not given.")
+@click.option("--to-grader", help="The grader after, where it is another.")
+@click.option("--to-min-rating", type=int, help="The min rating after, where it is another.")
+@click.option("--to-label", metavar="max|support:M|mean", help="The label rule after, where it is another.")
+@click.option("--to-weighted/--to-unweighted", default=None, help="The use of weights after, where it is another.")
+@click.option("--to-overrides/--to-no-overrides", default=None, help="Overrides count after, or not, where it differs.")
 @click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Orders the systems.")
+@click.option("--against", help="Judgments or board; adds the shift in correlation with it.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print the labels that differ as CSV.")
 @policy_options
 @json_option
-def changes(project_path: Path | None, before: int, after: int, measure: str, policy: Policy, as_json: bool) -> None:
-    """Say which labels flip between two bank versions, why, and which systems move."""
+def changes(
+    project_path: Path | None,
+    before: int | None,
+    after: int | None,
+    to_grader: str | None,
+    to_min_rating: int | None,
+    to_label: str | None,
+    to_weighted: bool | None,
+    to_overrides: bool | None,
+    measure: str,
+    against: str | None,
+    as_csv: bool,
+    policy: Policy,
+    as_json: bool,
+) -> None:
+    """Say which labels flip between two states, why, and which systems move.
+
+    The policy options describe the state before; --to and the --to- options say what is other in the state after.
+    """
+    if as_csv and as_json:
+        raise InputError("The changes are printed in one form.", "Give --csv or --json.")
+    # Without a version of its own, a state has that of the policy.
+    versions = [policy.bank_version if version is None else version for version in (before, after)]
+    old = replace(policy, bank_version=versions[0])
+    others = {
+        "grader": to_grader,
+        "min_rating": to_min_rating,
+        "label": to_label,
+        "weighted": to_weighted,
+        "overrides": to_overrides,
+    }
+    named = {name: value for name, value in others.items() if value is not None}
+    new = replace(old, **({"bank_version": versions[1]} | named))  # type: ignore[arg-type]
+    if old == new:
+        raise InputError("The two states are the same.", "Give --from and --to, or another --to- option.")
     with opened(project_path) as project:
-        edits = version_edits(project, before, after)
-        found = changes_between(project, measure, replace(policy, bank_version=before), edits)
+        found = state_changes(project, old, new, measure, against)
+        if as_csv:
+            click.echo(flips_csv(project, found), nl=False)
+            return
+        to_grade = _to_grade(project, found, measure)
     if as_json:
-        print_json(
-            {
-                "labels": [
-                    {
-                        "query": change.query_id,
-                        "passage": change.passage_id,
-                        "before": change.before,
-                        "after": change.after,
-                        "questions": change.questions,
-                        "unknown": change.unknown,
-                    }
-                    for change in found.labels
-                ],
-                "systems": [asdict(system) for system in found.systems],
-                "to_grade": found.to_grade,
-            }
-        )
+        print_json(_as_dict(found, to_grade))
         return
-    if found.labels:
+    if found.flips:
         print_table(
             ("query", "passage", "before", "after", "because of"),
-            [(c.query_id, c.passage_id, c.before, c.after, ", ".join(c.questions)) for c in found.labels],
+            [(f.query_id, f.passage_id, f.before, f.after, ", ".join((*f.causes, *f.questions))) for f in found.flips],
         )
-    tell(f"{len(found.labels):,} labels differ; {found.to_grade:,} pairs are not graded yet.")
+    waiting = "" if to_grade is None else f"; {to_grade:,} pairs are not graded yet"
+    tell(f"{len(found.flips):,} labels differ{waiting}.")
+    if found.no_board:
+        tell(found.no_board)
     print_table(
         ("run", "score before", "score after", "rank before", "rank after"),
         [(s.run, s.score_before, s.score_after, s.rank_before, s.rank_after) for s in found.systems],
     )
+    if found.shift is not None:
+        if found.shift.before is not None and found.shift.after is not None:
+            tell(f"Spearman with {against}: {found.shift.before:.4f} before, {found.shift.after:.4f} after.")
+        tell(found.shift.says)
+
+
+def _to_grade(project: Project, found: StateChanges, measure: str) -> int | None:
+    """The pairs that the bank after needs and nobody graded; None where more than the bank differs."""
+    if found.differing != ("bank version",) or found.board_before is None:
+        return None
+    edits = version_edits(project, found.before.bank_version or 0, found.after.bank_version or 0)
+    return changes_between(project, measure, found.before, edits).to_grade
+
+
+def _as_dict(found: StateChanges, to_grade: int | None) -> dict[str, Any]:
+    shift = None if found.shift is None else asdict(found.shift)
+    return {
+        "before": found.before.as_dict(),
+        "after": found.after.as_dict(),
+        "labels": [
+            {
+                "query": flip.query_id,
+                "passage": flip.passage_id,
+                "before": flip.before,
+                "after": flip.after,
+                "causes": flip.causes,
+                "questions": flip.questions,
+                "unknown": flip.open_pairs,
+            }
+            for flip in found.flips
+        ],
+        "systems": [asdict(system) for system in found.systems],
+        "shift": shift,
+        "to_grade": to_grade,
+    }

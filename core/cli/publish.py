@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from core import exporting
+from core import downloads, exporting
 from core.bundle import bundle
 from core.cli.options import tell
 from core.errors import GradingError, InputError
@@ -47,7 +47,7 @@ def export_bytes(project: Project, what: str, asked: Asked) -> bytes:
         GradingError: the labels are incomplete, and had to be complete.
     """
     content = _CONTENTS[what](project, asked)
-    if what in ("bank", "graded", "leaderboard"):
+    if what in ("bank", "graded", "leaderboard", "runs"):
         with project.transaction() as cursor:
             log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
     return content
@@ -134,11 +134,16 @@ def _leaderboard(project: Project, asked: Asked) -> bytes:
     return make(project, asked.measure, asked.source, asked.policy).encode()
 
 
+def _runs(project: Project, asked: Asked) -> bytes:
+    return downloads.runs_zip(project)
+
+
 _CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
     "qrels": _qrels,
     "bank": _bank,
     "graded": _graded,
     "leaderboard": _leaderboard,
+    "runs": _runs,
     "bundle": _bundle,
 }
 

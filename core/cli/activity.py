@@ -1,0 +1,68 @@
+"""The command that says who did what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from core.activity import Sought, activity_csv
+from core.activity import activity as activity_of
+from core.cli.options import json_option, opened, print_json, print_table, project_option
+from core.errors import InputError
+
+
+@click.command()
+@project_option
+@click.option("--who", metavar="NAME", help="Only what this person did.")
+@click.option("--act", help="Only acts of this kind, such as 'save bank' or override.")
+@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only from this day on.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only up to this day.")
+@click.option("--find", "words", default="", help="Only what has this in a name, note, reason, question or query.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most this many, the newest.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print as CSV.")
+@json_option
+def activity(
+    project_path: Path | None,
+    who: str | None,
+    act: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    words: str,
+    limit: int | None,
+    as_csv: bool,
+    as_json: bool,
+) -> None:
+    """Say who did what, newest first."""
+    if as_csv and as_json:
+        raise InputError("The activity is printed in one form.", "Give --csv or --json.")
+    if as_csv and limit:
+        raise InputError("The CSV has every act that is sought.", "Leave --limit away, or narrow it with --since.")
+    sought = Sought(who, act, since.date() if since else None, until.date() if until else None, words)
+    with opened(project_path) as project:
+        if as_csv:
+            click.echo(activity_csv(project, sought), nl=False)
+            return
+        found = activity_of(project, sought, limit or 0)
+    if as_json:
+        print_json(
+            {
+                "total": found.total,
+                "acts": [
+                    {
+                        "happened_at": one.happened_at.isoformat(timespec="seconds"),
+                        "who": one.author,
+                        "act": one.act,
+                        "what": one.said,
+                        "detail": one.detail,
+                    }
+                    for one in found.acts
+                ],
+            }
+        )
+        return
+    print_table(
+        ("when", "who", "what"),
+        [(one.happened_at.isoformat(" ", timespec="minutes"), one.author, one.said) for one in found.acts],
+    )
