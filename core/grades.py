@@ -72,7 +72,11 @@ def _count_graders(project: Project) -> list[StoredGrader]:
             " ORDER BY grader_key"
         )
     ]
-    return sorted(stored, key=lambda g: (g.grades == 0, _preference(g.spec.method), -g.grades, g.key))
+    most = max((grader.grades for grader in stored), default=0)
+    # A grader that was only tried on a part of the pool does not become what every screen shows.
+    return sorted(
+        stored, key=lambda g: (g.grades == 0, 2 * g.grades < most, _preference(g.spec.method), -g.grades, g.key)
+    )
 
 
 def _preference(method: str) -> int:

@@ -11,7 +11,7 @@ from core.passage_search import pooled_queries
 from core.project import Project
 from core.state_changes import LabelFlip, StateChanges
 from core.types import Question
-from pages import ui
+from pages import policy_widgets, ui
 from pages.bank_review import difference
 
 FLIPS_A_PAGE = 12
@@ -119,7 +119,8 @@ def _passage_link(found: StateChanges, flip: LabelFlip, label: str) -> None:
             "passage": flip.passage_id,
             "grader": str(after.grader),
             "tau": str(after.min_rating),
-            "label": after.label,
+            # A bound choice is in the URL under the words that it is shown with.
+            "label": policy_widgets.LABEL_RULES.get(after.label, after.label),
         },
     )
 

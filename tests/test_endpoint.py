@@ -712,6 +712,12 @@ def test_parameters_out_of_range_are_refused(options: dict[str, Any]) -> None:
         EndpointBackEnd(**({"model": "m"} | options))
 
 
+def test_a_key_in_the_place_of_its_variables_name_is_refused_without_repeating_it() -> None:
+    with pytest.raises(InputError) as refused:
+        EndpointBackEnd("m", key_variable="sk-abcdef-0123456789")
+    assert "abcdef" not in str(refused.value)
+
+
 def test_without_a_key_a_local_endpoint_is_asked_and_another_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with EndpointServer() as server:

@@ -65,8 +65,10 @@ def changes(
     }
     named = {name: value for name, value in others.items() if value is not None}
     new = replace(old, **({"bank_version": versions[1]} | named))  # type: ignore[arg-type]
-    if old == new:
-        raise InputError("The two states are the same.", "Give --from and --to, or another --to- option.")
+    if (before is None) != (after is None):
+        raise InputError("--from and --to go together.", "Give both, or neither and a --to- option.")
+    if before is None and not named:
+        raise InputError("The two states are the same.", "Give --from and --to, or a --to- option.")
     with opened(project_path) as project:
         found = state_changes(project, old, new, measure, against)
         if as_csv:

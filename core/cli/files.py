@@ -167,8 +167,8 @@ def export(
     """Write files out of the project, or all of it.
 
     qrels: the labels. bank: .jsonl or .csv. graded: a graded file (jsonl.gz). leaderboard: TSV or .tex.
-    runs: a zip of TREC runs. bundle: a zip of the qrels with their manifest, bank, leaderboards and overrides. project: everything, as a
-    folder or .zip of Parquet files for exam import project.
+    runs: a zip of TREC runs. bundle: a zip of the qrels with their manifest, bank, leaderboards and overrides.
+    project: everything, as a folder or .zip of Parquet files for exam import project.
     """
     if what != "qrels" and (manifest or save_manifest):
         raise InputError(f"A manifest does not go with {what}.", "A bundle has its own; else export qrels.")

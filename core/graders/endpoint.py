@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -70,6 +71,12 @@ class EndpointBackEnd:
             raise InputError(
                 "A number of the endpoint's parameters is out of range.",
                 "attempts and max_tokens_in are at least 1, timeout_s is above 0, temperature is not below 0.",
+            )
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", key_variable):
+            # It may be a key that was put here by mistake: it is not repeated.
+            raise InputError(
+                "What should name the variable with the key is no name of a variable.",
+                "Put the key into a variable of the environment, and give the variable's name.",
             )
         address = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).strip()
         self._endpoint = Endpoint(
