@@ -22,7 +22,7 @@ from tests.injections import INJECTIONS
 from tests.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
 
 QUESTIONS, PASSAGES = 10, 15
-LATENCY, IN_FLIGHT, CALLS = 0.2, 32, 1280
+LATENCY, IN_FLIGHT, CALLS = 0.2, 32, 2560
 
 
 def texts(dice: random.Random) -> tuple[dict[int, Asked], dict[int, str]]:

@@ -89,8 +89,9 @@ def price_tag(
 
 def _calls(steps: Steps) -> list[Call]:
     """The calls that a pair takes when the model answers as models do."""
-    calls = [next(steps)]
+    calls: list[Call] = []
     try:
+        calls.append(next(steps))
         while len(calls) < 2:
             calls.append(steps.send(Completion(TYPICAL_ANSWER)))
     except StopIteration:

@@ -159,6 +159,8 @@ def _compare(project: Project, before: Policy, after: Policy, measure: str, agai
 
 
 def _resolved(project: Project, policy: Policy) -> Policy:
+    # A version that is not there is told of even where nothing has been graded.
+    bank.check_version(project, policy.bank_version)
     base = basis(project, policy)
     return replace(policy, grader=base.grader.spec.name, bank_version=base.version)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from core import bank
+from core.changes import SystemChange
 from core.flip_causes import QuestionChange, why_label
 from core.inspection import passage_texts
 from core.passage_search import pooled_queries
 from core.project import Project
 from core.state_changes import LabelFlip, StateChanges
-from core.types import Question
+from core.wording import word_difference
 from pages import policy_widgets, ui
-from pages.bank_review import difference
+from pages.passage_html import visible
 
 FLIPS_A_PAGE = 12
 QUESTIONS_A_PAGE = 10
@@ -156,8 +157,8 @@ def _why(project: Project, found: StateChanges, flip: LabelFlip, text: str, aske
     st.dataframe(
         {
             "Question": [row.text for row in rows],
-            "Before": [row.before for row in rows],
-            "After": [row.after for row in rows],
+            "Before": [_rating(row.before) for row in rows],
+            "After": [_rating(row.after) for row in rows],
             "": [
                 ", ".join(
                     said
@@ -171,6 +172,17 @@ def _why(project: Project, found: StateChanges, flip: LabelFlip, text: str, aske
         column_config={"Question": st.column_config.TextColumn(width="large")},
     )
     _passage_link(found, flip, "Open the passage")
+
+
+def _rating(value: int | None) -> str:
+    return "–" if value is None else str(value)
+
+
+def _moved(system: SystemChange) -> str:
+    if system.rank_before is None or system.rank_after is None or system.rank_before == system.rank_after:
+        return ""
+    gained = system.rank_before - system.rank_after
+    return f"{'▲' if gained > 0 else '▼'} {abs(gained)}"
 
 
 def questions(project: Project, found: StateChanges) -> None:
@@ -187,8 +199,7 @@ def questions(project: Project, found: StateChanges) -> None:
         with st.container(key=f"question-differs-{change.question_id}"):
             body, link = st.columns([11, 2], vertical_alignment="center")
             with body:
-                for line in _difference(change):
-                    st.markdown(line)
+                st.html(f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>')
                 moves = "moves no label" if not flips else f"moves {flips:,} label{'' if flips == 1 else 's'}"
                 query = ui.shortened(texts.get(change.query_id, change.query_id), 70)
                 st.caption(ui.plain(f"{', '.join(change.kinds)} · {moves} · {query}"))
@@ -198,19 +209,26 @@ def questions(project: Project, found: StateChanges) -> None:
         st.pagination(-(-len(ordered) // QUESTIONS_A_PAGE), key=pager)
 
 
-def _difference(change: QuestionChange) -> list[str]:
+def _difference(change: QuestionChange) -> str:
+    """The question before and after in one piece of HTML, with what else of it changed."""
     old, new = change.before, change.after
     if old is None or new is None or "retired" in change.kinds:
-        return [ui.plain(((new or old) or Question("", "", "")).text or change.question_id)]
-    lines = [difference(old.text or old.question_id, new.text or new.question_id)]
+        shown = new or old
+        return visible(shown.text or shown.question_id) if shown else ""
+    lines = [_marked(old.text or old.question_id, new.text or new.question_id)]
     if old.weight != new.weight:
-        lines.append(ui.plain(f"Weight {old.weight:g} → {new.weight:g}"))
+        lines.append(f"Weight {old.weight:g} → {new.weight:g}")
     if old.kind != new.kind:
-        lines.append(ui.plain(f"{old.kind.capitalize()} → {new.kind}"))
+        lines.append(f"{old.kind.capitalize()} → {new.kind}")
     if "answer key" in change.kinds:
         keys = [" | ".join((q.answer_key or "", *q.choices)) or "none" for q in (old, new)]
-        lines.append(f"Answer key: {difference(*keys)}")
-    return lines
+        lines.append(f"Answer key: {_marked(*keys)}")
+    return "<br>".join(lines)
+
+
+def _marked(before: str, after: str) -> str:
+    tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
+    return "".join(tags[tag].format(visible(part)) for tag, part in word_difference(before, after))
 
 
 def boards(_: Project, found: StateChanges) -> None:
@@ -224,16 +242,13 @@ def boards(_: Project, found: StateChanges) -> None:
         None if s.score_before is None or s.score_after is None else s.score_after - s.score_before
         for s in found.systems
     ]
-    gains = [
-        None if s.rank_before is None or s.rank_after is None else s.rank_before - s.rank_after for s in found.systems
-    ]
     st.caption(ui.plain(f"Systems by {measure}, in the order of the state after"))
     st.dataframe(
         {
             "Run": [s.run for s in found.systems],
             "Rank before": [s.rank_before for s in found.systems],
             "Rank after": [s.rank_after for s in found.systems],
-            "Ranks gained": gains,
+            "Moved": [_moved(s) for s in found.systems],
             "Score before": [s.score_before for s in found.systems],
             "Score after": [s.score_after for s in found.systems],
             "Shift": shifts,
@@ -241,7 +256,6 @@ def boards(_: Project, found: StateChanges) -> None:
         hide_index=True,
         height="content" if len(found.systems) <= 30 else 600,
         column_config={
-            "Ranks gained": st.column_config.NumberColumn(format="%+d"),
             "Score before": st.column_config.NumberColumn(format="%.4f"),
             "Score after": st.column_config.NumberColumn(format="%.4f"),
             "Shift": st.column_config.NumberColumn(format="%+.4f"),

@@ -60,7 +60,9 @@ def qrels(project: Project) -> tuple[Policy, bool]:
 
 def gate(state: Readiness) -> None:
     """Say before anything is downloaded what is missing behind the labels, or that nothing is."""
-    counting = f"{_many(state.overridden, 'override')} count{'s' if state.overridden == 1 else ''}."
+    counting = f"{_many(state.overridden, 'override')} count{'s' if state.overridden == 1 else ''}." * bool(
+        state.overridden
+    )
     if state.complete:
         st.success(f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:")
         return
@@ -71,7 +73,7 @@ def gate(state: Readiness) -> None:
         )
     if state.unlabelled_passages:
         lines.append(f"{_many(state.unlabelled_passages, 'passage')} without any rating: left out.")
-    lines.append(counting)
+    lines += [counting] if counting else []
     if state.stale_overrides:
         lines.append(
             f"{_many(state.stale_overrides, 'override')} stale: the question was reworded, and somebody has to confirm"

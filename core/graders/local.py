@@ -14,7 +14,14 @@ from core.graders.control import Control
 from core.graders.driving import collect, drive_in_windows
 from core.graders.local_batches import Batch, Group, default_budget
 from core.graders.local_extractive import ExtractiveBackEnd
-from core.graders.local_loading import Loaded, check_settings, load_model, loading, model_identity
+from core.graders.local_loading import (
+    Loaded,
+    check_settings,
+    load_model,
+    loading,
+    model_identity,
+    tokenizer_at_hand,
+)
 from core.graders.local_prompting import Prepared, Prompting
 
 if TYPE_CHECKING:
@@ -101,9 +108,10 @@ class TransformersBackEnd:
         return drive_in_windows(work, control, self.answer)
 
     def count_tokens(self, text: str) -> int | None:
-        """Tokens of a text by the model's own tokenizer; None before it is loaded."""
+        """Tokens of a text by the model's own tokenizer; None where this computer does not have it yet."""
         if "_loaded" not in self.__dict__:
-            return None
+            tokenizer = tokenizer_at_hand(*self._source[:2])
+            return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
         with self._loaded.lock:
             return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 

@@ -13,7 +13,7 @@ from core.graders.calls import BackEnd, Call, Completion, Steps
 from core.graders.control import Control
 from core.graders.driving import Answer, collect, drive_in_windows
 from core.graders.local_batches import by_length, default_budget
-from core.graders.local_loading import Loaded, check_settings, load_model
+from core.graders.local_loading import Loaded, check_settings, load_model, tokenizer_at_hand
 from core.graders.local_prompting import PASSAGE
 
 LONGEST_ANSWER = 30
@@ -102,9 +102,10 @@ class ExtractiveBackEnd:
         return drive_in_windows(work, control, self.answer)
 
     def count_tokens(self, text: str) -> int | None:
-        """Tokens of a text by the model's own tokenizer; None before it is loaded."""
+        """Tokens of a text by the model's own tokenizer; None where this computer does not have it yet."""
         if "_loaded" not in self.__dict__:
-            return None
+            tokenizer = tokenizer_at_hand(*self._source[:2])
+            return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
         with self._loaded.lock:
             return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 

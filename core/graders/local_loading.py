@@ -9,6 +9,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
@@ -156,6 +157,23 @@ def _folder(name_or_folder: str) -> Path | None:
     if name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1 or "\\" in name_or_folder:
         raise GradingError(f"There is no folder {name_or_folder}.", "Check where the model lies.")
     return None
+
+
+@lru_cache(maxsize=4)
+def tokenizer_at_hand(name_or_folder: str, revision: str | None = None) -> Any | None:
+    """The tokenizer of a model alone, from this computer: to count tokens before the weights are loaded.
+
+    Returns:
+        None where this computer does not have it.
+    """
+    import transformers
+
+    source: dict[str, Any] = {"revision": revision} if revision else {}
+    try:
+        return transformers.AutoTokenizer.from_pretrained(name_or_folder, local_files_only=True, **source)
+    except (OSError, ValueError, ImportError):
+        # Not fetched yet, or it cannot be read: loading the model will say so.
+        return None
 
 
 def _files(folder: Path) -> list[Path]:
