@@ -132,6 +132,9 @@ def state_changes(
 
 
 def _compare(project: Project, before: Policy, after: Policy, measure: str, against: str | None) -> StateChanges:
+    # A version that is not there is told of even where nothing has been graded.
+    for policy in (before, after):
+        bank.check_version(project, policy.bank_version)
     old, new = (_resolved(project, policy) for policy in (before, after))
     differing = tuple(word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part))
     edited = question_changes(project, basis(project, old), basis(project, new))
@@ -159,8 +162,6 @@ def _compare(project: Project, before: Policy, after: Policy, measure: str, agai
 
 
 def _resolved(project: Project, policy: Policy) -> Policy:
-    # A version that is not there is told of even where nothing has been graded.
-    bank.check_version(project, policy.bank_version)
     base = basis(project, policy)
     return replace(policy, grader=base.grader.spec.name, bank_version=base.version)
 

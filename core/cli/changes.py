@@ -84,7 +84,7 @@ def changes(
             [(f.query_id, f.passage_id, f.before, f.after, ", ".join((*f.causes, *f.questions))) for f in found.flips],
         )
     waiting = "" if to_grade is None else f"; {to_grade:,} pairs are not graded yet"
-    tell(f"{len(found.flips):,} labels differ{waiting}.")
+    tell(f"{'1 label differs' if len(found.flips) == 1 else f'{len(found.flips):,} labels differ'}{waiting}.")
     if found.no_board:
         tell(found.no_board)
     print_table(
