@@ -22,6 +22,9 @@ from core.errors import InputError, ProjectError
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
 
+SCORELESS = ("publish qrels", "reproduce qrels", "save grader", "remove grader", "save prompt", "set price")
+"""Acts that leave everything as it is that scores derive from, as exports do."""
+
 REMEMBERED = 200
 """Derived results that are kept at most; the oldest goes when one more comes."""
 
@@ -79,7 +82,8 @@ class Project:
     def state(self) -> tuple[int, int, int]:
         """A value that differs whenever anything that scores derive from may differ: a key for caches."""
         row = self.rows(
-            "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity),"
+            "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
+            f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS}),"
             " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
         )[0]
         return (row[0], row[1], row[2])

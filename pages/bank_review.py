@@ -40,7 +40,10 @@ def difference(before: str, after: str) -> str:
     for tag, part in word_difference(before, after):
         # A space between what went and what came keeps the two words apart.
         shown += " " if (last, tag) == ("removed", "added") else ""
-        shown += marks[tag].format(ui.plain(part)) if part.strip() else part
+        # Markdown marks stand close to the words, or they are shown as they are.
+        words = part.strip()
+        before_it, _, after_it = part.partition(words) if words else (part, "", "")
+        shown += before_it + (marks[tag].format(ui.plain(words)) if words else "") + after_it
         last = tag
     return shown
 

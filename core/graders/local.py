@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from core.errors import InputError
-from core.graders.base import Outcome, Pair
-from core.graders.calls import Call, Completion, Steps
+from core.graders.calls import Call, Completion
 from core.graders.control import Control
-from core.graders.driving import collect, drive_in_windows
+from core.graders.local_base import LocalBackEnd
 from core.graders.local_batches import Batch, Group, default_budget
 from core.graders.local_extractive import ExtractiveBackEnd
-from core.graders.local_loading import (
-    Loaded,
-    check_settings,
-    load_model,
-    loading,
-    model_identity,
-    tokenizer_at_hand,
-)
+from core.graders.local_loading import loading, model_identity
 from core.graders.local_prompting import Prepared, Prompting
 
 if TYPE_CHECKING:
@@ -47,7 +39,7 @@ class _Kind:
     max_tokens: int
 
 
-class TransformersBackEnd:
+class TransformersBackEnd(LocalBackEnd):
     """A seq2seq or causal model in this process; it is loaded at the first call.
 
     Answers are those of the model's own greedy `generate`, up to where they are settled.
@@ -79,41 +71,11 @@ class TransformersBackEnd:
         batch_tokens: int | None = None,
         share_prefixes: bool = True,
     ) -> None:
-        check_settings(device, dtype)
-        for name, value in (("max_tokens_in", max_tokens_in), ("batch_tokens", batch_tokens)):
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}; it must be at least 1.")
-        self._source = (model, revision, device, dtype)
-        self._max_tokens_in = max_tokens_in
-        self._batch_tokens = batch_tokens
+        super().__init__("text", model, revision, device, dtype, max_tokens_in, batch_tokens)
         self._share = share_prefixes
         self._tried = self._talkative = 0
         self._options: dict[tuple[str, ...], Options] = {}
         self.tokens_computed = self.tokens_plain = 0
-
-    def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
-        """Answer calls, in their order.
-
-        Raises:
-            GradingError: the model cannot be loaded, or does not fit into memory.
-        """
-        return collect(self.answer, calls, control)
-
-    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
-        """Take pairs through their steps, a window of them at a time; see `drive_in_windows`.
-
-        Raises:
-            GradingError: the model cannot be loaded, or does not fit into memory.
-        """
-        return drive_in_windows(work, control, self.answer)
-
-    def count_tokens(self, text: str) -> int | None:
-        """Tokens of a text by the model's own tokenizer; None where this computer does not have it yet."""
-        if "_loaded" not in self.__dict__:
-            tokenizer = tokenizer_at_hand(*self._source[:2])
-            return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
-        with self._loaded.lock:
-            return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in an order of its own.
@@ -146,10 +108,6 @@ class TransformersBackEnd:
             answers = self._weigh if kind.form == "likelihood" else self._write
             for batch in answers(some, ready, control):
                 yield [(indexes[i], completion) for i, completion in batch]
-
-    @cached_property
-    def _loaded(self) -> Loaded:
-        return load_model(*self._source)
 
     @cached_property
     def _prompting(self) -> Prompting:

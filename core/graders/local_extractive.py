@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from core.errors import InputError
-from core.graders.base import Outcome, Pair
-from core.graders.calls import BackEnd, Call, Completion, Steps
+from core.graders.calls import BackEnd, Call, Completion
 from core.graders.control import Control
-from core.graders.driving import Answer, collect, drive_in_windows
+from core.graders.driving import Answer
+from core.graders.local_base import LocalBackEnd
 from core.graders.local_batches import by_length, default_budget
-from core.graders.local_loading import Loaded, check_settings, load_model, tokenizer_at_hand
+from core.graders.local_loading import Loaded
 from core.graders.local_prompting import PASSAGE
 
 LONGEST_ANSWER = 30
@@ -53,7 +52,7 @@ class _Best:
     place: tuple[int, int] = (0, 0)
 
 
-class ExtractiveBackEnd:
+class ExtractiveBackEnd(LocalBackEnd):
     """A question answering model in this process, loaded at the first call; it answers calls of the form `span`.
 
     Args:
@@ -76,38 +75,8 @@ class ExtractiveBackEnd:
         batch_tokens: int | None = None,
         other: BackEnd | None = None,
     ) -> None:
-        check_settings(device, dtype)
-        for name, value in (("max_tokens_in", max_tokens_in), ("batch_tokens", batch_tokens)):
-            if value is not None and value < 1:
-                raise InputError(f"{name} is {value}; it must be at least 1.")
-        self._source = (model, revision, device, dtype)
-        self._max_tokens_in = max_tokens_in
-        self._batch_tokens = batch_tokens
+        super().__init__("span", model, revision, device, dtype, max_tokens_in, batch_tokens)
         self._other = other
-
-    def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
-        """Answer calls, in their order.
-
-        Raises:
-            GradingError: the model cannot be loaded, or does not fit into memory.
-        """
-        return collect(self.answer, calls, control)
-
-    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
-        """Take pairs through their steps, a window of them at a time; see `drive_in_windows`.
-
-        Raises:
-            GradingError: the model cannot be loaded, or does not fit into memory.
-        """
-        return drive_in_windows(work, control, self.answer)
-
-    def count_tokens(self, text: str) -> int | None:
-        """Tokens of a text by the model's own tokenizer; None where this computer does not have it yet."""
-        if "_loaded" not in self.__dict__:
-            tokenizer = tokenizer_at_hand(*self._source[:2])
-            return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
-        with self._loaded.lock:
-            return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in an order of its own; those of other forms by the other model.
@@ -137,10 +106,6 @@ class ExtractiveBackEnd:
                 yield [(others[i], completion) for i, completion in batch]
         else:
             yield list(zip(others, self._other.complete(some, control), strict=True))
-
-    @cached_property
-    def _loaded(self) -> Loaded:
-        return load_model(*self._source, task="span")
 
     def _extract(self, calls: list[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
         from core.graders.local_writing import out_of_memory_halves
