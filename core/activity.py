@@ -11,18 +11,19 @@ from core.activity_sentences import Place, place_of, sentence
 from core.project import Project
 from core.spreadsheets import csv_text
 
-# Acts name things by id or key; what people call them is looked up here, the wording of an override
-# as it was when the override was made.
+# Acts name things by id or key; what people call them is looked up here, a question by its wording when the act was
+# done, that of an override by its wording when the override was made.
 _ACTS = (
     "(SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
-    " coalesce(was.text, now.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
+    " coalesce(was.text, said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
     " coalesce(q.query_id, qq.query_id, oq.query_id) AS query_id, coalesce(q.text, qq.text, oq.text) AS query_text,"
     " coalesce(p.passage_id, op.passage_id) AS passage_id, coalesce(t.text, ot.text) AS passage_text"
     " FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
     "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key FROM activity) a"
     " LEFT JOIN questions asked ON asked.question_id = a.question"
-    " LEFT JOIN (SELECT question_key, arg_max(text_key, version) AS text_key FROM question_revisions GROUP BY 1) r"
-    "  ON r.question_key = asked.question_key LEFT JOIN question_texts now ON now.text_key = r.text_key"
+    " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at FROM question_revisions JOIN bank_versions"
+    "  USING (version)) r ON r.question_key = asked.question_key AND r.saved_at <= a.happened_at"
+    " LEFT JOIN question_texts said ON said.text_key = r.text_key"
     " LEFT JOIN overrides o ON o.override_key = a.override_key"
     " LEFT JOIN question_texts was ON was.text_key = o.question_text_key"
     " LEFT JOIN questions o_asked ON o_asked.question_key = o.question_key"

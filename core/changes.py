@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core import bank
+from core.intent_measures import make_intent_evaluator
 from core.leaderboard import Leaderboard, cover_cutoff, leaderboard, order_systems, rankings, score_runs
-from core.measures import make_alpha_ndcg, parse_measure, trec_order
+from core.measures import parse_measure, trec_order
 from core.policy import Policy
 from core.project import Project
 from core.ratings import (
@@ -356,7 +357,7 @@ def _query_scores(project: Project, measure: str, policy: Policy, delta: _Delta)
             for row in pooled
         }
         intents = {passage: answers for passage, answers in intents.items() if answers}
-        evaluate = make_alpha_ndcg({query_id: intents}, info.cutoff)
+        evaluate = make_intent_evaluator(info, {query_id: intents})
         return (
             {run: evaluate({query_id: scores}).get(query_id, 0.0) for run, scores in answered.items()}
             if intents

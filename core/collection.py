@@ -299,7 +299,7 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
 
 
 def refresh_pool(cursor: Cursor) -> None:
-    """Pool again: per query the listed and the judged passages and the top of every run.
+    """Pool again: per query the listed and the judged passages, the gold texts, and the top of every run.
 
     To be called at the end of every transaction that changed one of these.
     """
@@ -311,6 +311,7 @@ def refresh_pool(cursor: Cursor) -> None:
         "  SELECT query_key, passage_key, position FROM listed"
         "  UNION ALL SELECT query_key, passage_key, NULL FROM judgments"
         "  UNION ALL SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= ?"
+        "  UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages"
         " ) GROUP BY ALL) JOIN passages USING (passage_key) ORDER BY query_key, place, passage_key",
         [pool_depth(cursor)],
     )

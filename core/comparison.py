@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from core.correlation import Correlation, Ties, bootstrap_samples, correlate
-from core.leaderboard import Leaderboard, boards, cover_cutoff, find_source, leaderboard
+from core.leaderboard import Leaderboard, boards, find_source, leaderboard, of_answers
 from core.policy import Policy
 from core.project import Project
 
@@ -36,7 +36,7 @@ class Comparison:
 
 def official_measure(measure: str, policy: Policy) -> str:
     """The measure of the official board where nobody names one: the same, or nDCG@10 beside coverage."""
-    return measure if cover_cutoff(measure, policy) is None else DEFAULT_MEASURE
+    return DEFAULT_MEASURE if of_answers(measure, policy) else measure
 
 
 def compare(

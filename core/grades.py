@@ -11,6 +11,7 @@ from core.bank import AT_VERSION
 from core.errors import InputError
 from core.graders.base import Outcome
 from core.project import Cursor, Project, stage
+from core.topics import TOPICS
 from core.types import SEPARATOR, GraderSpec
 
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
@@ -115,19 +116,25 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     raise InputError(f"There is no grader '{name}' in this project.", f"It has {names}.")
 
 
+_PLACED = (
+    "(SELECT r.*, unnest(CASE WHEN topic_key IS NULL THEN [o.query_key] ELSE [o.query_key, topic_key] END) AS query_key"
+    f" FROM {AT_VERSION} r JOIN questions o USING (question_key)"
+    f" LEFT JOIN {TOPICS} t ON t.query_key = o.query_key AND t.subtopic_id = r.subtopic_id)"
+)
+"""The revisions of the bank, one row a query or topic that asks the question."""
+
+
 def bank_for(spec: GraderSpec) -> str:
     """The active questions that a grader can grade, as a subquery over `$version`.
 
     Its columns are query_key, question_key, text_key (of what the grader is asked; NULL where it never was),
-    weight. For a direct grader the query itself is the one question.
+    weight. For a direct grader the query itself is the one question. A question is asked for its query, and
+    for the topic `query/subtopic` where the project has one.
     """
     if spec.method == "direct" or spec.reads:
         return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
     kinds = ", ".join(f"'{kind}'" for kind in spec.kinds)
-    return (
-        "(SELECT query_key, question_key, text_key, weight"
-        f" FROM {AT_VERSION} JOIN questions USING (question_key) WHERE active AND kind IN ({kinds}))"
-    )
+    return f"(SELECT query_key, question_key, text_key, weight FROM {_PLACED} WHERE active AND kind IN ({kinds}))"
 
 
 def asked_bank(spec: GraderSpec) -> str:
@@ -141,7 +148,7 @@ def asked_bank(spec: GraderSpec) -> str:
         kinds = ", ".join(f"'{kind}'" for kind in spec.kinds)
         source = (
             "SELECT query_key, question_key, weight, text, answer_key, choices"
-            f" FROM {AT_VERSION} JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
+            f" FROM {_PLACED} JOIN question_texts USING (text_key)"
             f" WHERE active AND kind IN ({kinds})"
         )
     return (

@@ -44,6 +44,7 @@ class Request:
         concurrency: calls in flight at most, for a model behind an endpoint.
         trial: questions to grade instead of the bank's, as a draft words them: grades are about texts,
             so what is graded before saving is known after it. None for the bank's.
+        runs: names of the runs of whose rankings the pooled passages are graded; the whole pool for None.
     """
 
     bank_version: int | None = None
@@ -55,6 +56,7 @@ class Request:
     max_cost: float | None = None
     concurrency: int = 8
     trial: tuple[Question, ...] | None = None
+    runs: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def run_job(
         The final progress; its state is done, cancelled, stopped or failed.
 
     Raises:
-        InputError: the request names an unknown bank version.
+        InputError: the request names an unknown bank version or run.
     """
     control = control or make_control(project, grader, request)
     version = check_version(project, request.bank_version)
@@ -132,6 +134,7 @@ def run_job(
             request.retry_failed,
             request.limit,
             request.only_failed,
+            request.runs,
         )
     total = sum(map(len, groups))
     asked = {

@@ -11,10 +11,13 @@ from pathlib import Path
 from core import bank_saving, collection
 from core.bank import AT_VERSION
 from core.errors import InputError, Problem
-from core.formats import graded, leaderboards, passages, queries, question_bank, trec_qrels, trec_run
+from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels, trec_run
 from core.formats.source import Report, Source, open_lines
+from core.gold import write_gold
 from core.graded_import import GradedImport
 from core.project import Cursor, Project, log
+from core.responses import known_responses, write_responses
+from core.topics import add_topics
 from core.types import Query, Question, Run
 
 
@@ -26,10 +29,12 @@ class Options:
         source: name under which judgments or a board are kept; the file's name for None.
         skip_unknown: whether lines of runs and qrels about queries that the project does not have
             are left out, instead of the file being refused.
+        gold: whether responses are the gold texts, one a query, and no system's.
     """
 
     source: str | None = None
     skip_unknown: bool = False
+    gold: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,19 @@ def _runs(cursor: Cursor, sources: Sequence[Source], report: Report, options: Op
     return {"runs": len(found), "ranked passages": sum(map(len, kept.values()))}
 
 
+def _responses(
+    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
+) -> dict[str, int]:
+    found = responses.read_responses(sources, report)
+    report.raise_if_refused(_MEND)
+    found = known_responses(cursor, found, report, options.skip_unknown)
+    report.raise_if_refused("Import the queries first, or choose to leave unknown queries out.")
+    counts = (write_gold if options.gold else write_responses)(cursor, found, report)
+    report.raise_if_refused(_MEND)
+    collection.refresh_pool(cursor)
+    return counts
+
+
 def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str, str]:
     """What the project calls each run: its name, or its file's where a run of another file has the name."""
     holders = dict(cursor.execute("SELECT name, file FROM runs").fetchall())
@@ -197,6 +215,8 @@ def _unknown(
 ) -> list[str]:
     """Query ids of a file that the project does not have; refused or remarked on as the options say."""
     unknown = collection.unknown_queries(cursor, query_ids)
+    if unknown and add_topics(cursor, unknown):
+        unknown = collection.unknown_queries(cursor, unknown)
     if not unknown:
         return []
     source = next(source for source in sources if file in (source.name, source.file))
@@ -293,6 +313,7 @@ IMPORTERS: dict[str, Importer] = {
     "bank": _bank,
     "graded": _graded,
     "runs": _runs,
+    "responses": _responses,
     "qrels": _qrels,
     "leaderboard": _leaderboard,
 }

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.errors import InputError
 from core.grades import bank_for
-from core.measures import make_alpha_ndcg, make_evaluator, parse_measure
+from core.intent_measures import make_intent_evaluator
+from core.lengths import Length, lengths
+from core.measures import make_evaluator, parse_measure
+from core.normalised import Normalised, normalised_measure, normalised_scores
 from core.policy import Policy
 from core.project import Project
+from core.rouge import rouge_scores
 from core.scores import Scores, basis, coverage, graded_pairs, labels
 from core.statistics import system_score
+from core.topics import ANSWERED_BY_TOPIC
 
 COVER = "EXAM-Cover"
+ROUGE = "ROUGE-1"
 
 Qrels = dict[str, dict[str, int]]
 Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -44,6 +50,9 @@ class Leaderboard:
         per_query: score by query by run; empty for an imported board.
         query_ids: the queries that the mean is over.
         needed, usable: the pairs that the labels should and do rest on; 0 where no grades are used.
+        reference: the gold texts or the pool that a normalised measure divides by; its score is 1.
+        starred: the runs within the standard error of the reference.
+        lengths: words and passages that coverage is bought with, by run; for coverage and ROUGE.
     """
 
     measure: str
@@ -54,6 +63,9 @@ class Leaderboard:
     query_ids: list[str] = field(default_factory=list)
     needed: int = 0
     usable: int = 0
+    reference: System | None = None
+    starred: frozenset[str] = frozenset()
+    lengths: Mapping[str, Length] = field(default_factory=dict)
 
     @property
     def scores(self) -> dict[str, float]:
@@ -67,12 +79,18 @@ class Leaderboard:
 
     def as_dict(self) -> dict[str, Any]:
         """The board as plain values, as `--json` prints it."""
+        systems: list[dict[str, Any]] = []
+        for system in self.systems:
+            length = self.lengths.get(system.run)
+            star = {"starred": system.run in self.starred} if self.reference else {}
+            systems.append({**vars(system), **(vars(length) if length else {}), **star})
         return {
             "measure": self.measure,
             "source": self.source,
             "policy": self.policy.as_dict(),
-            "systems": [vars(system) for system in self.systems],
+            "systems": systems,
             "pairs": {"needed": self.needed, "usable": self.usable},
+            **({"reference": vars(self.reference)} if self.reference else {}),
         }
 
 
@@ -188,12 +206,29 @@ def cover_cutoff(measure: str, policy: Policy) -> int | None:
     return int(found[1]) if found[1] else policy.cutoff
 
 
+def rouge_cutoff(measure: str, policy: Policy) -> int | None:
+    """The cutoff of `ROUGE-1` (the policy's) or `ROUGE-1@k`; None for any other measure."""
+    found = re.fullmatch(rf"{ROUGE}(?:@([1-9]\d*))?", measure, flags=re.IGNORECASE)
+    if found is None:
+        return None
+    return int(found[1]) if found[1] else policy.cutoff
+
+
+def of_answers(measure: str, policy: Policy) -> bool:
+    """Whether a measure is about answered questions or gold texts, so that judgments cannot give it."""
+    return (
+        cover_cutoff(measure, policy) is not None
+        or normalised_measure(measure, policy) is not None
+        or rouge_cutoff(measure, policy) is not None
+    )
+
+
 def leaderboard(project: Project, measure: str, source: str = "exam", policy: Policy | None = None) -> Leaderboard:
     """Order the systems by a measure.
 
     Args:
-        measure: a measure of trec_eval under its standard name, or EXAM-Cover@k. Ignored for an
-            imported board, which has its own.
+        measure: a measure of trec_eval under its standard name, EXAM-Cover@k, normalised n-EXAM@k (by gold
+            texts) or EXAM-Cover@k/pool, or ROUGE-1@k. Ignored for an imported board, which has its own.
         source: `exam` for labels and coverage from grades, the name of a source of judgments
             (`judgments` for the first), or of an imported board.
         policy: what turns grades into scores; the default policy for None.
@@ -203,14 +238,15 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
     """
     policy = policy or Policy()
     if source == "exam":
-        return _exam_board(project, measure, policy)
+        words = rouge_cutoff(measure, policy)
+        return _exam_board(project, measure, policy) if words is None else _rouge_board(project, words, policy)
     source = find_source(project, source)
     imported = dict(boards(project))
     if source in imported:
         return _imported_board(project, source, imported[source], policy)
-    if cover_cutoff(measure, policy) is not None:
+    if of_answers(measure, policy):
         raise InputError(
-            f"{measure} is about answered questions: judgments cannot give it.",
+            f"{measure} is about answered questions or gold texts: judgments cannot give it.",
             "Use --source exam, or another measure.",
         )
     name = str(parse_measure(measure))
@@ -233,8 +269,12 @@ def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
             "No question of the bank has been graded for the pool yet.",
             "Run exam grade, or the Grading screen.",
         )
-    cutoff = cover_cutoff(measure, policy)
-    if cutoff is not None:
+    cutoff, share = cover_cutoff(measure, policy), normalised_measure(measure, policy)
+    normalised: Normalised | None = None
+    if share is not None:
+        normalised = normalised_scores(project, share, policy, _queries_with_questions(project, policy))
+        name, cutoff, per_query, queries = str(share), share.cutoff, normalised.per_query, normalised.query_ids
+    elif cutoff is not None:
         name = f"{COVER}@{cutoff}"
         per_query = coverage(project, _with_cutoff(policy, cutoff))[policy.min_rating]
         queries = _queries_with_questions(project, policy)
@@ -242,20 +282,35 @@ def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
         name, per_query, queries = _exam_scores(project, measure, policy)
     per_query = {run: per_query.get(run, {}) for run in rankings(project)}
     systems = order_systems(per_query, queries, policy)
-    return Leaderboard(name, "exam", policy, systems, per_query, queries, needed, usable)
+    board = Leaderboard(name, "exam", policy, systems, per_query, queries, needed, usable)
+    if cutoff is not None:
+        board = replace(board, lengths=lengths(project, cutoff))
+    if normalised is not None:
+        reference = System(normalised.reference, 1.0, normalised.std_error, len(queries), 0)
+        starred = frozenset(system.run for system in systems if normalised.within_error(system.score))
+        board = replace(board, reference=reference, starred=starred)
+    return board
+
+
+def _rouge_board(project: Project, cutoff: int, policy: Policy) -> Leaderboard:
+    found, queries = rouge_scores(project, cutoff)
+    per_query = {run: found.get(run, {}) for run in rankings(project)}
+    systems = order_systems(per_query, queries, policy)
+    name = f"{ROUGE}@{cutoff}"
+    return Leaderboard(name, "gold", policy, systems, per_query, queries, lengths=lengths(project, cutoff))
 
 
 def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, Scores, list[str]]:
     """Name, scores and queries of a measure that is computed from labels, or from answered questions."""
     info = parse_measure(measure)
-    name, cutoff = str(info), info.cutoff
+    name = str(info)
     base = basis(project, policy)
-    if info.needs_intents and cutoff is not None:
+    if info.needs_intents:
         intents = answered_questions(project, policy)
         queries: list[str] = list(intents)
 
         def compute() -> Scores:
-            evaluator = make_alpha_ndcg(intents, cutoff)
+            evaluator = make_intent_evaluator(info, intents)
             return {run: evaluator(ranking) for run, ranking in rankings(project).items()}
 
     else:
@@ -293,7 +348,8 @@ def _queries_with_questions(project: Project, policy: Policy) -> list[str]:
     base = basis(project, policy)
     rows = project.rows(
         f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
-        " WHERE $grader IS NOT NULL GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
+        f" WHERE $grader IS NOT NULL AND query_key NOT IN {ANSWERED_BY_TOPIC}"
+        " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
         base.parameters,
     )
     return [query for (query,) in rows]

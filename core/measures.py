@@ -1,9 +1,10 @@
-"""Measures of one run against qrels: trec_eval's through ir_measures, Judged@k and alpha_nDCG here."""
+"""Measures of one run against qrels: trec_eval's through ir_measures, and Judged@k here."""
 
 from __future__ import annotations
 
 import heapq
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,13 +21,10 @@ Qrels = Mapping[str, Mapping[str, int]]
 RunScores = Mapping[str, Mapping[str, float]]
 """query id -> passage id -> retrieval score (Python floats)"""
 
-Intents = Mapping[str, Mapping[str, Mapping[str, int]]]
-"""query id -> passage id -> question id -> 1 where the passage answers the question, else 0"""
-
 MeasureScores = dict[str, dict[str, float]]
 """measure name -> query id -> score"""
 
-_MAX_CUTOFF = 100_000
+MAX_CUTOFF = 100_000
 
 
 @dataclass(frozen=True)
@@ -83,6 +81,20 @@ _ROWS = (
         binary=False,
         needs_intents=True,
     ),
+    MeasureInfo(
+        "ERR_IA",
+        "Chance-weighted reciprocal rank at which a reader's question is answered, averaged over the questions",
+        "Chapelle et al.: CIKM 2009",
+        binary=False,
+        needs_intents=True,
+    ),
+    MeasureInfo(
+        "nDCG_IA",
+        "nDCG of the passages that answer a question, averaged over the questions",
+        "Agrawal et al.: WSDM 2009",
+        binary=False,
+        needs_intents=True,
+    ),
     MeasureInfo("infAP", "AP estimated from a sampled pool (-1: not judged)", "Yilmaz and Aslam: CIKM 2006"),
     MeasureInfo("Success", "1 where the top k hold a relevant passage, else 0", _SYSTEMS),
     MeasureInfo("SetP", "Share of all retrieved passages that are relevant", _BOOK),
@@ -91,15 +103,16 @@ _ROWS = (
     MeasureInfo("SetAP", "SetP times SetR", _SYSTEMS),
 )
 _FAMILIES = {row.name: row for row in _ROWS}
+_OURS = {"Judged", *(row.name for row in _ROWS if row.needs_intents)}
 
 _STANDARD_NAMES = (
     "AP", "nDCG", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@5", "P@10", "P@20", "R@10", "R@20", "R@100",
-    "Bpref", "Judged@10", "alpha_nDCG@10", "alpha_nDCG@20",
+    "Bpref", "Judged@10", "alpha_nDCG@10", "alpha_nDCG@20", "ERR_IA@20", "nDCG_IA@20",
 )  # fmt: skip
 
 # trec_eval aborts the whole process on some values out of range, so none may reach it.
 _IN_RANGE: dict[str, Callable[[Any], bool]] = {
-    "cutoff": lambda v: type(v) is int and 1 <= v <= _MAX_CUTOFF,
+    "cutoff": lambda v: type(v) is int and 1 <= v <= MAX_CUTOFF,
     "rel": lambda v: type(v) is int and v >= 1,
     "judged_only": lambda v: type(v) is bool,
     "relative": lambda v: type(v) is bool,
@@ -132,6 +145,9 @@ def _parse(name: str) -> tuple[MeasureInfo, Any]:
     )
     if len(name) > 100:
         raise unknown
+    # ir_measures has no such measure.
+    if (own := re.fullmatch(r"nDCG_IA@([1-9]\d*)", name.strip())) and int(own[1]) <= MAX_CUTOFF:
+        return replace(_FAMILIES["nDCG_IA"], name=own[0], cutoff=int(own[1])), None
     try:
         measure = ir_measures.parse_measure(name.strip())
         by_trec_eval = _providers["pytrec_eval"].supports(measure)
@@ -139,7 +155,7 @@ def _parse(name: str) -> tuple[MeasureInfo, Any]:
         raise unknown from reason
     family = _FAMILIES.get(str(measure.NAME))
     parameters: dict[str, Any] = measure.params
-    ours = family is not None and family.name in ("Judged", "alpha_nDCG") and set(parameters) == {"cutoff"}
+    ours = family is not None and family.name in _OURS and set(parameters) == {"cutoff"}
     in_range = all(key in _IN_RANGE and _IN_RANGE[key](value) for key, value in parameters.items())
     if family is None or not (ours or by_trec_eval) or not in_range:
         raise unknown
@@ -246,78 +262,3 @@ def _judged_shares(cutoffs: Mapping[str, int], qrels: Qrels, run: RunScores) -> 
             top = known[:cutoff]
             shares[name][query] = sum(top) / len(top)
     return shares
-
-
-def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Callable[[RunScores], dict[str, float]]:
-    """Find the ideal rankings once, to evaluate many runs with alpha_nDCG at a cutoff.
-
-    A passage at rank i gains (1 - alpha)^c for each question that it answers, c being how many
-    passages above it answer that question too; gains are divided by log2(1 + i), summed over the
-    top ranks, and divided by the same sum for the ideal ranking. Finding the ideal is NP-complete;
-    like the paper we build it greedily from the passages in `intents` (ties by passage id).
-    Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR 2008, section 3.
-
-    Args:
-        intents: which passages answer which questions of a query.
-        cutoff: rank depth, from 1.
-        alpha: how much a repeated answer loses, from 0 to 1.
-
-    Returns:
-        A function from a run to {query id: score} over the queries that are both in `intents` and
-        answered by the run; 0 where no passage answers any question.
-
-    Raises:
-        InputError: cutoff or alpha out of range.
-    """
-    if not 1 <= cutoff <= _MAX_CUTOFF:
-        raise InputError(f"A cutoff of {cutoff} is out of range.", f"Use 1 to {_MAX_CUTOFF}.")
-    if not 0 <= alpha <= 1:
-        raise InputError(f"An alpha of {alpha} is out of range.", "Use a number from 0 to 1.")
-    discounts = [math.log2(rank + 1) for rank in range(1, cutoff + 1)]
-    answered: dict[str, dict[str, list[int]]] = {}
-    ideal: dict[str, float] = {}
-    for query, passages in intents.items():
-        numbers: dict[str, int] = {}
-        answered[query] = {
-            passage: [numbers.setdefault(question, len(numbers)) for question, yes in row.items() if yes > 0]
-            for passage, row in sorted(passages.items())
-        }
-        ideal[query] = _ideal_gain(list(answered[query].values()), len(numbers), discounts, alpha)
-
-    def evaluate_run(run: RunScores) -> dict[str, float]:
-        scores: dict[str, float] = {}
-        for query, passages in run.items():
-            if not passages or query not in answered:
-                continue
-            worth: dict[int, float] = {}
-            total = 0.0
-            for passage, discount in zip(trec_order(passages, cutoff), discounts, strict=False):
-                for question in answered[query].get(passage, ()):
-                    gain = worth.get(question, 1.0)
-                    total += gain / discount
-                    worth[question] = gain * (1 - alpha)
-            scores[query] = total / ideal[query] if ideal[query] else 0.0
-        return scores
-
-    return evaluate_run
-
-
-def _ideal_gain(rows: list[list[int]], questions: int, discounts: list[float], alpha: float) -> float:
-    """Discounted gain of the greedy ideal ranking of passages, each a list of answered questions."""
-    matrix = np.zeros((len(rows), questions))
-    for position, row in enumerate(rows):
-        matrix[position, row] = 1
-    worth = np.ones(questions)
-    total = 0.0
-    for discount in discounts[: len(rows)]:
-        gains = matrix @ worth
-        best = int(gains.argmax())
-        total += float(gains[best] / discount)
-        worth[matrix[best] > 0] *= 1 - alpha
-        matrix[best] = 0
-    return total
-
-
-def evaluate_alpha_ndcg(intents: Intents, run: RunScores, cutoff: int, alpha: float = 0.5) -> dict[str, float]:
-    """alpha_nDCG of one run; for several runs use `make_alpha_ndcg`. Args, returns, raises: as there."""
-    return make_alpha_ndcg(intents, cutoff, alpha)(run)

@@ -13,8 +13,9 @@ from core.changes import SystemChange
 from core.comparison import DEFAULT_MEASURE, Shift, correlation_shift, official_measure
 from core.errors import InputError
 from core.grades import bank_for
+from core.intent_measures import make_intent_evaluator
 from core.leaderboard import Leaderboard, boards, cover_cutoff, leaderboard, order_systems, rankings, score_runs
-from core.measures import make_alpha_ndcg, parse_measure, trec_order
+from core.measures import parse_measure, trec_order
 from core.overrides import Override, overrides
 from core.policy import Policy
 from core.project import Project
@@ -212,7 +213,7 @@ def _query_scores(
             for row in pooled
         }
         intents = {passage: answers for passage, answers in intents.items() if answers}
-        evaluate = make_alpha_ndcg({query_id: intents}, info.cutoff)
+        evaluate = make_intent_evaluator(info, {query_id: intents})
         gains = {run: evaluate({query_id: scores}).get(query_id, 0.0) for run, scores in answered.items()}
         return gains if intents else None
     values = labels_of(cells, weights, base.policy.label)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.collection import pool_depth
+from core.errors import InputError
 from core.grades import asked_bank, name_asked_texts, question_text_key
 from core.project import Project
 from core.types import Asked, GraderSpec, Question
@@ -30,10 +32,18 @@ class Plan:
     without_text: int
 
 
+_IN_RUNS = (
+    "($runs IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key) FROM rankings"
+    " JOIN runs USING (run_key) WHERE list_contains($runs, name) AND rank <= $depth))"
+)
+"""Whether pool p's passage is one that named runs brought into the pool."""
+
+
 def missing_pairs(spec: GraderSpec) -> str:
     """The pairs that a grader is asked for and whether it has them, as a query.
 
-    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL).
+    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $runs (a list of
+    names of runs whose pooled passages are meant, or NULL for the whole pool).
     Its columns are query_key, question_text_key, passage_text_key and state: known, failed or ungraded.
     """
     return (
@@ -47,9 +57,8 @@ def missing_pairs(spec: GraderSpec) -> str:
         "  p.text_key AS passage_text_key"
         f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
         "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
+        f"  AND {_IN_RUNS}" + ("  AND q.text <> q.query_id" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
         # A query that is known by its id alone says nothing to a judge.
-        + ("  AND q.text <> q.query_id" if spec.method == "direct" else "")
-        + "  GROUP BY ALL) n"
     )
 
 
@@ -61,6 +70,7 @@ def make_plan(
     retry_failed: bool = False,
     limit: int | None = None,
     only_failed: bool = False,
+    runs: Sequence[str] | None = None,
 ) -> Plan:
     """Count what a grading job would do.
 
@@ -70,11 +80,15 @@ def make_plan(
         retry_failed: whether failed pairs are asked again, beside the ungraded ones.
         limit: at most this many pairs are asked.
         only_failed: whether failed pairs are asked again and nothing else is.
+        runs: names of the runs of whose rankings the pooled passages are graded; the whole pool for None.
+
+    Raises:
+        InputError: there is no such run.
     """
     states = dict(
         project.rows(
             f"SELECT state, count(*) FROM ({missing_pairs(spec)}) GROUP BY state",
-            _plan_parameters(project, spec, version, queries),
+            _plan_parameters(project, spec, version, queries, runs),
         )
     )
     open_pairs = sum(states.get(state, 0) for state in _asked_states(retry_failed, only_failed))
@@ -85,9 +99,9 @@ def make_plan(
         to_grade=open_pairs if limit is None else min(open_pairs, limit),
         without_text=int(
             project.value(
-                "SELECT count(*) FROM pool JOIN queries USING (query_key) WHERE text_key IS NULL"
-                " AND ($queries IS NULL OR list_contains($queries, query_id))",
-                {"queries": None if queries is None else list(queries)},
+                "SELECT count(*) FROM pool p JOIN queries USING (query_key) WHERE text_key IS NULL"
+                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
+                _scope(project, queries, runs),
             )
         ),
     )
@@ -99,13 +113,33 @@ def _asked_states(retry_failed: bool, only_failed: bool) -> tuple[str, ...]:
     return ("ungraded", "failed") if retry_failed else ("ungraded",)
 
 
-def _plan_parameters(project: Project, spec: GraderSpec, version: int, queries: Sequence[str] | None) -> dict[str, Any]:
+def _plan_parameters(
+    project: Project, spec: GraderSpec, version: int, queries: Sequence[str] | None, runs: Sequence[str] | None
+) -> dict[str, Any]:
     key = project.value("SELECT grader_key FROM graders WHERE fingerprint = ?", [spec.fingerprint])
+    return {"version": version, "grader": -1 if key is None else key} | _scope(project, queries, runs)
+
+
+def _scope(project: Project, queries: Sequence[str] | None, runs: Sequence[str] | None) -> dict[str, Any]:
     return {
-        "version": version,
-        "grader": -1 if key is None else key,
         "queries": None if queries is None else list(queries),
+        "runs": None if runs is None else check_runs(project, runs),
+        "depth": pool_depth(project.cursor()),
     }
+
+
+def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
+    """The names, if every one is a run of the project.
+
+    Raises:
+        InputError: one is not.
+    """
+    known = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
+    for name in runs:
+        if name not in known:
+            has = f"It has {', '.join(known)}." if known else "It has none: exam import runs FILE..."
+            raise InputError(f"There is no run '{name}' in this project.", has)
+    return list(runs)
 
 
 @dataclass(frozen=True)
@@ -125,6 +159,7 @@ def pairs_to_grade(
     retry_failed: bool = False,
     limit: int | None = None,
     only_failed: bool = False,
+    runs: Sequence[str] | None = None,
 ) -> list[list[tuple[int, int]]]:
     """The pairs that a job has to ask, one list a query, passages in order so that prompts share a prefix.
 
@@ -137,7 +172,7 @@ def pairs_to_grade(
     for query_key, question, passage in project.rows(
         f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec)})"
         f" WHERE state IN ({states}) ORDER BY ALL" + ("" if limit is None else f" LIMIT {limit:d}"),
-        _plan_parameters(project, spec, version, queries),
+        _plan_parameters(project, spec, version, queries, runs),
     ):
         groups.setdefault(query_key, []).append((question, passage))
     return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]

@@ -55,12 +55,13 @@ def price_tag(
     retry_failed: bool = False,
     limit: int | None = None,
     only_failed: bool = False,
+    runs: tuple[str, ...] | None = None,
 ) -> PriceTag:
     """Estimate what a job would take; the arguments are those of its request.
 
     A grader that checks answers with a second call is counted as if every answer were checked.
     """
-    groups = pairs_to_grade(project, grader.spec, version, queries, retry_failed, limit, only_failed)
+    groups = pairs_to_grade(project, grader.spec, version, queries, retry_failed, limit, only_failed, runs)
     pairs = [pair for group in groups for pair in group]
     seconds = _seconds(project, grader, len(pairs))
     if not isinstance(grader, ReadingGrader) or not pairs:

@@ -276,7 +276,7 @@ def passage_beside(project: Project, query_id: str) -> None:
     if begun_for != query_id or passage_id is None:
         return
     with st.container(border=True):
-        st.caption("The question was started from this passage")
+        st.caption("The passage that led here")
         st.text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
         if st.button("Close the passage", icon=":material/close:", type="tertiary"):
             st.session_state.pop("beside")

@@ -8,7 +8,6 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from core.comparison import Comparison
 from core.leaderboard import Leaderboard
 
 GREY = "#737b87"
@@ -53,8 +52,9 @@ def board(
         columns=["run", "score", "low", "high", "error", "rank", "marked"],
     )
     axis = alt.Axis(
-        labelLimit=0, labelExpr=SHORT_LABEL, labelOverlap=False, labels=names, ticks=False, domain=False, grid=True
-    )
+        labelLimit=0, labelExpr=SHORT_LABEL, labelOverlap=False, labelFlush=False, labels=names, ticks=False,
+        domain=False, grid=True,
+    )  # fmt: skip
     base = alt.Chart(table, title=alt.Title(f"{title}: {found.measure}", anchor="start")).encode(
         y=alt.Y("run", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order)),
         color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY)),
@@ -71,36 +71,47 @@ def board(
     return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)))
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     """A name as `SHORT_LABEL` shows it."""
     return name if len(name) <= NAME_LENGTH else f"{name[:8]}…{name[-13:]}"
 
 
-def _ink() -> str:
+def ink() -> str:
     """The colour of text in the theme that the person uses."""
     return "#d5d9df" if st.context.theme.type == "dark" else "#3a4250"
 
 
-def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
-    """The order of the systems on the official board and on the board under study, a line a system.
+def faint() -> str:
+    """The colour of what is there but says nothing, in the theme that the person uses."""
+    return "#30363b" if st.context.theme.type == "dark" else "#e3e6e9"
+
+
+def slope(
+    first: Leaderboard,
+    second: Leaderboard,
+    marked: str | None = None,
+    titles: tuple[str, str] = ("Official", "Exam"),
+) -> alt.LayerChart:
+    """The order of the systems on two boards, the first at the left, a line a system.
 
     Args:
         marked: the run to point out.
+        titles: what the boards are called; two different words.
     """
-    left = {s.run: s.rank for s in found.official.systems}
-    right = {s.run: s.rank for s in found.board.systems}
+    left = {s.run: s.rank for s in first.systems}
+    right = {s.run: s.rank for s in second.systems}
     common = [run for run in right if run in left]
     # Tied systems share a rank but get a place each, so that no name covers another.
     places = {
-        "Official": sorted(common, key=lambda run: (left[run], right[run])),
-        "Exam": sorted(common, key=lambda run: (right[run], left[run])),
+        titles[0]: sorted(common, key=lambda run: (left[run], right[run])),
+        titles[1]: sorted(common, key=lambda run: (right[run], left[run])),
     }
     rows = [
         {
             "run": run,
             "board": board,
             "place": place,
-            "name": f"{_short(run)}  {left[run]}" if board == "Official" else f"{right[run]}  {_short(run)}",
+            "name": f"{short(run)}  {left[run]}" if board == titles[0] else f"{right[run]}  {short(run)}",
             "move": left[run] - right[run],
             "marked": run == marked,
         }
@@ -108,19 +119,21 @@ def slope(found: Comparison, marked: str | None = None) -> alt.LayerChart:
         for place, run in enumerate(order, 1)
     ]
     table = pd.DataFrame(rows, columns=["run", "board", "place", "name", "move", "marked"])
-    boards = alt.Axis(labelAngle=0, orient="top", domain=False, ticks=False, grid=False)
+    # Each title ends above the dots of its board, so that long ones do not meet.
+    align = alt.condition("datum.index == 0", alt.value("right"), alt.value("left"))
+    boards = alt.Axis(labelAngle=0, labelLimit=0, labelAlign=align, orient="top", domain=False, ticks=False, grid=False)
     base = alt.Chart(table).encode(
         x=alt.X("board", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)),
         y=alt.Y("place", scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None),
         color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY)),
-        tooltip=[alt.Tooltip("run", title="Run"), alt.Tooltip("move", title="Ranks gained on the exam board")],
+        tooltip=[alt.Tooltip("run", title="Run"), alt.Tooltip("move", title=f"Ranks gained on {titles[1]}")],
         detail="run",
     )
     lines = base.mark_line(point=True).encode(strokeWidth=alt.condition("datum.marked", alt.value(3), alt.value(1.3)))
     names = [
         base.transform_filter(alt.datum.board == board)
-        .mark_text(align=align, dx=dx)
-        .encode(text="name", color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(_ink())))
-        for board, align, dx in (("Official", "right", -9), ("Exam", "left", 9))
+        .mark_text(align=side, dx=dx)
+        .encode(text="name", color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(ink())))
+        for board, side, dx in zip(titles, ("right", "left"), (-9, 9), strict=True)
     ]
     return alt.layer(lines, *names).properties(height=ROW_HEIGHT * max(3, len(common)) + 20)

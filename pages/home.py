@@ -20,6 +20,7 @@ KIND_LABELS = {
     "bank": "Question bank",
     "graded": "Graded file",
     "runs": "Runs",
+    "responses": "Generated responses",
     "qrels": "Qrels (judgments)",
     "leaderboard": "Leaderboard",
 }
@@ -108,7 +109,7 @@ def imports(project: Project) -> None:
     """Drag files in, see what was understood or refused, then import all of it or nothing."""
     st.subheader("Import files")
     uploads = st.file_uploader(
-        "Queries, passages, runs, qrels, question banks, graded files, leaderboards; .gz too",
+        "Queries, passages, runs, generated responses, qrels, question banks, graded files, leaderboards; .gz too",
         accept_multiple_files=True,
         key=f"uploads {st.session_state.get('imports', 0)}",
     )
@@ -120,13 +121,14 @@ def imports(project: Project) -> None:
     name = None
     if len(judged) == 1:
         name = st.text_input("Name of the source of judgments", value=judged[0].split(".")[0])
-    skip = "runs" in kinds or "qrels" in kinds
+    skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
     skip = skip and st.checkbox("Leave out lines about queries that are not in the project")
+    gold = "responses" in kinds and st.checkbox("The responses are gold texts, one a query")
     if None in kinds:
         st.warning("Say what each file is, or remove it.", icon=":material/help:")
         return
     groups = [
-        Group(kind, [s for s, k in zip(sources, kinds, strict=True) if k == kind], Options(name, skip))
+        Group(kind, [s for s, k in zip(sources, kinds, strict=True) if k == kind], Options(name, skip, gold))
         for kind in IMPORTERS
         if kind in kinds
     ]

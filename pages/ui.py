@@ -20,6 +20,7 @@ SCREENS = {
     "prompts": ("Prompts", ":material/edit_note:"),
     "passages": ("Passages", ":material/article:"),
     "leaderboard": ("Leaderboard", ":material/leaderboard:"),
+    "measures": ("Measures", ":material/table_chart:"),
     "disagreements": ("Disagreements", ":material/compare_arrows:"),
     "changes": ("Changes", ":material/difference:"),
     "export": ("Export", ":material/download:"),

@@ -23,8 +23,8 @@ def refusals(kind: str, data: bytes | str, name: str = "file") -> list[str]:
     """Read bad content and give the messages of all that was refused."""
     report = Report()
     source = Source(name, data=data.encode() if isinstance(data, str) else data)
-    if kind == "runs":
-        read_runs([source], report)
+    if kind in ("runs", "responses"):
+        KINDS_OF_FILE[kind].reader([source], report)
     else:
         read: Any = KINDS_OF_FILE[kind].reader(source, report)
         if kind in ("passages", "graded"):
@@ -226,6 +226,7 @@ def test_graded_lines_of_another_form(content: str) -> None:
 def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[bytes], bytes], reason: str) -> None:
     good = {
         "runs": GOOD_RUN,
+        "responses": '{"query_id": "q", "run": "a", "text": "t"}\n',
         "qrels": "q 0 p 1\n",
         "queries": "q\ttext\n",
         "passages": "p\ttext\n",
@@ -242,6 +243,7 @@ def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[byte
 def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
     good = {
         "runs": GOOD_RUN,
+        "responses": '{"query_id": "q", "run": "a", "text": "t"}\n{"query_id": "r", "run": "a", "text": "t"}\n',
         "qrels": "q 0 p 1\nq 0 r 1\n",
         "queries": "q\ttext\nr\ttext\n",
         "passages": "p\ttext\nr\ttext\n",

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError
+from core.intent_measures import evaluate_alpha_ndcg, make_alpha_ndcg, make_intent_evaluator
 from core.measures import (
     MEASURES,
     MeasureInfo,
     evaluate,
-    evaluate_alpha_ndcg,
-    make_alpha_ndcg,
     make_evaluator,
     parse_measure,
     trec_order,
@@ -187,7 +186,9 @@ def test_every_listed_measure_prints_as_its_name_and_can_be_computed() -> None:
         if info.needs_intents:
             assert info.cutoff is not None
             intents = {"q": {"a": {"r": 1}}}
-            assert evaluate_alpha_ndcg(intents, run, info.cutoff) == {"q": 1.0}
+            found = make_intent_evaluator(info, intents)(run)["q"]
+            # ERR_IA is a share of what no collection can exceed, not of its own ideal.
+            assert found == 1.0 if info.name != "ERR_IA@20" else 0 < found < 1
         else:
             assert list(evaluate([name], qrels, run)) == [name]
 

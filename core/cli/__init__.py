@@ -7,7 +7,22 @@ import sys
 import click
 
 from core import __version__
-from core.cli import activity, agreement, bank, changes, files, generate, grade, graders, scores, serve
+from core.cli import (
+    activity,
+    agreement,
+    bank,
+    changes,
+    evaluation,
+    files,
+    generate,
+    grade,
+    graders,
+    meta,
+    responses,
+    scores,
+    serve,
+    significance,
+)
 from core.errors import InputError, WorkbenchError
 
 
@@ -32,6 +47,13 @@ for _command in (
     graders.prices,
     scores.leaderboard,
     scores.correlate,
+    responses.responses,
+    responses.gold,
+    meta.meta,
+    significance.significance,
+    evaluation.curve,
+    evaluation.selection,
+    evaluation.unjudged,
     agreement.agreement,
     changes.changes,
     activity.activity,

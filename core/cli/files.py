@@ -58,6 +58,7 @@ def demo(project_path: Path | None, grade: bool) -> None:
 @project_option
 @click.option("--source", help="Name for judgments or a leaderboard; the file's name where not given.")
 @click.option("--skip-unknown", is_flag=True, help="Leave out lines about queries that are not in the project.")
+@click.option("--gold", is_flag=True, help="The responses are gold texts, one a query, and no system's.")
 @click.option("--preview", is_flag=True, help="Say what the import would do and change nothing.")
 @json_option
 def import_(
@@ -66,6 +67,7 @@ def import_(
     project_path: Path | None,
     source: str | None,
     skip_unknown: bool,
+    gold: bool,
     preview: bool,
     as_json: bool,
 ) -> None:
@@ -74,10 +76,12 @@ def import_(
     Several files of runs or qrels may be named at once. A project that was exported becomes a new one.
     """
     if kind == "project":
-        if len(files) > 1 or source or skip_unknown or preview:
+        if len(files) > 1 or source or skip_unknown or gold or preview:
             raise InputError("A project is imported whole, by itself.", "Name one folder or zip, and no options.")
         _import_project(files[0], required(project_path), as_json)
         return
+    if gold and kind != "responses":
+        raise InputError(f"--gold does not go with {kind}.", "Gold texts are imported as responses.")
     if source is not None and len(files) > 1:
         raise InputError("--source names one file, but there are several.", "Import them one by one.")
     with opened(project_path) as project:
@@ -87,7 +91,7 @@ def import_(
                 kind,
                 [Source.of(file) for file in files],
                 current_author(),
-                Options(source, skip_unknown),
+                Options(source, skip_unknown, gold),
                 preview,
             )
         except FileError as error:

@@ -20,6 +20,7 @@ from core.price_tag import PriceTag, price_tag
 from core.project import current_author
 
 _query_option = click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
+_run_option = click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated.")
 _retry_option = click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too.")
 _only_failed_option = click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else.")
 _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade at most this many pairs.")
@@ -29,6 +30,7 @@ _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade 
 @project_option
 @grader_options
 @_query_option
+@_run_option
 @_retry_option
 @_only_failed_option
 @json_option
@@ -36,6 +38,7 @@ def plan(
     project_path: Path | None,
     chosen: GraderChoice,
     queries: tuple[str, ...],
+    runs: tuple[str, ...],
     retry_failed: bool,
     only_failed: bool,
     as_json: bool,
@@ -44,7 +47,9 @@ def plan(
     with opened(project_path) as project:
         spec = chosen.make(project).spec
         version = latest_version(project)
-        found = asdict(make_plan(project, spec, version, queries or None, retry_failed, only_failed=only_failed))
+        found = asdict(
+            make_plan(project, spec, version, queries or None, retry_failed, only_failed=only_failed, runs=runs or None)
+        )
     if as_json:
         print_json(found)
     else:
@@ -55,6 +60,7 @@ def plan(
 @project_option
 @grader_options
 @_query_option
+@_run_option
 @_retry_option
 @_only_failed_option
 @_limit_option
@@ -73,6 +79,7 @@ def grade(
     project_path: Path | None,
     chosen: GraderChoice,
     queries: tuple[str, ...],
+    runs: tuple[str, ...],
     retry_failed: bool,
     only_failed: bool,
     limit: int | None,
@@ -88,8 +95,9 @@ def grade(
         grader = chosen.make(project)
         version = latest_version(project)
         if dry_run:
-            planned = make_plan(project, grader.spec, version, queries or None, retry_failed, limit, only_failed)
-            tag = price_tag(project, grader, version, queries or None, retry_failed, limit, only_failed)
+            asked = (queries or None, retry_failed, limit, only_failed, runs or None)
+            planned = make_plan(project, grader.spec, version, *asked)
+            tag = price_tag(project, grader, version, *asked)
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
@@ -103,6 +111,7 @@ def grade(
             max_calls=max_calls,
             max_cost=max_cost,
             concurrency=concurrency,
+            runs=runs or None,
         )
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))

@@ -7,7 +7,6 @@ from typing import cast
 
 import click
 
-from core import leaderboard as boards
 from core.cli.options import (
     json_option,
     opened,
@@ -20,25 +19,36 @@ from core.cli.options import (
 from core.comparison import DEFAULT_MEASURE, compare
 from core.correlation import Ties
 from core.policy import Policy
+from core.subtopics import PERS, Per, leaderboard_per
 
 
 @click.command()
 @project_option
 @click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="As nDCG@10, AP or EXAM-Cover@20.")
 @click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
+@click.option("--per", type=click.Choice(PERS), default="query", show_default=True,
+              help="Mean over queries, over subtopics then queries, or over all (query, subtopic) topics.")  # fmt: skip
 @policy_options
 @json_option
-def leaderboard(project_path: Path | None, measure: str, source: str, policy: Policy, as_json: bool) -> None:
+def leaderboard(project_path: Path | None, measure: str, source: str, per: Per, policy: Policy, as_json: bool) -> None:
     """Order the systems by a measure, with standard errors."""
     with opened(project_path) as project:
-        board = boards.leaderboard(project, measure, source, policy)
+        board = leaderboard_per(project, measure, source, policy, per)
     if as_json:
-        print_json(board.as_dict())
+        print_json(board.as_dict() | {"per": per})
         return
+    spent = [board.lengths.get(s.run) for s in board.systems]
     print_table(
-        ("rank", "run", board.measure, "std error", "queries"),
-        [(s.rank, s.run, s.score, s.std_error, s.queries) for s in board.systems],
+        ("rank", "run", board.measure, "std error", "queries", *(("words", "passages") if board.lengths else ())),
+        [
+            (s.rank, s.run + " *" * (s.run in board.starred), s.score, s.std_error, s.queries)
+            + ((round(length.words), round(length.passages, 1)) if length else (None, None) if board.lengths else ())
+            for s, length in zip(board.systems, spent, strict=True)
+        ],
     )
+    if board.reference:
+        error = board.reference.std_error
+        tell(f"1 is {board.reference.run}" + (f" ± {error:.4f}; * within that error." if error is not None else "."))
     if board.usable < board.needed:
         tell(f"Rests on {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
 

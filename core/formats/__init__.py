@@ -9,12 +9,13 @@ from typing import Any
 
 import orjson
 
-from core.formats import leaderboards, passages, queries
+from core.formats import leaderboards, passages, queries, responses
 from core.formats.graded import read_graded, write_graded
 from core.formats.leaderboards import is_number, read_boards, write_board_tsv
 from core.formats.passages import read_passages, write_passages
 from core.formats.queries import read_queries, write_queries
 from core.formats.question_bank import read_bank, write_bank
+from core.formats.responses import read_responses, write_responses
 from core.formats.source import Source, peek
 from core.formats.trec_qrels import read_qrels, write_qrels
 from core.formats.trec_run import read_runs, write_run
@@ -32,7 +33,7 @@ class FileKind:
         name: what the command line calls it.
         what: what it holds, as a phrase.
         extensions: usual file name endings; any may be followed by .gz.
-        reader: takes a source (runs: several) and a report.
+        reader: takes a source (runs and responses: several) and a report.
         writer: counterpart of the reader; None where there is none.
     """
 
@@ -55,6 +56,13 @@ KINDS_OF_FILE: dict[str, FileKind] = {
         ),
         FileKind("passages", "passages: JSONL or TSV", ("jsonl", "tsv"), read_passages, write_passages),
         FileKind("runs", "runs of systems in TREC's six columns", ("run", "txt"), read_runs, write_run),
+        FileKind(
+            "responses",
+            "generated responses: TREC RAG or plain JSONL, or a JSON map",
+            ("jsonl", "json"),
+            read_responses,
+            write_responses,
+        ),
         FileKind("qrels", "judgments in TREC's four columns", ("qrels", "qrel", "txt"), read_qrels, write_qrels),
         FileKind(
             "bank",
@@ -105,6 +113,10 @@ def _of_objects(lines: list[str], name: str) -> str | None:
         keys = set(orjson.loads(lines[0]))
     except orjson.JSONDecodeError:
         keys = set(re.findall(r'[{,]\s*"([^"\\]+)"\s*:', lines[0]))
+    if keys.intersection(responses.SENTENCE_KEYS) and "references" in keys:
+        return "responses"
+    if all(keys.intersection(wanted) for wanted in (responses.RUN_KEYS, responses.QUERY_KEYS, responses.TEXT_KEYS)):
+        return "responses"
     if "query_id" in keys and ("items" in keys or keys & BANK_KEYS):
         return "bank"
     is_passage = keys.intersection(passages.ID_KEYS) and keys.intersection(passages.TEXT_KEYS)
@@ -125,6 +137,8 @@ def _of_map(text: str) -> str | None:
     number = r"-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}]"
     if re.match(entry + number, text) or re.match(entry + entry + number, text):
         return "leaderboard"
+    if re.match(entry + entry + r'"(?:[^"\\]|\\.)*"\s*[,}]', text):
+        return "responses"
     return "queries" if re.match(entry + r'"(?:[^"\\]|\\.)*"\s*[,}]', text) else None
 
 

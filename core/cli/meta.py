@@ -1,0 +1,175 @@
+"""The command that says how well ways to evaluate agree with the official leaderboard: a paper's table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.correlation import Ties
+from core.errors import InputError
+from core.meta_evaluation import COEFFICIENTS, MEASURES, Cell, meta_table
+from core.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
+from core.meta_rows import MIN_RATINGS, choose_rows
+from core.policy import Policy, Skipped
+
+_MARKS = {"best": "*", "near": "+", "poor": "-"}
+
+
+@click.command()
+@project_option
+@click.option(
+    "--against",
+    multiple=True,
+    required=True,
+    metavar="NAME",
+    help="The official board: judgments, a source, or an imported leaderboard; repeat for several.",
+)
+@click.option(
+    "--row",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="A grader (exam is the default one), a source of judgments or an imported leaderboard; all where not given.",
+)
+@click.option(
+    "--measure",
+    "measures",
+    multiple=True,
+    metavar="NAME",
+    help=f"A measure; repeat for several. Where not given: {', '.join(MEASURES)}.",
+)
+@click.option(
+    "--min-rating",
+    "min_ratings",
+    multiple=True,
+    type=int,
+    help=f"Where relevance begins; repeat for several. Where not given: {', '.join(map(str, MIN_RATINGS))}.",
+)
+@click.option(
+    "--label",
+    "rules",
+    multiple=True,
+    default=("max",),
+    metavar="max|support:M|mean",
+    help="How ratings become a label; repeat for several.",
+)
+@click.option(
+    "--bank-version",
+    "versions",
+    multiple=True,
+    type=int,
+    help="A bank version; repeat for several. The newest where not given.",
+)
+@click.option("--unweighted", is_flag=True, help="Let every question count the same.")
+@click.option("--no-overrides", is_flag=True, help="Let the machine's ratings stand.")
+@click.option("--against-measure", help="One official measure for every column; that of the column where not given.")
+@click.option(
+    "--min-judgment",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Judgment from which a passage is relevant on the official board.",
+)
+@click.option(
+    "--skipped",
+    type=click.Choice(["zero", "ignore"]),
+    default="zero",
+    show_default=True,
+    help="A query that a run skipped scores zero, or is ignored.",
+)
+@click.option(
+    "--coefficient",
+    "coefficients",
+    multiple=True,
+    type=click.Choice(COEFFICIENTS),
+    help="A rank correlation; repeat for several. All where not given.",
+)
+@click.option(
+    "--ties",
+    type=click.Choice(["average", "random"]),
+    default="average",
+    show_default=True,
+    help="Average ranks, or ties broken at random, and the mean.",
+)
+@click.option("--repeats", type=int, default=10, show_default=True, help="How often ties are broken at random.")
+@click.option("--within-error", is_flag=True, help="With random ties: tie systems whose error bars overlap.")
+@click.option(
+    "--bootstrap",
+    "samples",
+    type=int,
+    default=0,
+    metavar="N",
+    help="Draw the queries N times for 95 % intervals, such as 1000.",
+)
+@click.option("--latex", is_flag=True, help="Print a LaTeX tabular.")
+@click.option("--tsv", is_flag=True, help="Print tab-separated values.")
+@json_option
+def meta(
+    project_path: Path | None,
+    against: tuple[str, ...],
+    names: tuple[str, ...],
+    measures: tuple[str, ...],
+    min_ratings: tuple[int, ...],
+    rules: tuple[str, ...],
+    versions: tuple[int, ...],
+    unweighted: bool,
+    no_overrides: bool,
+    against_measure: str | None,
+    min_judgment: int,
+    skipped: str,
+    coefficients: tuple[str, ...],
+    ties: str,
+    repeats: int,
+    within_error: bool,
+    samples: int,
+    latex: bool,
+    tsv: bool,
+    as_json: bool,
+) -> None:
+    """Correlate many ways to evaluate with the official leaderboard.
+
+    One row a grader, source of judgments or imported leaderboard, by min rating; under each measure
+    Spearman, Kendall and tau_AP.
+    """  # fmt: skip
+    if latex + tsv + as_json > 1:
+        raise InputError("The table can be printed in one format at a time.", "Give one of --latex, --tsv and --json.")
+    policy = Policy(
+        weighted=not unweighted,
+        overrides=not no_overrides,
+        min_judgment=min_judgment,
+        skipped=cast(Skipped, skipped),
+    )
+    shown = coefficients or COEFFICIENTS
+    with opened(project_path) as project:
+        rows = choose_rows(project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy)
+        found = meta_table(
+            project, rows, against, measures or MEASURES, against_measure, policy, cast(Ties, ties), repeats,
+            within_error, samples,
+        )  # fmt: skip
+    if as_json:
+        print_json(found.as_dict())
+    elif latex or tsv:
+        click.echo(meta_latex(found, shown) if latex else meta_tsv(found, shown), nl=False)
+    else:
+        print_table(
+            ("row", "min rating", *(f"{c.title} {TITLES[name]}" for c in found.columns for name in shown)),
+            [
+                (row.name, row.min_rating, *(_text(cell, name) for cell in row.cells for name in shown))
+                for row in found.rows
+            ],
+        )
+        tell(caption(found, "with *", "with +", "with -"))
+        for reason, where in found.reasons().items():
+            tell(f"{UNDEFINED} {reason} ({len(where)} {'cell' if len(where) == 1 else 'cells'})")
+
+
+def _text(cell: Cell, name: str) -> str:
+    value = cell.value(name)
+    if value is None:
+        return UNDEFINED
+    interval = cell.intervals.get(name)
+    said = f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
+    return f"{value:.3f}{_MARKS.get(cell.marks[name], '')}{said}"

@@ -1,0 +1,52 @@
+"""Commands about generated responses and gold texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.errors import InputError
+from core.gold import gold_name, gold_texts, mark_gold
+from core.project import current_author
+from core.responses import count_words, response_runs
+
+
+@click.command()
+@project_option
+@json_option
+def responses(project_path: Path | None, as_json: bool) -> None:
+    """List the systems whose generated responses were imported, with their lengths and citations."""
+    with opened(project_path) as project:
+        found = response_runs(project)
+    if as_json:
+        print_json({"runs": [vars(run) for run in found]})
+        return
+    print_table(
+        ("run", "responses", "words each", "passages", "sentences", "of them cite"),
+        [(r.run, r.responses, round(r.words / r.responses), r.passages, r.sentences, r.cited) for r in found],
+    )
+
+
+@click.command()
+@click.argument("run", required=False)
+@project_option
+@click.option("--none", is_flag=True, help="Nothing is gold any more.")
+@json_option
+def gold(run: str | None, project_path: Path | None, none: bool, as_json: bool) -> None:
+    """Say what the gold texts are, or let RUN stand for them; exam import responses --gold brings texts in."""
+    if run is not None and none:
+        raise InputError("A run is named, and --none too.", "Give one of them.")
+    with opened(project_path) as project:
+        if run is not None or none:
+            mark_gold(project, run, current_author())
+        name, texts = gold_name(project), gold_texts(project)
+    lengths = {query_id: count_words(text) for query_id, text in texts.items()}
+    if as_json:
+        print_json({"gold": name, "queries": [{"query": query_id, "words": n} for query_id, n in lengths.items()]})
+    elif name is None:
+        tell("There are no gold texts.")
+    else:
+        tell(f"Gold: {name}.")
+        print_table(("query", "words"), list(lengths.items()))

@@ -1,0 +1,69 @@
+"""The command that says which systems differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option
+from core.comparison import DEFAULT_MEASURE
+from core.leaderboard import leaderboard
+from core.policy import Policy
+from core.significance import CORRECTIONS, PERMUTATIONS, TESTS, Correction, Test, compare_systems
+
+
+@click.command()
+@project_option
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="As nDCG@10, AP or EXAM-Cover@20.")
+@click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
+@click.option("--test", type=click.Choice(TESTS), default="t", show_default=True, help="Paired over queries.")
+@click.option("--correction", type=click.Choice(CORRECTIONS), default="holm", show_default=True,
+              help="For the number of comparisons.")  # fmt: skip
+@click.option("--baseline", metavar="RUN", help="The system to compare with; the best where not given.")
+@click.option("--permutations", type=int, default=PERMUTATIONS, show_default=True,
+              help="Of the randomisation test, at least.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Makes the randomisation test repeatable.")
+@policy_options
+@json_option
+def significance(
+    project_path: Path | None,
+    measure: str,
+    source: str,
+    test: str,
+    correction: str,
+    baseline: str | None,
+    permutations: int,
+    seed: int,
+    policy: Policy,
+    as_json: bool,
+) -> None:
+    """Say which systems differ from the best, or from a baseline."""
+    with opened(project_path) as project:
+        board = leaderboard(project, measure, source, policy)
+    rows = compare_systems(board, baseline, cast(Test, test), cast(Correction, correction), permutations, seed)
+    against = baseline or next((system.run for system in board.systems), None)
+    if as_json:
+        print_json(
+            {
+                "measure": board.measure,
+                "source": board.source,
+                "policy": policy.as_dict(),
+                "test": test,
+                "correction": correction,
+                "baseline": against,
+                "systems": [row.as_dict() for row in rows],
+            }
+        )
+        return
+    click.echo(f"{board.measure} of {board.source} against {against}, {test} test, correction {correction}")
+    answers = {True: "yes", False: "no", None: None}
+    print_table(
+        ("run", "difference", "bars overlap", "queries", "p", "corrected", "differs", "undefined"),
+        [
+            (r.run, r.difference, answers[r.error_bars_overlap], r.queries, r.p, r.corrected, answers[r.differs],
+             r.undefined or "")
+            for r in rows
+        ],
+    )  # fmt: skip

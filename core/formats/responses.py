@@ -1,0 +1,204 @@
+"""Generated responses: TREC RAG JSONL with cited sentences, plain JSONL, or a JSON map query -> run -> text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import orjson
+
+from core.formats.source import (
+    Refused,
+    Report,
+    Source,
+    first_of,
+    good_id,
+    good_text,
+    open_lines,
+    parse_json,
+    parse_object,
+)
+
+RUN_KEYS = ("run", "run_id", "system")
+QUERY_KEYS = ("query_id", "topic_id", "qid", "narrative_id")
+QUERY_TEXT_KEYS = ("topic", "query", "title", "narrative")
+TEXT_KEYS = ("text", "response", "answer")
+SENTENCE_KEYS = ("answer", "responses", "sentences")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a text, from character `begin` up to `end`, with the ids of the documents that it cites."""
+
+    begin: int
+    end: int
+    citations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Response:
+    """What one system wrote for one query.
+
+    Args:
+        run: the system, as the file calls it; the file's own name where it says nothing.
+        query_text: the query's words, where the file has them.
+        sentences: as the file cuts the text; empty where it is plain text.
+        file, line: where it was read; the line of a JSON map is not known.
+    """
+
+    run: str
+    query_id: str
+    text: str
+    query_text: str | None = None
+    sentences: tuple[Sentence, ...] = ()
+    file: str = ""
+    line: int | None = None
+
+
+def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:
+    """Read generated responses of any number of systems.
+
+    Args:
+        sources: JSONL with a query id, a run, and a text or a list of sentences with citations (indices into
+            `references`, or ids), as TREC RAG has it, also with `metadata` apart; or a JSON map from query id to run
+            to text, or from query id to text.
+        report: takes refused lines, among them a second response of a run to a query, and notes on responses
+            without words, which are left out: the system skipped the query.
+
+    Returns:
+        Responses in file order.
+    """
+    found: dict[tuple[str, str], Response] = {}
+    for source in sources:
+        refused_before, any_read = report.count, False
+        for response in _read(source, report):
+            any_read = True
+            key = (response.run, response.query_id)
+            if key in found:
+                where = found[key].file if found[key].line is None else f"{found[key].file}:{found[key].line}"
+                reason = f"run {response.run} has a response to query {response.query_id} already ({where})"
+                report.refuse(source.name, response.line, reason)
+            elif not response.text:
+                report.remark(source.name, response.line, "the response has no words: it counts as a skipped query")
+            else:
+                found[key] = response
+        if not any_read and report.count == refused_before:
+            report.refuse(source.name, None, "the file has no responses in it")
+    return list(found.values())
+
+
+def write_responses(responses: Iterable[Response], out: TextIO) -> None:
+    """Write responses as JSONL with `query_id`, `run` and `text`, or, where sentences are known, `answer`."""
+    for response in responses:
+        row: dict[str, Any] = {"query_id": response.query_id, "run": response.run}
+        if response.query_text is not None:
+            row["topic"] = response.query_text
+        if response.sentences:
+            row["answer"] = [
+                {"text": response.text[s.begin : s.end], "citations": list(s.citations)} for s in response.sentences
+            ]
+        else:
+            row["text"] = response.text
+        out.write(orjson.dumps(row).decode() + "\n")
+
+
+def _read(source: Source, report: Report) -> Iterator[Response]:
+    lines = open_lines(source, report)
+    first = True
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        if first and line.lstrip().startswith("{") and not _is_row(line):
+            yield from _map(source, report, number, [line, *(rest for _, rest in lines)])
+            return
+        first = False
+        try:
+            yield _response(parse_object(line), source, number, report)
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+
+
+def _is_row(line: str) -> bool:
+    """Whether the first line of a file is an object of JSONL, so that the file is no JSON map."""
+    known = {*RUN_KEYS, *QUERY_KEYS, *TEXT_KEYS, *SENTENCE_KEYS, "metadata", "references"}
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return any(f'"{key}"' in line for key in known)
+    return isinstance(value, dict) and (not value or bool(known & set(value)))
+
+
+def _response(row: dict[str, Any], source: Source, line: int, report: Report) -> Response:
+    metadata = row.get("metadata")
+    fields = {**metadata, **row} if isinstance(metadata, dict) else row
+    query_id = good_id(first_of(fields, QUERY_KEYS), "query")
+    run = first_of(fields, RUN_KEYS)
+    run = source.stem if run is None else good_id(run, "run")
+    query_text = first_of(fields, QUERY_TEXT_KEYS)
+    query_text = None if query_text is None else good_text(query_text, "query's text").strip()
+    listed = next((fields[key] for key in SENTENCE_KEYS if isinstance(fields.get(key), list)), None)
+    if listed is None:
+        return Response(run, query_id, _text(first_of(fields, TEXT_KEYS)), query_text, (), source.name, line)
+    references = fields.get("references") or []
+    if not isinstance(references, list):
+        raise Refused("the references are not a list")
+    text, sentences = "", []
+    for number, item in enumerate(listed, 1):
+        if not isinstance(item, dict):
+            raise Refused(f"sentence {number} is not an object with text and citations")
+        words = item.get("text")
+        if not isinstance(words, str):
+            raise Refused(f"sentence {number} has no text")
+        citations, dangling = _citations(item.get("citations") or [], references, number)
+        if dangling:
+            report.remark(source.name, line, "a citation points beyond the references; it is left out", dangling)
+        if words := words.strip():
+            begin = len(text) + 1 if text else 0
+            text = f"{text} {words}" if text else words
+            sentences.append(Sentence(begin, len(text), citations))
+    return Response(run, query_id, text, query_text, tuple(sentences), source.name, line)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        raise Refused("the response's text is missing")
+    if not isinstance(value, str):
+        raise Refused("the response's text is not a text")
+    return value.strip()
+
+
+def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tuple[str, ...], int]:
+    """The ids that a sentence cites, each once, and how many of its citations point at nothing."""
+    if not isinstance(cited, list | dict):
+        raise Refused(f"the citations of sentence {sentence} are not a list")
+    ids: dict[str, None] = {}
+    dangling = 0
+    for one in cited:
+        if isinstance(one, int) and not isinstance(one, bool):
+            if not 0 <= one < len(references):
+                dangling += 1
+                continue
+            one = references[one]
+        ids[good_id(one, "cited document's")] = None
+    return tuple(ids), dangling
+
+
+def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[Response]:
+    """Responses of a JSON map, whose repeated keys are kept so that they can be refused."""
+    text = "\n".join(lines)
+    try:
+        parse_json(text)
+    except Refused as refused:
+        place = refused.__cause__
+        line = start + place.lineno - 1 if isinstance(place, json.JSONDecodeError) else start
+        report.refuse(source.name, line, str(refused))
+        return
+    for query, value in json.loads(text, object_pairs_hook=tuple):
+        by_run = value if isinstance(value, tuple) else ((source.stem, value),)
+        for run, words in by_run:
+            try:
+                yield Response(good_id(run, "run"), good_id(query, "query"), _text(words), file=source.name)
+            except Refused as refused:
+                report.refuse(source.name, None, f"query {query[:40]}, run {run[:40]}: {refused}")

@@ -1,0 +1,286 @@
+"""Whether systems of a leaderboard differ: overlap of error bars, and paired tests over queries with correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from core.errors import InputError
+from core.leaderboard import Leaderboard
+from core.project import Project
+from core.statistics import tied
+
+Test = Literal["t", "randomisation"]
+Correction = Literal["holm", "none"]
+
+TESTS: tuple[Test, ...] = get_args(Test)
+CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
+ALPHA = 0.05
+PERMUTATIONS = 10_000
+
+Array: TypeAlias = NDArray[np.float64]
+
+# Sign flips are taken in chunks of about this many sums, so that memory stays bounded.
+_CHUNK = 2_000_000
+# Differences that should be equal are not always so in binary.
+_EQUAL = 1e-9
+
+NO_QUERIES = "The board has no scores by query, so that no paired test can be made."
+SAME = "Both systems have the same score on every query."
+NO_SPREAD = "The difference is the same on every query: a t test has no spread to measure. Use randomisation."
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One system against another on the same queries.
+
+    Args:
+        run: the system.
+        against: the system that it is compared with.
+        difference: score of `run` less score of `against`, as the board has them.
+        error_bars_overlap: whether the two are tied by their standard errors; None where one is unknown.
+        queries: number of queries that both are compared on.
+        p: two-sided p value of the test; None exactly where undefined.
+        corrected: p after correction for the number of comparisons made together.
+        undefined: a sentence that says why there is no p value; None where there is.
+    """
+
+    run: str
+    against: str
+    difference: float
+    error_bars_overlap: bool | None
+    queries: int
+    p: float | None = None
+    corrected: float | None = None
+    undefined: str | None = None
+
+    @property
+    def differs(self) -> bool | None:
+        """Whether the difference is significant after correction; None where undefined."""
+        return None if self.corrected is None else self.corrected < ALPHA
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison as plain values, as `--json` prints it."""
+        return {**vars(self), "differs": self.differs}
+
+
+def compare_systems(
+    board: Leaderboard,
+    against: str | None = None,
+    test: Test = "t",
+    correction: Correction = "holm",
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> list[Difference]:
+    """Compare every system with one.
+
+    Args:
+        board: the systems and their scores by query. A query that a system skipped counts as the board's policy
+            says: 0, or left out of every comparison with that system.
+        against: the run to compare with; the best of the board for None.
+        test: `t`, the paired t test, or `randomisation`, see `randomisation_test`.
+        correction: `holm`, see `holm`, over all comparisons returned, or `none`.
+        permutations: of the randomisation test, at least; more are made where the correction needs a finer p.
+        seed: makes the randomisation test repeatable.
+
+    Returns:
+        One comparison for each other system, in the order of the board.
+
+    Raises:
+        InputError: there is no such run, test or correction, or fewer than 1 permutation.
+    """
+    runs = [system.run for system in board.systems]
+    if against is not None and against not in runs:
+        raise InputError(f"There is no system '{against}' on the board.", f"There are: {', '.join(runs)}.")
+    baseline = against if against is not None else next(iter(runs), "")
+    return _compare(board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed)
+
+
+def compare_neighbours(
+    board: Leaderboard,
+    test: Test = "t",
+    correction: Correction = "holm",
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> list[Difference]:
+    """Compare every system but the first with the one above it on the board; arguments as in `compare_systems`."""
+    runs = [system.run for system in board.systems]
+    return _compare(board, list(zip(runs[1:], runs[:-1], strict=True)), test, correction, permutations, seed)
+
+
+def compare_all(
+    board: Leaderboard,
+    test: Test = "t",
+    correction: Correction = "holm",
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> list[Difference]:
+    """Compare every two systems, the better one as `run`; arguments as in `compare_systems`."""
+    runs = [system.run for system in board.systems]
+    pairs = [(run, other) for i, run in enumerate(runs) for other in runs[i + 1 :]]
+    return _compare(board, pairs, test, correction, permutations, seed)
+
+
+def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[Difference]:
+    """What `compare_all` gives, computed again only when the board or the project changed."""
+    key = ("all pairs", board.measure, board.source, board.policy, test)
+    return project.remember(key, lambda: compare_all(board, test))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p values that keep the chance of any false finding among all comparisons below the level.
+
+    With the m values in rising order, the i-th becomes max over j <= i of min(1, (m - j + 1) p_j).
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
+    Statistics 6, 1979.
+
+    Args:
+        p_values: between 0 and 1, in any order.
+
+    Returns:
+        The adjusted values in the same order.
+    """
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for place, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - place) * p_values[i]))
+        adjusted[i] = highest
+    return adjusted
+
+
+def t_test(differences: Array) -> Array:
+    """Two-sided paired t tests.
+
+    Source: Student, The Probable Error of a Mean, Biometrika 6, 1908.
+
+    Args:
+        differences: score differences, shape (queries, comparisons); NaN where a comparison lacks the query.
+
+    Returns:
+        p values, shape (comparisons,); NaN with fewer than 2 queries or differences without spread.
+    """
+    present = ~np.isnan(differences)
+    n = present.sum(axis=0)
+    filled = np.where(present, differences, 0.0)
+    mean = filled.sum(axis=0) / np.maximum(n, 1)
+    variance = (np.where(present, differences - mean, 0.0) ** 2).sum(axis=0) / np.maximum(n - 1, 1)
+    defined = (n >= 2) & ~_without_spread(differences)
+    t = np.full(len(n), np.nan)
+    np.divide(mean, np.sqrt(variance / np.maximum(n, 1)), out=t, where=defined)
+    p: Array = 2 * stats.t.sf(np.abs(t), np.maximum(n - 1, 1))
+    return p
+
+
+def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, seed: int = 0) -> Array:
+    """Two-sided paired randomisation tests of the difference in means.
+
+    Under the null hypothesis the two systems could change names on every query, which flips the sign of its
+    difference. The p value is the share of sign flips whose absolute sum is at least the one seen. All 2^n flips
+    are taken where these are no more than `permutations`; else so many are drawn, the same for all comparisons,
+    and p = (1 + as extreme) / (1 + drawn). Source: Smucker, Allan, Carterette: A Comparison of Statistical
+    Significance Tests for Information Retrieval Evaluation, CIKM 2007.
+
+    Args:
+        differences: score differences, shape (queries, comparisons); NaN where a comparison lacks the query.
+        permutations: number of sign flips.
+        seed: makes the draw repeatable.
+
+    Returns:
+        p values, shape (comparisons,); NaN with fewer than 2 queries or without any difference.
+    """
+    filled = np.nan_to_num(differences, nan=0.0)
+    queries, comparisons = filled.shape
+    if not comparisons:
+        return np.empty(0)
+    seen = np.abs(filled.sum(axis=0))
+    # What is equal to the sum seen but for the order of adding counts as being as extreme.
+    bar = seen - _EQUAL * np.maximum(np.abs(filled).sum(axis=0), np.finfo(np.float64).tiny)
+    exact = 2.0**queries <= permutations
+    total = 2**queries if exact else permutations
+    rng = np.random.default_rng(seed)
+    extreme = np.zeros(comparisons, dtype=np.int64)
+    step = max(1, _CHUNK // max(comparisons, queries))
+    for start in range(0, total, step):
+        count = min(step, total - start)
+        if exact:
+            bits = (np.arange(start, start + count)[:, None] >> np.arange(queries)) & 1
+        else:
+            bits = rng.integers(0, 2, size=(count, queries), dtype=np.int8)
+        signs = (1 - 2 * bits).astype(np.float64)
+        extreme += (np.abs(signs @ filled) >= bar).sum(axis=0)
+    p: Array = extreme / total if exact else (1 + extreme) / (1 + total)
+    undefined = ((~np.isnan(differences)).sum(axis=0) < 2) | (np.abs(filled).max(axis=0, initial=0.0) == 0)
+    return np.where(undefined, np.nan, p)
+
+
+def _without_spread(differences: Array) -> NDArray[np.bool_]:
+    """Which comparisons have the same difference on every query, but for binary rounding."""
+    high = np.where(np.isnan(differences), -np.inf, differences).max(axis=0, initial=-np.inf)
+    low = np.where(np.isnan(differences), np.inf, differences).min(axis=0, initial=np.inf)
+    return np.asarray(high - low <= _EQUAL * np.maximum(np.abs(high), np.abs(low)))
+
+
+def _compare(
+    board: Leaderboard,
+    pairs: Sequence[tuple[str, str]],
+    test: Test,
+    correction: Correction,
+    permutations: int,
+    seed: int,
+) -> list[Difference]:
+    if test not in TESTS:
+        raise InputError(f"There is no test '{test}'.", f"Use {' or '.join(TESTS)}.")
+    if correction not in CORRECTIONS:
+        raise InputError(f"There is no correction '{correction}'.", f"Use {' or '.join(CORRECTIONS)}.")
+    if permutations < 1:
+        raise InputError(f"{permutations} permutations give no p value.", "Use 1 or more.")
+    if not pairs:
+        return []
+    scores = _score_table(board)
+    differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
+    queries = (~np.isnan(differences)).sum(axis=0).tolist()
+    if test == "t":
+        p_values = t_test(differences)
+    else:
+        # The smallest p that so many flips can show must stay below the level after the correction.
+        needed = math.ceil(2 * len(pairs) / ALPHA) if correction == "holm" else 0
+        p_values = randomisation_test(differences, max(permutations, needed), seed)
+    defined = ~np.isnan(p_values)
+    plain = p_values[defined].tolist()
+    corrected = iter(zip(plain, holm(plain) if correction == "holm" else plain, strict=True))
+    means, errors = board.scores, board.std_errors
+    found = []
+    for i, (a, b) in enumerate(pairs):
+        p, adjusted = next(corrected) if defined[i] else (None, None)
+        error_a, error_b = errors[a], errors[b]
+        unknown = error_a is None or error_b is None
+        overlap = None if unknown else tied(means[a], error_a, means[b], error_b)
+        why = None if defined[i] else _why_undefined(differences[:, i], not board.per_query)
+        found.append(Difference(a, b, means[a] - means[b], overlap, queries[i], p, adjusted, why))
+    return found
+
+
+def _score_table(board: Leaderboard) -> dict[str, Array]:
+    """Scores of every system in the order of the board's queries; NaN for a query that does not count."""
+    missing = 0.0 if board.policy.skipped == "zero" else math.nan
+    return {
+        system.run: np.array(
+            [board.per_query.get(system.run, {}).get(query, missing) for query in board.query_ids], dtype=np.float64
+        )
+        for system in board.systems
+    }
+
+
+def _why_undefined(differences: Array, imported: bool) -> str:
+    if imported:
+        return NO_QUERIES
+    known = differences[~np.isnan(differences)]
+    if len(known) < 2:
+        return f"Queries that both systems have: {len(known)}; a test needs at least 2."
+    return SAME if not np.any(known) else NO_SPREAD

@@ -1,0 +1,96 @@
+"""Coverage by budget: how each system's coverage grows with the passages read, and how much of them is judged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from core.curves import CoverCurves, cover_curves
+from core.unjudged import Unjudged, unjudged
+from pages import charts, ui
+from pages.leaderboard_figures import Screen
+
+DRAWN, MOST_DRAWN = 5, 10
+"""Lines at first, and as many as there are colours to tell them apart."""
+
+
+def lines(found: CoverCurves, chosen: list[str]) -> alt.LayerChart:
+    """Coverage over the number of passages, a line a system with a band of one standard error.
+
+    Args:
+        chosen: the runs to draw, best first.
+    """
+    table = pd.DataFrame(
+        [
+            {"run": curve.run, "k": k, "score": score, "error": error,
+             "low": score - (error or 0), "high": score + (error or 0)}
+            for curve in found.curves if curve.run in chosen
+            for k, (score, error) in enumerate(zip(curve.scores, curve.std_errors, strict=True), 1)
+        ],
+        columns=["run", "k", "score", "error", "low", "high"],
+    )  # fmt: skip
+    base = alt.Chart(table).encode(
+        x=alt.X("k", title="Passages read", scale=alt.Scale(domain=[1, found.max_k], nice=False)),
+        color=alt.Color(
+            "run", title=None, scale=alt.Scale(domain=chosen, scheme="tableau10"),
+            legend=alt.Legend(orient="top", columns=5, labelLimit=0, symbolOpacity=1),
+        ),
+        tooltip=[
+            alt.Tooltip("run", title="Run"),
+            alt.Tooltip("k", title="Passages"),
+            alt.Tooltip("score", title="Coverage", format=".4f"),
+            alt.Tooltip("error", title="Standard error", format=".4f"),
+        ],
+    )  # fmt: skip
+    score = alt.Y("score", title="EXAM-Cover", scale=alt.Scale(zero=True))
+    layers = [
+        base.mark_area(opacity=0.08).encode(y=alt.Y("low", title="EXAM-Cover"), y2="high"),
+        base.mark_line(strokeWidth=2).encode(y=score),
+        base.mark_circle(size=24).encode(y=score),
+    ]
+    if found.pool_depth < found.max_k:
+        end = alt.Chart(pd.DataFrame({"k": [found.pool_depth]}))
+        layers.append(end.mark_rule(strokeDash=[4, 4], color=charts.GREY).encode(x="k"))
+    return alt.layer(*layers).properties(height=420)
+
+
+def judged_table(found: Unjudged) -> None:
+    """Judged@k of every system by source of values, and the pairs that its top k lacks."""
+    missing = {run.run: run for run in found.to_grade}
+    by_run: dict[str, dict[str, Any]] = {}
+    for share in found.shares:
+        row = by_run.setdefault(share.run, {"Run": share.run})
+        row["Exam labels" if share.source == "exam" else share.source] = share.judged
+    for name, row in by_run.items():
+        if (run := missing.get(name)) is not None:
+            row |= {"Ungraded pairs": run.ungraded, "Failed pairs": run.failed, "Not pooled": run.not_pooled}
+    counts = ("Run", "Ungraded pairs", "Failed pairs", "Not pooled")
+    names = list(dict.fromkeys(name for row in by_run.values() for name in row))
+    st.dataframe(
+        list(by_run.values()), hide_index=True, height="content" if len(by_run) <= 30 else 600,
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in names if name not in counts},
+    )  # fmt: skip
+
+
+def by_budget(screen: Screen) -> None:
+    """The view: lines of the chosen systems, then what of each system's top is labelled or judged."""
+    found = cover_curves(screen.project, screen.policy)
+    k = min(screen.policy.cutoff, found.max_k)
+    order = [curve.run for curve in sorted(found.curves, key=lambda curve: -curve.scores[k - 1])]
+    chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)
+    if chosen:
+        st.altair_chart(lines(found, [run for run in order if run in chosen]))
+    if found.pool_depth < found.max_k:
+        st.caption(
+            f":material/info: The pool ends at rank {found.pool_depth}: passages that lie deeper are graded only where"
+            " another system or a judgment brought them in, so that curves may be too flat there."
+        )
+    rest = unjudged(screen.project, screen.policy, listed=0)
+    st.subheader(f"Judged@{rest.top_k}")
+    st.caption("Share of each system's top passages that have a label or a judgment, and what is missing for labels.")
+    judged_table(rest)
+    if any(run.ungraded or run.failed for run in rest.to_grade):
+        ui.go("grading", "Grade what is missing")

@@ -1,0 +1,88 @@
+"""The heat map of the Measures screen: the numbers of its table as colours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from core.meta_evaluation import MetaTable, full_name
+from core.meta_export import TITLES, UNDEFINED
+
+CELL_HEIGHT = 24
+# The min rating stands at the end of a name: what is cut is the middle.
+SHORT_LABEL = "length(datum.label) > 44 ? slice(datum.label, 0, 22) + '…' + slice(datum.label, -21) : datum.label"
+STRONG = 0.6
+"""From this size on a colour is so dark that text on it is white."""
+
+
+def draw(table: MetaTable, shown: Sequence[str], signs: Mapping[str, str]) -> tuple[int, int] | None:
+    """The heat map; returns row and measure of the cell that is selected.
+
+    Args:
+        shown: the coefficients, from left to right within each measure.
+        signs: how each coefficient is written.
+    """
+    picked = st.altair_chart(_chart(table, shown, signs), on_select="rerun", key="heat").selection.get("picked", [])
+    if not picked:
+        return None
+    row, at = int(picked[0]["row"]), int(picked[0]["at"])
+    return (row, at) if row < len(table.rows) and at < len(table.columns) else None
+
+
+def _chart(table: MetaTable, shown: Sequence[str], signs: Mapping[str, str]) -> alt.LayerChart:
+    dark = st.context.theme.type == "dark"
+    neutral, ink = ("#23282d", "#e4e7ea") if dark else ("#f0f2f4", "#1f2428")
+    cells = [
+        {
+            "row": number,
+            "at": at,
+            "name": full_name(row),
+            "column": f"{column.title} {signs[name]}",
+            "coefficient": TITLES[name],
+            "value": cell.value(name),
+            "said": UNDEFINED if cell.value(name) is None else f"{cell.value(name):.2f}",
+            "why": cell.correlation.undefined or cell.marks[name],
+            "best": cell.marks[name] == "best",
+        }
+        for number, row in enumerate(table.rows)
+        for at, (column, cell) in enumerate(zip(table.columns, row.cells, strict=True))
+        for name in shown
+    ]
+    columns = list(dict.fromkeys(cell["column"] for cell in cells))
+    names = list(dict.fromkeys(cell["name"] for cell in cells))
+    base = alt.Chart(pd.DataFrame(cells)).encode(
+        x=alt.X(
+            "column",
+            sort=columns,
+            title=None,
+            axis=alt.Axis(orient="top", labelAngle=-40, labelLimit=0, labelOverlap=False),
+        ),
+        y=alt.Y(
+            "name",
+            sort=names,
+            title=None,
+            axis=alt.Axis(labelLimit=0, labelExpr=SHORT_LABEL, labelOverlap=False, labelFlush=False),
+        ),
+        tooltip=[
+            alt.Tooltip("name", title="Row"),
+            alt.Tooltip("column", title="Column"),
+            alt.Tooltip("value", title="Correlation", format=".3f"),
+            alt.Tooltip("why", title="Standing"),
+        ],
+    )
+    scale = alt.Scale(domain=[-1, 0, 1], range=["#b3541e", neutral, "#1f5a96"], interpolate="rgb")
+    squares = (
+        base.mark_rect(stroke=neutral, strokeWidth=1, cursor="pointer", invalid=None)
+        .encode(color=alt.Color("value", type="quantitative", scale=scale, legend=None))
+        .add_params(alt.selection_point(name="picked", fields=["row", "at"]))
+    )
+    colour = alt.condition(f"abs(datum.value) >= {STRONG}", alt.value("white"), alt.value(ink))
+    numbers = base.encode(text="said", color=colour)
+    layers = [
+        numbers.transform_filter("!datum.best").mark_text(fontSize=11),
+        numbers.transform_filter("datum.best").mark_text(fontSize=12, fontWeight="bold"),
+    ]
+    return alt.layer(squares, *layers).properties(height=CELL_HEIGHT * len(names) + 40)
