@@ -119,7 +119,7 @@ def _settled(verb: str) -> Callable[[Detail], str]:
 def _published(detail: Detail) -> str:
     values = f"{detail['values']} " if "values" in detail else ""
     lines = f", {_count(detail['lines'])} lines" if "lines" in detail else ""
-    return f"published {values}qrels{lines}{_named(detail, 'publication', ' (publication {})')}"
+    return f"published {values}qrels{lines}{_named(detail, 'note', ': {}')}"
 
 
 _SENTENCES: dict[str, Callable[[Detail], str]] = {

@@ -56,6 +56,19 @@ class Agreement:
     right_only: int
 
     @property
+    def names(self) -> tuple[str, str]:
+        """What tells the sides apart in few words: label and judgment or, where both give the same, their owners."""
+        sides = (self.left, self.right)
+        if self.left.noun != self.right.noun:
+            return (self.left.noun, self.right.noun)
+        if self.left.owner != self.right.owner:
+            return (self.left.owner, self.right.owner)
+        if self.left.by_itself != self.right.by_itself:
+            one, other = (f"{side.owner} {'by itself' if side.by_itself else 'with overrides'}" for side in sides)
+            return (one, other)
+        return ("left", "right")
+
+    @property
     def merged(self) -> Agreement:
         """The same with either side cut in two at its threshold.
 

@@ -71,12 +71,14 @@ class Rater:
         owner: the grader, the source or the person.
         scale: every value that it may give, highest first.
         threshold: the value from which a passage counts as relevant, or a question as answered.
+        by_itself: whether it is a grader whose labels no override touches.
     """
 
     noun: str
     owner: str
     scale: tuple[int, ...]
     threshold: int
+    by_itself: bool = False
 
     def __str__(self) -> str:
         # A source of judgments that nobody named is called judgments.
@@ -188,7 +190,7 @@ def _ratings(project: Project, base: Basis) -> _Resolved:
 
 def _grader(base: Basis, noun: str) -> Rater:
     top = max(base.grader.spec.max_rating, MAX_RATING if base.overridden else 0)
-    return Rater(noun, base.grader.spec.name, tuple(range(top, -1, -1)), base.min_rating)
+    return Rater(noun, base.grader.spec.name, tuple(range(top, -1, -1)), base.min_rating, not base.overridden)
 
 
 def _judgments(project: Project, side: Judgments) -> _Resolved:

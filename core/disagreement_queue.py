@@ -11,9 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from core.agreement import Pair
-from core.agreement_sides import Labels, Matched, Side, match
+from core.agreement_sides import Labels, Matched, Person, Side, match
+from core.agreement_statistics import matching
 from core.bank import AT_VERSION, latest_version
 from core.check_next import Check, CheckNext, check_next, disagreeing
+from core.passage_desk import label_if, read_passage
+from core.policy import Policy
 from core.project import Project
 from core.scores import basis, graded_pairs
 from core.settling import Place, Settling, settled, side_name
@@ -78,6 +81,7 @@ def queue(
     measure: str = "nDCG@10",
     limit: int = 10,
     offset: int = 0,
+    query_id: str | None = None,
 ) -> Queue:
     """The pairs on which two sides disagree, or those of a cell of their cross table.
 
@@ -87,6 +91,7 @@ def queue(
         cell: take these pairs instead of all disagreements, whether the sides agree there or not.
         show_settled: whether settled cases are listed too.
         measure: of the leaderboard, for `board` and `kappa`.
+        query_id: only the pairs of this query; of all for None.
 
     Raises:
         InputError: as for `core.agreement.agreement` and, in these two orders, `check_next`.
@@ -102,6 +107,8 @@ def queue(
             rows = rows[_in_cell(found, cell)[rows]]
     else:
         rows = _ordered(found, order, cell)
+    if query_id is not None:
+        rows = rows[(found.pairs["query_id"].iloc[rows] == query_id).to_numpy(dtype=bool)]
     cases = settled(project, side_name(project, left), side_name(project, right))
     done = _among(found.pairs.iloc[rows], cases)
     if not show_settled:
@@ -124,6 +131,63 @@ def queue(
         ],
         next_up=next_up,
     )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an override would make of a pair.
+
+    Args:
+        before, after: the label under the policy; None for no label.
+        also: other questions that give the label after it too, highest rating first.
+        left, right: what the sides would say; None where a side would have no label.
+        agrees: whether the sides would agree then.
+    """
+
+    before: int | None
+    after: int | None
+    also: tuple[Giving, ...]
+    left: int | None
+    right: int | None
+    agrees: bool
+
+
+def outcome(
+    project: Project, left: Side, right: Side, pair: Pair, policy: Policy, question_id: str, rating: int, author: str
+) -> Outcome:
+    """What another rating for one question would make of a pair, before it is given.
+
+    Args:
+        policy: the label is that under it.
+        author: who would give the rating; it counts as this person's where a side is a person.
+
+    Raises:
+        InputError: as for `core.agreement.agreement` and `core.passage_desk.read_passage`.
+    """
+    found = match(project, left, right)
+
+    def says(side: Side, value: int) -> int | None:
+        if isinstance(side, Person):
+            return rating if (side.author, pair.question_id) == (author, question_id) else value
+        # Beside a person, and where no override counts, a grader says what it says.
+        if not isinstance(side, Labels) or not side.policy.overrides or pair.question_id is not None:
+            return value
+        desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)
+        return label_if(project, side.policy, desk, question_id, rating)
+
+    values = says(left, pair.left), says(right, pair.right)
+    same = matching(found.left.scale, found.right.scale)
+    desk = read_passage(project, policy, pair.query_id, pair.passage_id)
+    after = label_if(project, policy, desk, question_id, rating)
+    others = [
+        Giving(one.question.question_id, one.question.text or one.question.question_id, one.rating)
+        for one in desk.asked
+        if after and policy.label != "mean" and one.counts and one.question.weight > 0
+        if one.question.question_id != question_id and one.rating is not None and one.rating >= after
+    ]
+    also = tuple(sorted(others, key=lambda one: -one.rating))
+    agrees = None not in values and values[1] in same.get(values[0], ())
+    return Outcome(desk.label, after, also, *values, agrees)
 
 
 def _in_cell(found: Matched, cell: Cell) -> NDArray[np.bool_]:

@@ -86,7 +86,7 @@ def publish(project: Project, policy: Policy, author: str, binary: bool = False,
                 json.dumps(manifest, ensure_ascii=False),
             ),
         )
-        log(cursor, author, "publish qrels", publication=key, **manifest["qrels"])
+        log(cursor, author, "publish qrels", publication=key, note=manifest["note"], **manifest["qrels"])
     return Publication(manifest, content)
 
 

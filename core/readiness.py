@@ -13,13 +13,14 @@ from core.scores import Basis, basis, graded_pairs, labels
 
 @dataclass(frozen=True)
 class Readiness:
-    """What the labels of a policy rest on; every needed pair is in one of four states.
+    """What the labels of a policy rest on; every needed pair is in one of five states.
 
     Args:
         needed: pairs of a pooled passage and an active question of positive weight.
         graded: those where a usable grade of the grader counts.
         failed: those that were asked and gave nothing usable.
-        ungraded: those that were never asked.
+        ungraded: those that were never asked, but could be.
+        without_text: those that cannot be asked, since the text of the passage is missing.
         overridden: those where a person's rating counts.
         stale_overrides: overrides of active questions that were reworded since: they do not count.
         partial_labels: labels where some pairs behind them have no rating.
@@ -30,6 +31,7 @@ class Readiness:
     graded: int
     failed: int
     ungraded: int
+    without_text: int
     overridden: int
     stale_overrides: int
     partial_labels: int
@@ -38,7 +40,7 @@ class Readiness:
     @property
     def complete(self) -> bool:
         """Whether nothing is left to grade, to retry or to confirm."""
-        return not (self.failed or self.ungraded or self.stale_overrides)
+        return not (self.failed or self.ungraded or self.without_text or self.stale_overrides)
 
 
 def readiness(project: Project, policy: Policy) -> Readiness:
@@ -63,12 +65,18 @@ def readiness(project: Project, policy: Policy) -> Readiness:
             {"version": base.version},
         )
     failed = _failed(project, base)
+    without_text = project.value(
+        f"SELECT count(*) FROM pool p JOIN {bank_for(base.grader.spec)} b USING (query_key)"
+        " WHERE p.text_key IS NULL AND weight > 0 AND $grader IS NOT NULL",
+        base.parameters,
+    )
     labelled = table["label"].notna()
     return Readiness(
         needed=needed,
         graded=usable - overridden,
         failed=failed,
-        ungraded=needed - usable - failed,
+        ungraded=needed - usable - failed - without_text,
+        without_text=without_text,
         overridden=overridden,
         stale_overrides=stale,
         partial_labels=int((labelled & (table["usable"] < table["needed"])).sum()),

@@ -11,14 +11,18 @@ from typing import Any, Literal
 
 from core.agreement import Pair
 from core.agreement_sides import Judgments, Labels, Side
+from core.bank import AT_VERSION, latest_version
 from core.errors import InputError
 from core.formats.question_bank import FORMULA
 from core.grades import find_grader
 from core.leaderboard import find_source
-from core.overrides import override
+from core.overrides import override, overrides, withdraw
 from core.project import Project, log
 
 Act = Literal["override", "edit", "dispute", "comment", "reopen"]
+
+NO_REASON = "reopened"
+"""The reason in the record where a case was reopened without one."""
 
 Place = tuple[str, str, str | None]
 """Query id, passage id, and the question's id where people's ratings are compared."""
@@ -79,6 +83,10 @@ class Settling:
         touched: id of the question that was overridden, or that is to be reworded.
         rating: the override's.
         source, value: of the judgment that is disputed.
+        query_text, question_text: of the case's query, and of the touched question or else the case's; ids where
+            there is no text.
+        next_act: what came after it in the same case; None where nothing did.
+        in_force: whether a rating that a person gave for the touched question and the passage was not withdrawn.
     """
 
     key: int
@@ -92,6 +100,10 @@ class Settling:
     rating: int | None = None
     source: str | None = None
     value: int | None = None
+    query_text: str = ""
+    question_text: str | None = None
+    next_act: Act | None = None
+    in_force: bool = False
 
 
 def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
@@ -159,17 +171,28 @@ def settle_by_comment(project: Project, case: Case, comment: str, author: str) -
     _record(project, case, "comment", comment, author)
 
 
-def reopen(project: Project, case: Case, reason: str, author: str) -> None:
+def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> None:
     """Put a settled case back into the queue. What settled it stays in the record.
 
-    An override that did it stays in force, and a dispute no longer counts among the `disputes`.
+    A dispute no longer counts among the `disputes`.
+
+    Args:
+        withdraw_override: whether an override that settled it is withdrawn too; otherwise it stays in force.
 
     Raises:
         InputError: the case is not settled.
     """
-    if case.place not in settled(project, case.left, case.right):
+    done = settled(project, case.left, case.right).get(case.place)
+    if done is None:
         raise InputError("The case is not settled.", "Look at the list again.")
-    _record(project, case, "reopen", reason or "reopened", author)
+    _record(project, case, "reopen", reason or NO_REASON, author)
+    if withdraw_override and done.act == "override":
+        for one in overrides(project, case.query_id):
+            # Confirmed for a new wording it is another override by another author, with the same rating and reason.
+            if (one.question_id, one.passage_id, one.rating, one.reason) == (
+                *(done.touched, case.passage_id, done.rating, done.reason),
+            ):
+                withdraw(project, one.key, author)
 
 
 def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:
@@ -221,10 +244,17 @@ def _record(
 
 _CASES = (
     "SELECT s.settling_key, left_side, right_side, query_id, passage_id, q.question_id, left_value, right_value,"
-    " act, reason, author, made_at, c.settling_key IS NOT NULL, touched.question_id, rating, source, value"
-    " FROM settlings s LEFT JOIN (SELECT settling_key FROM settled_cases) c USING (settling_key)"
+    " act, reason, author, made_at, c.settling_key IS NOT NULL, touched.question_id, rating, source, value,"
+    " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id), next_act,"
+    " EXISTS (SELECT * FROM overrides o WHERE o.question_key = touched_question_key"
+    "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL)"
+    " FROM (SELECT *, lead(act) OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
+    "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM settlings) s"
+    " LEFT JOIN (SELECT settling_key FROM settled_cases) c USING (settling_key)"
     " JOIN queries USING (query_key) JOIN passages USING (passage_key) LEFT JOIN questions q USING (question_key)"
     " LEFT JOIN questions touched ON touched.question_key = touched_question_key"
+    f" LEFT JOIN {AT_VERSION} r ON r.question_key = coalesce(touched_question_key, s.question_key)"
+    " LEFT JOIN question_texts words ON words.text_key = r.text_key"
 )
 
 
@@ -259,7 +289,8 @@ def disputes(project: Project) -> list[Settling]:
 
 
 def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
-    return [Settling(row[0], Case(*row[1:8]), *row[8:]) for row in project.rows(_CASES + rest, parameters)]
+    rows = project.rows(_CASES + rest, parameters | {"version": latest_version(project)})
+    return [Settling(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
 
 
 def record_csv(project: Project) -> str:

@@ -100,6 +100,7 @@ def offer_regrading(project: Project, version: int) -> None:
                 st.caption(ui.plain(f"The grades of {spec.name} came from a file: grade them there, and import again."))
         else:
             st.markdown(f"**Saved bank version {version}.** Nothing has to be graded: all pairs are known.")
+        ui.go("changes", "What it changed")
         if st.button("", icon=":material/close:", type="tertiary", key="close saved"):
             st.session_state.pop("just saved", None)
             st.rerun()

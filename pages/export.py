@@ -67,6 +67,8 @@ def gate(state: Readiness) -> None:
         st.success(f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:")
         return
     lines = [f"Of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed."]
+    if state.without_text:
+        lines.append(f"{state.without_text:,} cannot be graded, as the text of their passage is missing: import it.")
     if state.partial_labels:
         lines.append(
             f"{_many(state.partial_labels, 'label')} rest{'s' if state.partial_labels == 1 else ''} on a part."

@@ -45,7 +45,7 @@ def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
         policy = policy_widgets.policy(project, judged=True)
         mine = policy.grader or graders(project)[0].spec.name
         others = [name for name in known if name != mine]
-        beside = st.multiselect("Beside it", others, key="compared", bind="query-params") if others else []
+        beside = st.multiselect("Beside it", others, key="beside_it", bind="query-params") if others else []
     return policy, [mine, *beside]
 
 

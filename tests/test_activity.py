@@ -40,8 +40,7 @@ def said(project: Project, **sought: object) -> list[str]:
 
 def test_acts_are_sentences_newest_first(busy):
     assert said(busy) == [
-        "bob published graded qrels, 2 lines (publication"
-        f" {busy.value('SELECT max(publication_key) FROM publications')})",
+        "bob published graded qrels, 2 lines: for the meeting",
         "cora judged the passage “text of p1” for the query “query q1” as 2: clear",
         "ann withdrew an override of “What is A?” for the passage “text of p2”",
         "bob saved bank version 2: A is a person",

@@ -140,7 +140,7 @@ class TestReading:
         extract(small, "It is green.", {"What is A?": "green"}, EXTRACTIVE)
         app = visit("passages", query="q1", passage="new", grader=SPEC.name)
         assert "reader" not in rows(app)
-        app.multiselect("compared").set_value(["reader"])
+        app.multiselect("beside_it").set_value(["reader"])
         sound(app.run())
         assert rows(app).count("reader") == 3
         assert rows(app).count("test grader") == 3

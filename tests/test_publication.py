@@ -351,7 +351,8 @@ def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
         needed=32,
         graded=9,
         failed=1,
-        ungraded=20,
+        ungraded=8,
+        without_text=12,
         overridden=2,
         stale_overrides=0,
         partial_labels=3,
@@ -519,10 +520,10 @@ def test_options_that_cannot_go_together_are_refused(
 def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Callable[..., Ran], tmp_path: Path) -> None:
     ran = exam("export", "qrels", "-o", "some.qrels")
     assert ran.code == 0
-    assert "warning" in ran.err and "20 are ungraded and 1 failed" in ran.err
+    assert "warning" in ran.err and "8 are ungraded and 1 failed" in ran.err
     for what in ("qrels", "bundle"):
         ran = exam("export", what, "-o", "all", "--require-complete")
-        assert (ran.code, "20 are ungraded" in ran.err) == (1, True)
+        assert (ran.code, "8 are ungraded" in ran.err) == (1, True)
     assert not (tmp_path / "all").exists()
 
 

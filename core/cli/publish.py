@@ -107,6 +107,7 @@ def _check(project: Project, asked: Asked) -> None:
         return
     counts = (
         f"of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed;"
+        f" {state.without_text:,} cannot be graded without the text of their passage;"
         f" {state.stale_overrides:,} overrides are stale;"
         f" {state.partial_labels:,} labels are partial, {state.unlabelled_passages:,} passages have none"
     )
