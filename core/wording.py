@@ -6,6 +6,9 @@ import difflib
 import re
 from typing import Literal
 
+LIKE = 0.4
+"""Share of the longer wording that both have, below which a mixture of the two could not be read."""
+
 Segment = tuple[Literal["same", "added", "removed"], str]
 
 
@@ -25,4 +28,7 @@ def word_difference(before: str, after: str) -> list[Segment]:
             found.append(("removed", "".join(old[i:j])))
         if k < m:
             found.append(("added", "".join(new[k:m])))
+    kept = sum(len(text) for tag, text in found if tag == "same")
+    if before and after and kept < LIKE * max(len(before), len(after)):
+        return [("removed", before), ("added", after)]
     return found

@@ -228,7 +228,9 @@ def _difference(change: QuestionChange) -> str:
 
 def _marked(before: str, after: str) -> str:
     tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
-    return "".join(tags[tag].format(visible(part)) for tag, part in word_difference(before, after))
+    parts = [tags[tag].format(visible(part)) for tag, part in word_difference(before, after)]
+    # A space between what went and what came keeps the two words apart.
+    return "".join(parts).replace("</del><ins>", "</del> <ins>")
 
 
 def boards(_: Project, found: StateChanges) -> None:

@@ -217,3 +217,8 @@ def test_a_retired_original_and_its_parts_are_one_version(project: Project):
     assert active == ["Who?", "When?", "Where?"]
     assert bank_saving.restore(project, 1, "as it was", "ann") == 3
     assert [q.text for q in bank.questions(project) if q.active] == [FULL.text, "Where?"]
+
+
+def test_a_wording_that_is_all_new_is_not_mixed_with_the_old_one() -> None:
+    before, after = "Can caffeine be a narcotic?", "Does the passage name a drug that is one in law?"
+    assert word_difference(before, after) == [("removed", before), ("added", after)]
