@@ -186,7 +186,7 @@ def outcome(
         if one.question.question_id != question_id and one.rating is not None and one.rating >= after
     ]
     also = tuple(sorted(others, key=lambda one: -one.rating))
-    agrees = None not in values and values[1] in same.get(values[0], ())
+    agrees = values[0] is not None and values[1] in same.get(values[0], ())
     return Outcome(desk.label, after, also, *values, agrees)
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from core.correlation import Correlation, Ties, correlate
 from core.errors import InputError
 from core.grades import graders
-from core.leaderboard import COVER, Leaderboard, boards, cover_cutoff, leaderboard, sources
+from core.leaderboard import COVER, Leaderboard, boards, leaderboard, of_answers, rouge_cutoff, sources
 from core.measures import parse_measure
 from core.policy import Policy
 from core.project import Project
@@ -54,12 +54,15 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
         # With one grader alone its name would say nothing.
         by = f" · {grader}" if len(known) > 1 else ""
         for measure in measures:
-            prefix = "" if cover_cutoff(measure, Policy()) is not None else "EXAM "
+            if not from_grades(measure):
+                continue
+            prefix = "" if of_answers(measure, Policy()) else "EXAM "
             if needs_min_rating(measure):
                 for level in range(1, MAX_RATING + 1):
                     found[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(measure, "exam", grader, level)
             else:
                 found[f"{prefix}{measure}{by}"] = BoardChoice(measure, "exam", grader)
+    found |= {measure: BoardChoice(measure) for measure in measures if not from_grades(measure)}
     for source in sources(project):
         for measure in measures:
             if from_judgments(measure):
@@ -67,22 +70,29 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
     return found | {f"{name} ({measure})": BoardChoice(measure, name) for name, measure in boards(project)}
 
 
+def from_grades(measure: str) -> bool:
+    """Whether a measure rests on grades; ROUGE-1 rests on gold texts alone."""
+    return rouge_cutoff(measure, Policy()) is None
+
+
 def needs_min_rating(measure: str) -> bool:
     """Whether scores from grades depend on the min rating."""
-    return cover_cutoff(measure, Policy()) is not None or parse_measure(measure).binary
+    return from_grades(measure) and (of_answers(measure, Policy()) or parse_measure(measure).binary)
 
 
 def from_judgments(measure: str) -> bool:
-    """Whether judgments can give a measure; those about answered questions they cannot."""
-    return cover_cutoff(measure, Policy()) is None and not parse_measure(measure).needs_intents
+    """Whether judgments can give a measure; those about answered questions or gold texts they cannot."""
+    return not of_answers(measure, Policy()) and not parse_measure(measure).needs_intents
 
 
 def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str | None:
     """The name of a board among those offered; None where it is not.
 
     Args:
-        wanted: its min rating counts only where the measure needs one.
+        wanted: its grader and min rating count only where the measure needs them.
     """
+    if wanted.source == "exam" and not from_grades(wanted.measure):
+        wanted = replace(wanted, grader=None)
     if wanted.source == "exam" and not needs_min_rating(wanted.measure):
         wanted = replace(wanted, min_rating=None)
     return next((name for name, choice in offered.items() if choice == wanted), None)
@@ -207,6 +217,17 @@ def system_points(x: Leaderboard, y: Leaderboard, ties: Ties = "average") -> tup
         if (o := theirs.get(s.run)) is not None
     ]
     return points, correlate(y.scores, x.scores, ties)
+
+
+def outstanding(points: Sequence[SystemPoint], most: int) -> list[str]:
+    """The systems whose ranks on the two boards lie furthest apart, the furthest first; none that keeps its rank.
+
+    Args:
+        most: how many at most.
+    """
+    moved = [point for point in points if point.x_rank != point.y_rank]
+    moved.sort(key=lambda point: -abs(point.x_rank - point.y_rank))
+    return [point.run for point in moved[:most]]
 
 
 Better = Literal["first", "second", "equal"]

@@ -15,21 +15,35 @@ from core.scores import basis, graded_pairs
 
 @dataclass(frozen=True)
 class QueryScore:
-    """What one system scored on one query; None where it skipped the query or the board has none."""
+    """What one system scored on one query; None where it skipped the query or the board has none.
+
+    Args:
+        mean, official_mean: over all systems that answered the query, on either board.
+    """
 
     query_id: str
     text: str
     score: float | None
     mean: float | None
     official: float | None
+    official_mean: float | None = None
+
+    @property
+    def loss(self) -> float | None:
+        """By how much the score lies below the official one; negative where it lies above."""
+        return None if self.score is None or self.official is None else self.official - self.score
 
 
 def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard | None, run: str) -> list[QueryScore]:
-    """The scores of one run by query, with the mean over all systems that answered the query.
+    """The scores of one run by query, with the means over all systems that answered the query.
 
     Args:
         board: the board under study.
         official: the board beside it, if any.
+
+    Returns:
+        Where the official score is known, the query with the greatest loss against it first; then the others, in
+        the order of the project.
     """
     mine = board.per_query.get(run, {})
     theirs = official.per_query.get(run, {}) if official else {}
@@ -37,17 +51,22 @@ def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard
     found = []
     for query_id, text in project.rows("SELECT query_id, text FROM queries ORDER BY query_key"):
         if query_id in asked:
-            others = [scores[query_id] for scores in board.per_query.values() if query_id in scores]
             found.append(
                 QueryScore(
                     query_id,
                     text,
                     mine.get(query_id),
-                    fmean(others) if others else None,
+                    _mean(board, query_id),
                     theirs.get(query_id),
+                    _mean(official, query_id) if official else None,
                 )
             )
-    return found
+    return sorted(found, key=lambda row: (row.loss is None, -(row.loss or 0.0)))
+
+
+def _mean(board: Leaderboard, query_id: str) -> float | None:
+    scores = [by_query[query_id] for by_query in board.per_query.values() if query_id in by_query]
+    return fmean(scores) if scores else None
 
 
 @dataclass(frozen=True)

@@ -171,13 +171,16 @@ def settle_by_comment(project: Project, case: Case, comment: str, author: str) -
     _record(project, case, "comment", comment, author)
 
 
-def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> None:
+def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> bool:
     """Put a settled case back into the queue. What settled it stays in the record.
 
     A dispute no longer counts among the `disputes`.
 
     Args:
         withdraw_override: whether an override that settled it is withdrawn too; otherwise it stays in force.
+
+    Returns:
+        Whether an override was withdrawn.
 
     Raises:
         InputError: the case is not settled.
@@ -186,13 +189,18 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     if done is None:
         raise InputError("The case is not settled.", "Look at the list again.")
     _record(project, case, "reopen", reason or NO_REASON, author)
-    if withdraw_override and done.act == "override":
-        for one in overrides(project, case.query_id):
-            # Confirmed for a new wording it is another override by another author, with the same rating and reason.
-            if (one.question_id, one.passage_id, one.rating, one.reason) == (
-                *(done.touched, case.passage_id, done.rating, done.reason),
-            ):
-                withdraw(project, one.key, author)
+    if not withdraw_override or done.act != "override":
+        return False
+    # Confirmed for a new wording it is another override, perhaps of another person, with the same rating and reason.
+    given = (done.touched, case.passage_id, done.rating, done.reason)
+    found = [
+        one.key
+        for one in overrides(project, case.query_id)
+        if (one.question_id, one.passage_id, one.rating, one.reason) == given
+    ]
+    for key in found:
+        withdraw(project, key, author)
+    return bool(found)
 
 
 def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:

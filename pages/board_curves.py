@@ -36,7 +36,9 @@ def lines(found: CoverCurves, chosen: list[str]) -> alt.LayerChart:
         x=alt.X("k", title="Passages read", scale=alt.Scale(domain=[1, found.max_k], nice=False)),
         color=alt.Color(
             "run", title=None, scale=alt.Scale(domain=chosen, scheme="tableau10"),
-            legend=alt.Legend(orient="top", columns=5, labelLimit=0, symbolOpacity=1),
+            legend=alt.Legend(
+                orient="top", columns=5, labelLimit=0, labelExpr=charts.SHORT_LABEL, symbolOpacity=1
+            ),
         ),
         tooltip=[
             alt.Tooltip("run", title="Run"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import textwrap
 from collections.abc import Sequence
 
 import altair as alt
@@ -13,9 +15,13 @@ from core.leaderboard import Leaderboard
 GREY = "#737b87"
 ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
+FRAME_HEIGHT = 64
+"""The title and the axis of a chart; its height has to hold them beside its rows."""
 NAME_LENGTH = 22
-# Room for a name of that length and a rank on either side.
-SLOPE_ENDS = [160, {"expr": "width - 160"}]
+# Room for a name of that length and a rank on either side, as long as the lines keep some.
+SLOPE_ENDS = [{"expr": "min(160, width * 0.42)"}, {"expr": "width - min(160, width * 0.42)"}]
+TITLE_LENGTH = 24
+TITLE_LINE = 14
 # Names of runs often differ at their end: what is cut is the middle.
 SHORT_LABEL = (
     f"length(datum.label) > {NAME_LENGTH} ? slice(datum.label, 0, 8) + '…' + slice(datum.label, -13) : datum.label"
@@ -65,10 +71,12 @@ def board(
             alt.Tooltip("error", title="Standard error", format=".4f"),
         ],
     )
-    low = alt.X("low", title=None, scale=alt.Scale(zero=False, nice=True), axis=alt.Axis(tickCount=4, grid=False))
+    # Flush, the first and the last number stay within the chart.
+    ends = alt.Axis(tickCount=4, grid=False, labelFlush=True)
+    low = alt.X("low", title=None, scale=alt.Scale(zero=False, nice=True), axis=ends)
     bars = base.mark_rule(strokeWidth=1.5).encode(x=low, x2="high")
     dots = base.mark_circle(size=70, opacity=1).encode(x="score")
-    return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)))
+    return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)) + FRAME_HEIGHT)
 
 
 def short(name: str) -> str:
@@ -119,9 +127,14 @@ def slope(
         for place, run in enumerate(order, 1)
     ]
     table = pd.DataFrame(rows, columns=["run", "board", "place", "name", "move", "marked"])
-    # Each title ends above the dots of its board, so that long ones do not meet.
+    # Each title ends above the dots of its board and goes on in a new line, so that long ones do not meet.
     align = alt.condition("datum.index == 0", alt.value("right"), alt.value("left"))
-    boards = alt.Axis(labelAngle=0, labelLimit=0, labelAlign=align, orient="top", domain=False, ticks=False, grid=False)
+    wrapped = {title: textwrap.wrap(title, TITLE_LENGTH) for title in titles}
+    further_lines = TITLE_LINE * (max(map(len, wrapped.values())) - 1)
+    boards = alt.Axis(
+        labelAngle=0, labelLimit=0, labelAlign=align, labelExpr=f"{json.dumps(wrapped)}[datum.label]",
+        labelPadding=8 + further_lines, labelLineHeight=TITLE_LINE, orient="top", domain=False, ticks=False, grid=False,
+    )  # fmt: skip
     base = alt.Chart(table).encode(
         x=alt.X("board", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)),
         y=alt.Y("place", scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None),
@@ -136,4 +149,4 @@ def slope(
         .encode(text="name", color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(ink())))
         for board, side, dx in zip(titles, ("right", "left"), (-9, 9), strict=True)
     ]
-    return alt.layer(lines, *names).properties(height=ROW_HEIGHT * max(3, len(common)) + 20)
+    return alt.layer(lines, *names).properties(height=ROW_HEIGHT * max(3, len(common)) + further_lines + 40)

@@ -12,9 +12,11 @@ from core.agreement_statistics import Coefficient, CrossTable, weighted_kappa
 from core.disagreement_queue import Cell
 from core.grades import graders
 from core.leaderboard import sources
+from core.passage_search import pooled_queries
 from core.policy import Policy
 from core.project import Project
 from pages import ui
+from pages.passage_html import visible
 
 STYLE = """
 [class*="st-key-cross-"] { gap: 0.25rem; }
@@ -24,10 +26,10 @@ STYLE = """
 .cross { text-align: right; font-size: 0.87rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .cross.head { text-align: center; font-weight: 600; }
 .cross.name { text-align: left; font-weight: 600; }
-.cross.corner { text-align: left; line-height: 1.2; font-size: 0.8rem; }
+.cross.corner { text-align: left; line-height: 1.2; font-size: 0.8rem; white-space: normal; overflow-wrap: anywhere; }
 .cross.gray { opacity: 0.7; }
 .pair { line-height: 1.4; overflow-wrap: anywhere; }
-.pair .values { font-size: 0.87rem; white-space: nowrap; }
+.pair .values { font-size: 0.87rem; }
 .pair .values b { font-size: 1.15rem; margin-left: 0.35rem; }
 .pair .gray { opacity: 0.68; font-size: 0.87rem; }
 .pair .text { unicode-bidi: plaintext; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
@@ -92,7 +94,26 @@ def chosen_cell(found: Agreement) -> Cell | None:
 def cell_name(found: Agreement, cell: Cell) -> str:
     """A cell in words."""
     rows, columns = (" or ".join(map(str, values)) for values in cell)
-    return f"{found.left.noun} {rows}, {found.right.noun} {columns}"
+    left, right = found.names
+    return f"{left} {rows}, {right} {columns}"
+
+
+def choose_query(project: Project) -> str | None:
+    """The query whose pairs are listed, which the URL names; None for all."""
+    texts = pooled_queries(project)
+    if "query_listed" not in st.session_state:
+        # A bound widget would write the query's text into the URL, and links from elsewhere name its id.
+        wanted = st.query_params.get("query")
+        st.session_state["query_listed"] = wanted if wanted in texts else None
+    chosen: str | None = st.selectbox(
+        "Query", list(texts), index=None, key="query_listed", placeholder="All queries",
+        format_func=lambda query_id: texts.get(query_id) or query_id,
+    )  # fmt: skip
+    if chosen is None:
+        st.query_params.pop("query", None)
+    else:
+        st.query_params["query"] = chosen
+    return chosen
 
 
 def cross_table(found: Agreement, chosen: Cell | None, merged: bool = False) -> None:
@@ -104,7 +125,8 @@ def cross_table(found: Agreement, chosen: Cell | None, merged: bool = False) -> 
     st.html(f"<style>{STYLE}{_heat(table, prefix)}</style>")
     with st.container(key=f"cross-{prefix}"):
         head = st.columns(widths)
-        head[0].html(f'<div class="cross corner gray">{found.left.noun} ↓<br>{found.right.noun} →</div>')
+        left, right = map(visible, found.names)
+        head[0].html(f'<div class="cross corner gray">{left} ↓<br>{right} →</div>')
         for column, name in zip(head[1:], table.column_names, strict=False):
             column.html(f'<div class="cross head">{name}</div>')
         for column, name in zip(head[-2:], ("total", "κ"), strict=True):
@@ -135,7 +157,7 @@ def _cell_button(
         type="primary" if is_open else "secondary",
         width="stretch",
         disabled=not count,
-        help=cell_name(found, cell),
+        help=ui.plain(cell_name(found, cell)),
         on_click=_open_cell,
         args=(None if is_open else cell,),
     )
@@ -150,7 +172,12 @@ def _open_cell(cell: Cell | None) -> None:
 
 def _kappa(found: Coefficient) -> str:
     why = f' title="{found.undefined}"' if found.undefined else ""
-    return f'<div class="cross"{why}>{ui.number(found.value, 2)}</div>'
+    return f'<div class="cross"{why}>{_digits(found)}</div>'
+
+
+def _digits(found: Coefficient) -> str:
+    # Rounded, a small negative number would be shown as minus zero; adding zero takes the sign away.
+    return ui.number(None if found.value is None else round(found.value, 2) + 0.0, 2)
 
 
 def _heat(table: CrossTable, prefix: str) -> str:
@@ -183,7 +210,7 @@ def coefficients(found: Agreement) -> None:
     }
     columns = [*st.columns(3), *st.columns(3)]
     for column, (name, (value, said)) in zip(columns, shown.items(), strict=False):
-        column.metric(name, ui.number(value.value, 2), help=said)
+        column.metric(name, _digits(value), help=said)
     reasons = {name: value.undefined for name, (value, _) in shown.items() if value.undefined}
     for reason in dict.fromkeys(reasons.values()):
         names = ", ".join(name for name, why in reasons.items() if why == reason)

@@ -13,7 +13,6 @@ from core.agreement_sides import Judgments, Side
 from core.bank_gaps import strays, uncovered
 from core.check_next import Check, CheckNext
 from core.disagreement_queue import Giving, Row
-from core.errors import WorkbenchError
 from core.inspection import passage_texts
 from core.leaderboard import find_source, sources
 from core.policy import Policy
@@ -30,7 +29,7 @@ ACTS = {
     "edit": "edit of the question",
     "dispute": "dispute of the judgment",
     "comment": "comment",
-    "reopen": "reopened",
+    "reopen": "case reopened",
 }
 
 
@@ -84,8 +83,7 @@ def pair(project: Project, left: Side, right: Side, found: Agreement, row: Row, 
         values.html(
             '<div class="pair"><div class="values">'
             + "<br>".join(
-                f"{visible(rater.noun if found.left.noun != found.right.noun else place)}<b>{value}</b>"
-                for rater, place, value in ((found.left, "left", one.left), (found.right, "right", one.right))
+                f"{visible(name)}<b>{value}</b>" for name, value in zip(found.names, (one.left, one.right), strict=True)
             )
             + "</div></div>"
         )
@@ -94,8 +92,8 @@ def pair(project: Project, left: Side, right: Side, found: Agreement, row: Row, 
         if one.question_text is not None:
             lines.append(f'<div class="from" dir="auto">{visible(one.question_text)}</div>')
         several = bool(row.left_from and row.right_from)
-        for place, given in (("left", row.left_from), ("right", row.right_from)):
-            lines += _given(given, f"{place} " if several else "")
+        for name, given in zip(found.names, (row.left_from, row.right_from), strict=True):
+            lines += _given(given, f"{visible(name)}: " if several else "")
         if row.check is not None:
             lines.append(_check(row.check, found))
         if row.settling is not None:
@@ -105,8 +103,7 @@ def pair(project: Project, left: Side, right: Side, found: Agreement, row: Row, 
             question = one.question_id or next((g.question_id for g in (*row.left_from, *row.right_from)), None)
             _read(one.query_id, one.passage_id, question)
             if row.settling is not None:
-                if st.button("Reopen", key=f"reopen {key}", type="tertiary", icon=":material/undo:"):
-                    _reopen(project, row.settling)
+                disagreement_settling.reopener(project, row.settling)
             else:
                 disagreement_settling.opener(key)
         if row.settling is None and disagreement_settling.is_open(key):
@@ -150,15 +147,26 @@ def _check(check: Check, found: Agreement) -> str:
 
 
 def _settled(one: Settling) -> str:
-    words = f"Settled by {one.author}, {one.made_at:%d %B %Y}: {ACTS[one.act]}"
-    words += "" if one.rating is None else f", rating {one.rating}"
+    words = f"Settled by {one.author}, {one.made_at:%d %B %Y}: {_act(one)}"
     return f'<div class="from"><b>{visible(words)}</b> <span dir="auto">{visible(one.reason)}</span></div>'
 
 
-def _reopen(project: Project, one: Settling) -> None:
-    settling.reopen(project, one.case, "", ui.author())
-    st.toast("The case is back in the queue.", icon=":material/undo:")
-    st.rerun()
+def _act(one: Settling) -> str:
+    """What was done, and about what."""
+    if one.act == "dispute":
+        return f"{ACTS[one.act]}: {one.source} judged {one.value}"
+    words = ACTS[one.act] if one.rating is None else f"{ACTS[one.act]} with rating {one.rating}"
+    return words if one.touched is None else f"{words}: “{ui.shortened(one.question_text or one.touched, 160)}”"
+
+
+def _since(one: Settling) -> str:
+    """What became of the case after this; nothing where this settles it now, or brought it back."""
+    if one.settled or (one.act == "reopen" and one.next_act is None):
+        return ""
+    if one.act == "override" and one.next_act is None:
+        return "Open again: the override was withdrawn."
+    words = "Reopened since." if one.next_act == "reopen" else "Settled anew since."
+    return f"{words} An override of the question is still in force." if one.in_force else words
 
 
 def judged_by(left: Side, right: Side, project: Project, policy: Policy | None) -> str | None:
@@ -262,23 +270,21 @@ def record_list(project: Project) -> None:
         case = one.case
         with st.container(key=f"question-act-{one.key}"):
             said, buttons = st.columns([11.4, 2.2])
-            state = "" if one.settled or one.act == "reopen" else " (open again, or settled anew)"
-            about = f"{ACTS[one.act]}{'' if one.rating is None else f', rating {one.rating}'}{state}"
-            if one.source is not None:
-                about += f": {one.source} judged {one.value}"
+            about = _act(one)
+            reason = "" if one.reason == settling.NO_REASON else one.reason
+            since = _since(one)
             text = texts.get(case.passage_id, case.passage_id)
             said.html(
-                f'<div class="pair"><b>{visible(about)}</b> <span dir="auto">{visible(one.reason)}</span>'
-                f'<div class="gray">{visible(one.author)}, {one.made_at:%d %B %Y %H:%M} · {visible(case.left)}:'
+                f'<div class="pair"><div class="gray" dir="auto">{visible(one.query_text)}</div>'
+                f'<b dir="auto">{visible(about[:1].upper() + about[1:])}</b>'
+                f'<div class="from" dir="auto">{visible(reason)}</div>'
+                + (f'<div class="from"><i>{visible(since)}</i></div>' if since else "")
+                + f'<div class="gray">{visible(one.author)}, {one.made_at:%d %B %Y %H:%M} · {visible(case.left)}:'
                 f" {case.left_value} · {visible(case.right)}: {case.right_value}</div>"
                 f"{_text(text, case.passage_id)}</div>"
             )
             with buttons:
                 _read(case.query_id, case.passage_id, one.touched or case.question_id)
-                if one.settled and st.button("Reopen", key=f"reopen act {one.key}", type="tertiary",
-                                             icon=":material/undo:"):  # fmt: skip
-                    try:
-                        _reopen(project, one)
-                    except WorkbenchError as error:
-                        ui.show_error(error)
+                if one.settled:
+                    disagreement_settling.reopener(project, one)
     turn(key, total)

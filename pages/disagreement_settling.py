@@ -6,13 +6,14 @@ import streamlit as st
 
 from core import settling
 from core.agreement_sides import Judgments, Labels, Side
-from core.disagreement_queue import Row
+from core.disagreement_queue import Outcome, Row, outcome
 from core.errors import WorkbenchError
 from core.leaderboard import find_source
-from core.passage_desk import AskedQuestion, label_if, read_passage
+from core.overrides import override
+from core.passage_desk import AskedQuestion, read_passage
 from core.policy import Policy
 from core.project import Project
-from core.settling import Act, Case
+from core.settling import Act, Case, Settling
 from core.types import RATINGS
 from pages import ui
 
@@ -50,6 +51,33 @@ def _open(key: str | None) -> None:
     st.session_state[OPEN] = key
 
 
+def reopener(project: Project, one: Settling) -> None:
+    """The button that puts a case back; where an override settled it, it asks whether that goes too."""
+    if one.act != "override":
+        if st.button("Reopen", key=f"reopen {one.key}", type="tertiary", icon=":material/undo:"):
+            _reopen(project, one, False)
+        return
+    with st.popover("Reopen", type="tertiary", icon=":material/undo:"):
+        st.text(f"An override with rating {one.rating} settled this case.")
+        too = st.checkbox("Withdraw the override too", True, key=f"withdraw {one.key}",
+                          help="Otherwise it stays in force, and the case is open with the label that it gives.")  # fmt: skip
+        if st.button("Reopen the case", key=f"reopen {one.key}", type="primary"):
+            _reopen(project, one, too)
+
+
+def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
+    try:
+        withdrawn = settling.reopen(project, one.case, "", ui.author(), withdraw)
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    said = "The case is back in the queue."
+    if one.act == "override":
+        said += " The override is withdrawn." if withdrawn else " An override of the question stays in force."
+    st.toast(said, icon=":material/undo:", duration="long")
+    st.rerun()
+
+
 def to_bank(query_id: str, passage_id: str) -> None:
     """Go to the questions of a query, with a passage beside them."""
     st.session_state["beside"] = (query_id, passage_id)
@@ -73,28 +101,38 @@ def form(project: Project, left: Side, right: Side, row: Row, policy: Policy | N
         if how in SAYS:
             st.caption(SAYS[how])
         question, rating, source = None, None, None
+        expected, leaves = None, True
         if how in ("override", "edit"):
             question = _question(asked, row, key, missing=how == "edit")
         if how == "override" and policy is not None and question is not None:
             rating = st.segmented_control("Rating", list(RATINGS), key=f"rating {key}")
             if rating is not None:
-                _label_line(project, left, right, row, policy, question, int(rating))
+                used = _policy(left, right, policy)
+                about = question.question.question_id
+                expected = outcome(project, left, right, row.pair, used, about, int(rating), ui.author())
+                leaves = _label_line(expected, used, int(rating), key)
         if how == "dispute":
             source = judged[0] if len(judged) == 1 else st.radio("Whose", judged, key=f"whose {key}", horizontal=True)
         reason = st.text_input("Comment" if how == "comment" else "Reason", key=f"reason {key}")
         ready = how != "override" or (rating is not None and question is not None)
-        label = "Settle and open the bank" if how == "edit" else "Settle"
+        label = "Settle and open the bank" if how == "edit" else "Settle" if leaves else "Override, keep the case open"
         if not st.button(label, key=f"do {key}", type="primary", disabled=not ready):
             return
         try:
-            _settle(project, case, how, reason, question, rating, source)
+            if leaves:
+                _settle(project, case, how, reason, question, rating, source)
+            elif question is not None and rating is not None:
+                override(project, question.question.question_id, case.passage_id, int(rating), reason, ui.author())
         except WorkbenchError as error:
             ui.show_error(error)
             return
     _open(None)
     if how == "edit":
         to_bank(case.query_id, case.passage_id)
-    st.toast("The case is settled. It stays in the record.", icon=":material/task_alt:")
+    said = "The case is settled. It stays in the record." if leaves else "The case stays in the queue."
+    if expected is not None and rating is not None:
+        said = f"{_label_words(expected, int(rating), given=True)} {said}"
+    st.toast(ui.plain(said), icon=":material/task_alt:", duration="long")
     st.rerun()
 
 
@@ -152,13 +190,31 @@ def _question(asked: list[AskedQuestion], row: Row, key: str, missing: bool) -> 
     return names.get(picked)
 
 
-def _label_line(
-    project: Project, left: Side, right: Side, row: Row, policy: Policy, question: AskedQuestion, rating: int
-) -> None:
-    used = _policy(left, right, policy)
-    desk = read_passage(project, used, row.pair.query_id, row.pair.passage_id)
-    after = label_if(project, used, desk, question.question.question_id, rating)
-    before, now = ("none" if value is None else str(value) for value in (desk.label, after))
-    st.markdown(f"The label stays {before}." if before == now else f":violet[**Label {before} → {now}**]")
-    if not used.overrides:
+def _label_line(found: Outcome, policy: Policy, rating: int, key: str) -> bool:
+    """What the label would become; returns whether the case is to leave the queue."""
+    words = ui.plain(_label_words(found, rating, given=False))
+    st.markdown(words if found.before == found.after else f":violet[**{words}**]")
+    if not policy.overrides:
         st.caption("On this screen the grader stands by itself: an override counts under the policy, not here.")
+    if found.agrees:
+        return True
+    return st.checkbox(
+        "The sides still disagree after this override. Settle the case all the same", key=f"leaves {key}"
+    )
+
+
+def _label_words(found: Outcome, rating: int, given: bool) -> str:
+    """What an override makes of the label.
+
+    Args:
+        given: whether it has been given.
+    """
+    before, after = ("none" if value is None else str(value) for value in (found.before, found.after))
+    because = ""
+    if found.also and found.after is not None and rating < found.after:
+        first, also = found.also[0], "also " if found.before == found.after else ""
+        more = f", as {'does' if len(found.also) == 2 else 'do'} {len(found.also) - 1} more" if found.also[1:] else ""
+        because = f" because “{ui.shortened(first.text, 100)}” {also}gives {first.rating}{more}"
+    if before == after:
+        return f"The label stays {after}{because}."
+    return f"The label is now {after}{because}." if given else f"Label {before} → {after}{because}"

@@ -56,6 +56,7 @@ def disagreement_list(
     about_questions = isinstance(left, Person) or isinstance(right, Person)
     names = _order_names(found)
     offered = [order for order in names if not about_questions or order not in ("board", "kappa")]
+    query_id = parts.choose_query(project)
     order = st.segmented_control(
         "Order", offered, default="worst", format_func=names.__getitem__, key="order", bind="query-params",
         required=True, label_visibility="collapsed",
@@ -68,12 +69,15 @@ def disagreement_list(
     else:
         second = first
     show_settled = second.toggle("Show settled cases", key="show_settled", bind="query-params")
-    pager = rows.pager("queue", (left, right, order, cell, show_settled))
+    pager = rows.pager("queue", (left, right, order, cell, show_settled, query_id))
     with st.spinner("Looking for what to check", show_time=False):
-        listed = queue(project, left, right, order, cell, show_settled, measure, rows.ROWS_A_PAGE, rows.offset(pager))
+        listed = queue(
+            project, left, right, order, cell, show_settled, measure, rows.ROWS_A_PAGE, rows.offset(pager), query_id
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         what = "disagreement" if cell is None else "pair"
         where = "" if cell is None else f" in the cell {parts.cell_name(found, cell)}"
+        where += " of this query" if query_id is not None else ""
         settled = f", {listed.hidden:,} settled" if listed.hidden else ""
         st.markdown(f"**{listed.total:,} {what}{'' if listed.total == 1 else 's'}**{ui.plain(where + settled)}")
         if cell is not None:
@@ -81,15 +85,17 @@ def disagreement_list(
     if listed.next_up is not None:
         rows.explain_order(listed.next_up, order, found)
     if not listed.rows:
-        st.text(_why_empty(found, bool(listed.hidden), order == "worst"))
+        st.text(_why_empty(found, bool(listed.hidden), order == "worst", query_id is not None))
     for row in listed.rows:
         rows.pair(project, left, right, found, row, policy)
     rows.turn(pager, listed.total)
 
 
-def _why_empty(found: Agreement, some_settled: bool, all_orders: bool) -> str:
+def _why_empty(found: Agreement, some_settled: bool, all_orders: bool, of_query: bool) -> str:
     if not found.n:
         return "No pair has both values, so there is nothing to disagree on. Choose other sides."
+    if of_query:
+        return "Nothing is listed for this query. Clear the query to see the others."
     if some_settled:
         return "Nothing is left: all cases are settled."
     return "The sides agree wherever both have a value." if all_orders else "Nothing here in this order."
@@ -97,9 +103,8 @@ def _why_empty(found: Agreement, some_settled: bool, all_orders: bool) -> str:
 
 def _order_names(found: Agreement) -> dict[Order, str]:
     names = dict(ORDERS)
-    if found.left.noun != found.right.noun:
-        names |= {"left": f"{found.left.noun.capitalize()} higher", "right": f"{found.right.noun.capitalize()} higher"}
-    return names
+    left, right = (name[:1].upper() + name[1:] for name in found.names)
+    return names | {"left": f"{left} higher", "right": f"{right} higher"}
 
 
 ui.begin("Disagreements")

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from core.figures import Panel, QueryPoints, SystemPoint
+from core.figures import Panel, QueryPoints, SystemPoint, outstanding
 from core.significance import Difference
 from pages import charts
 
 PICKED = "picked"
 NAMED_POINTS = 12
-"""Up to so many systems of a scatter carry their names."""
+"""Up to so many systems of a scatter all carry their names."""
+OUTSTANDING = 6
+"""Of more systems, so many carry theirs: those whose rank differs most."""
 FEW = 8
 """Up to so many systems there is room to spare."""
-NAMES_HEIGHT = 190
-"""Room for names below a chart."""
+NAMES_HEIGHT = 230
+"""Room for the legend above a chart and the names below it."""
 SCALED = "Score, from lowest 0 to highest 1"
 VERDICTS = ("differs", "does not differ", "no test")
 
@@ -79,6 +81,7 @@ def system_scatter(
         x_name, y_name: what the boards are called.
         marked: the run to point out.
     """
+    named = {p.run for p in points} if len(points) <= NAMED_POINTS else set(outstanding(points, OUTSTANDING))
     middle = (min(p.x for p in points) + max(p.x for p in points)) / 2
     table = pd.DataFrame(
         [
@@ -91,7 +94,7 @@ def system_scatter(
                 "marked": p.run == marked,
                 # A name stands on the side where there is room.
                 "right": p.x > middle,
-                "name": charts.short(p.run) if p.run == marked or len(points) <= NAMED_POINTS else "",
+                "name": charts.short(p.run) if p.run == marked or p.run in named else "",
             }
             for p in points
         ]
@@ -232,7 +235,7 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> alt.L
         .mark_circle(size=16, opacity=1)
         .encode(color=alt.value(charts.ink()))
     )
-    side = 40 if len(order) <= FEW else 22 if len(order) <= 30 else 15
+    side = 40 if len(order) <= FEW else 22 if len(order) <= 30 else 18
     return alt.layer(cells.add_params(_clickable("run", "against")), dots).properties(
         height=side * max(3, len(order) - 1) + NAMES_HEIGHT
     )

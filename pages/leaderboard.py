@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from core.comparison import compare
-from core.leaderboard import COVER, Leaderboard, boards, leaderboard, official_sources
+from core.figures import from_judgments
+from core.leaderboard import Leaderboard, boards, leaderboard, official_sources
 from pages import charts, leaderboard_significance, policy_widgets, ui
 from pages.board_curves import by_budget
 from pages.leaderboard_figures import Screen, all_boards, correlation_strip, two_boards, two_systems
@@ -16,6 +17,8 @@ from pages.system_queries import closer
 
 NO_BOARD = "No official board"
 BOARD = "Board"
+LENGTHS = ("Words", "Passages")
+STAR = "\N{BLACK STAR}"
 VIEWS = {
     "All boards": all_boards,
     "Two boards": two_boards,
@@ -46,7 +49,7 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
             "± official": [o.std_error if o else None for o in matching],
             "Ranks gained": [o.rank - s.rank if o else None for o, s in zip(matching, board.systems, strict=True)],
         }
-    rows |= further
+    rows |= reached(board) | further
     numbers = {
         name: st.column_config.NumberColumn(format="%.4f")
         for name in rows
@@ -55,7 +58,10 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
     numbers |= {name: st.column_config.NumberColumn(format="%.4f") for name in rows if board.measure in name}
     numbers |= {
         "Rank": st.column_config.NumberColumn(width=55),
-        "Run": st.column_config.TextColumn(width=130 if further else 345),
+        "Run": st.column_config.TextColumn(
+            width=345 if not further and not board.lengths else 200 if not further else 130
+        ),
+        **{name: st.column_config.NumberColumn(format="%.1f") for name in LENGTHS},
     }
     chosen = st.dataframe(
         rows, hide_index=True, on_select="rerun", selection_mode="single-row", key="systems",
@@ -63,6 +69,20 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
     )  # fmt: skip
     selected = chosen.selection.rows
     return board.systems[selected[0]].run if selected else None
+
+
+def reached(board: Leaderboard) -> dict[str, list[Any]]:
+    """Columns of what only some measures have: who comes up to the reference, and what coverage was bought with."""
+    found: dict[str, list[Any]] = {}
+    if board.reference is not None:
+        found[STAR] = [STAR if system.run in board.starred else "" for system in board.systems]
+    if board.lengths:
+        spent = [board.lengths.get(system.run) for system in board.systems]
+        found |= {
+            "Words": [length.words if length else None for length in spent],
+            "Passages": [length.passages if length else None for length in spent],
+        }
+    return found
 
 
 ui.begin("Leaderboard")
@@ -78,7 +98,7 @@ with right:
         official_measure = imported[against]
         st.text_input("Official measure", official_measure, disabled=True)
     elif against != NO_BOARD:
-        same = measure if not measure.startswith((COVER, "alpha", "ERR_IA", "nDCG_IA")) else "nDCG@10"
+        same = measure if from_judgments(measure) else "nDCG@10"
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
 ties_rule = ties.segmented_control("Ties", ["average", "random"], default="average", key="ties", required=True)
 view = st.segmented_control(
@@ -101,17 +121,23 @@ if board.usable < board.needed:
         f":material/info: The labels rest on {board.usable:,} of {board.needed:,} needed pairs"
         f" ({board.usable / board.needed:.1%}); the rest is ungraded or failed."
     )
+if board.reference is not None:
+    st.caption(
+        f"{STAR}: within the standard error of {ui.plain(board.reference.run)}, which scores"
+        f" 1 ± {ui.number(board.reference.std_error, 4)}."
+    )
+name = "Gold" if board.source == "gold" else "Exam"
 drawn = st.container()
 run = table(board, official, leaderboard_significance.columns(board))
 with drawn:
     if comparison is None:
-        st.altair_chart(charts.board(board, "Exam", marked=run))
+        st.altair_chart(charts.board(board, name, marked=run))
     else:
         first, second, third = st.columns([9, 5, 11], gap="small")
         order = [system.run for system in board.systems]
-        first.altair_chart(charts.board(board, "Exam", marked=run))
+        first.altair_chart(charts.board(board, name, marked=run))
         second.altair_chart(charts.board(comparison.official, "Official", order, run))
-        third.altair_chart(charts.slope(comparison.official, board, run))
+        third.altair_chart(charts.slope(comparison.official, board, run, ("Official", name)))
 if run is None:
     st.caption("Select a system in the table to follow its score down to the passages.")
 else:

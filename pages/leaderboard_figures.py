@@ -16,7 +16,7 @@ from core.policy import Policy
 from core.project import Project
 from core.significance import compare_systems
 from pages import charts, figures, ui
-from pages.system_queries import closer, returned
+from pages.system_queries import closer, query_links, returned
 
 OTHERS = 5
 """Boards drawn beside the reference: with it as many as there are colours to tell apart."""
@@ -178,7 +178,8 @@ def two_boards(screen: Screen) -> None:
             figures.system_scatter(points, first, second, run), key=chart, selection_mode=[figures.PICKED],
             on_select=lambda: take(chart, system="run"),
         )  # fmt: skip
-        st.caption("Bars are one standard error. Click a system to follow it down to its queries.")
+        some = "" if len(points) <= figures.NAMED_POINTS else " Named are those whose rank differs most."
+        st.caption(f"Bars are one standard error.{some} Click a system to follow it down to its queries.")
     if run:
         closer(screen.project, y, x, y.policy, run, beside=first)
 
@@ -265,6 +266,7 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     )  # fmt: skip
     if query is None:
         return
+    query_links(query)
     source = screen.official[0] if screen.official and screen.official[0] not in screen.imported else None
     sides = ((x, first), (y, second)) if first != second else ((y, second),)
     for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.errors import WorkbenchError
 from core.grades import graders
-from core.leaderboard import COVER
+from core.leaderboard import COVER, of_answers
 from core.measures import MEASURES, parse_measure
 from core.policy import Policy
 from core.project import Project
@@ -73,16 +73,17 @@ def measure(label: str, cover: bool, key: str, default: str = "nDCG@10") -> str:
     """A choice among the standard measures; any other that trec_eval knows can be typed.
 
     Args:
-        cover: whether EXAM-Cover is among them.
+        cover: whether EXAM-Cover is among them, and what is derived from it or from gold texts may be typed.
     """
     names = [name for name, info in MEASURES.items() if cover or not info.needs_intents]
     # What was typed for one board is the default of the other.
     options = list(dict.fromkeys([*([COVER] if cover else []), *names, default]))
     picked = st.selectbox(
         label, options, index=options.index(default), key=key, bind="query-params", accept_new_options=True,
-        help="Or type another, such as P@30 or nDCG@5.",
+        help="Or type another, such as P@30 or nDCG@5"
+        + (", EXAM-Cover@10/pool, n-EXAM@20 or ROUGE-1@20 (the last two need gold texts)." if cover else "."),
     )  # fmt: skip
-    if picked in options:
+    if picked in options or (cover and of_answers(str(picked), Policy())):
         return str(picked)
     try:
         return str(parse_measure(str(picked)))
