@@ -15,11 +15,13 @@ from core.leaderboard import Leaderboard
 GREY = "#737b87"
 ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
-FRAME_HEIGHT = 64
+FRAME_HEIGHT = 90
 """The title and the axis of a chart; its height has to hold them beside its rows."""
 NAME_LENGTH = 22
 # Room for a name of that length and a rank on either side, as long as the lines keep some.
-SLOPE_ENDS = [{"expr": "min(160, width * 0.42)"}, {"expr": "width - min(160, width * 0.42)"}]
+SLOPE_ENDS = [{"expr": "min(160, width * 0.46)"}, {"expr": "width - min(160, width * 0.46)"}]
+PADDING = {"left": 5, "right": 14, "top": 5, "bottom": 20}
+"""Around a chart; the last number of an axis may reach into what is at the right."""
 TITLE_LENGTH = 24
 TITLE_LINE = 14
 # Names of runs often differ at their end: what is cut is the middle.
@@ -76,7 +78,7 @@ def board(
     low = alt.X("low", title=None, scale=alt.Scale(zero=False, nice=True), axis=ends)
     bars = base.mark_rule(strokeWidth=1.5).encode(x=low, x2="high")
     dots = base.mark_circle(size=70, opacity=1).encode(x="score")
-    return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)) + FRAME_HEIGHT)
+    return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)) + FRAME_HEIGHT, padding=PADDING)
 
 
 def short(name: str) -> str:
@@ -132,8 +134,9 @@ def slope(
     wrapped = {title: textwrap.wrap(title, TITLE_LENGTH) for title in titles}
     further_lines = TITLE_LINE * (max(map(len, wrapped.values())) - 1)
     boards = alt.Axis(
-        labelAngle=0, labelLimit=0, labelAlign=align, labelExpr=f"{json.dumps(wrapped)}[datum.label]",
-        labelPadding=8 + further_lines, labelLineHeight=TITLE_LINE, orient="top", domain=False, ticks=False, grid=False,
+        labelAngle=0, labelLimit=0, labelAlign=align, orient="top", domain=False, ticks=False,
+        grid=False, labelExpr=f"{json.dumps(wrapped)}[datum.label]", labelPadding=16 + further_lines,
+        labelLineHeight=TITLE_LINE,
     )  # fmt: skip
     base = alt.Chart(table).encode(
         x=alt.X("board", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)),
@@ -149,4 +152,4 @@ def slope(
         .encode(text="name", color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(ink())))
         for board, side, dx in zip(titles, ("right", "left"), (-9, 9), strict=True)
     ]
-    return alt.layer(lines, *names).properties(height=ROW_HEIGHT * max(3, len(common)) + further_lines + 40)
+    return alt.layer(lines, *names).properties(height=ROW_HEIGHT * max(3, len(common)) + further_lines + 50)

@@ -172,10 +172,11 @@ def _open_cell(cell: Cell | None) -> None:
 
 def _kappa(found: Coefficient) -> str:
     why = f' title="{found.undefined}"' if found.undefined else ""
-    return f'<div class="cross"{why}>{_digits(found)}</div>'
+    return f'<div class="cross"{why}>{digits(found)}</div>'
 
 
-def _digits(found: Coefficient) -> str:
+def digits(found: Coefficient) -> str:
+    """A coefficient with two decimals; a dash where it is undefined."""
     # Rounded, a small negative number would be shown as minus zero; adding zero takes the sign away.
     return ui.number(None if found.value is None else round(found.value, 2) + 0.0, 2)
 
@@ -210,7 +211,7 @@ def coefficients(found: Agreement) -> None:
     }
     columns = [*st.columns(3), *st.columns(3)]
     for column, (name, (value, said)) in zip(columns, shown.items(), strict=False):
-        column.metric(name, _digits(value), help=said)
+        column.metric(name, digits(value), help=said)
     reasons = {name: value.undefined for name, (value, _) in shown.items() if value.undefined}
     for reason in dict.fromkeys(reasons.values()):
         names = ", ".join(name for name, why in reasons.items() if why == reason)

@@ -59,8 +59,8 @@ def reopener(project: Project, one: Settling) -> None:
         return
     with st.popover("Reopen", type="tertiary", icon=":material/undo:"):
         st.text(f"An override with rating {one.rating} settled this case.")
-        too = st.checkbox("Withdraw the override too", True, key=f"withdraw {one.key}",
-                          help="Otherwise it stays in force, and the case is open with the label that it gives.")  # fmt: skip
+        kept = "Otherwise it stays in force, and the case is open with the label that it gives."
+        too = st.checkbox("Withdraw the override too", True, key=f"withdraw {one.key}", help=kept)
         if st.button("Reopen the case", key=f"reopen {one.key}", type="primary"):
             _reopen(project, one, too)
 

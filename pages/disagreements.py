@@ -103,7 +103,8 @@ def _why_empty(found: Agreement, some_settled: bool, all_orders: bool, of_query:
 
 def _order_names(found: Agreement) -> dict[Order, str]:
     names = dict(ORDERS)
-    left, right = (name[:1].upper() + name[1:] for name in found.names)
+    named = found.names != (found.left.owner, found.right.owner)
+    left, right = (name.capitalize() if named and name.isalpha() else name for name in found.names)
     return names | {"left": f"{left} higher", "right": f"{right} higher"}
 
 

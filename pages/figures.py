@@ -14,6 +14,8 @@ from pages import charts
 PICKED = "picked"
 NAMED_POINTS = 12
 """Up to so many systems of a scatter all carry their names."""
+NAME_WIDTH, NAME_HEIGHT = 0.5, 0.06
+"""Room that a name takes in a scatter, as shares of the spread of the points; names are at most 22 letters long."""
 OUTSTANDING = 6
 """Of more systems, so many carry theirs: those whose rank differs most."""
 FEW = 8
@@ -81,7 +83,7 @@ def system_scatter(
         x_name, y_name: what the boards are called.
         marked: the run to point out.
     """
-    named = {p.run for p in points} if len(points) <= NAMED_POINTS else set(outstanding(points, OUTSTANDING))
+    named = {p.run for p in points} if len(points) <= NAMED_POINTS else _legible(points)
     middle = (min(p.x for p in points) + max(p.x for p in points)) / 2
     table = pd.DataFrame(
         [
@@ -123,7 +125,22 @@ def system_scatter(
         .encode(x=x, y=y, text="name", color=alt.value(charts.ink()))
         for right in (False, True)
     ]
-    return alt.layer(across, upright, dots, *names).properties(height=460)
+    return alt.layer(across, upright, dots, *names).properties(height=460, padding=charts.PADDING)
+
+
+def _legible(points: Sequence[SystemPoint]) -> set[str]:
+    """Of the systems whose rank differs most, those whose names do not cover each other."""
+    width, height = (max(values) - min(values) for values in ([p.x for p in points], [p.y for p in points]))
+    place = {p.run: p for p in points}
+    found: list[SystemPoint] = []
+    for run in outstanding(points, len(points)):
+        point = place[run]
+        if len(found) < OUTSTANDING and all(
+            abs(point.x - other.x) > NAME_WIDTH * width or abs(point.y - other.y) > NAME_HEIGHT * height
+            for other in found
+        ):
+            found.append(point)
+    return {point.run for point in found}
 
 
 def query_scatter(

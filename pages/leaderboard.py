@@ -35,7 +35,7 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
         further: columns by name, a value a system.
     """
     other = {system.run: system for system in official.systems} if official else {}
-    rows = {
+    rows: dict[str, list[Any]] = {
         "Rank": [s.rank for s in board.systems],
         "Run": [s.run for s in board.systems],
         board.measure: [s.score for s in board.systems],
@@ -49,7 +49,8 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
             "± official": [o.std_error if o else None for o in matching],
             "Ranks gained": [o.rank - s.rank if o else None for o, s in zip(matching, board.systems, strict=True)],
         }
-    rows |= reached(board) | further
+    extra = reached(board) | further
+    rows |= extra
     numbers = {
         name: st.column_config.NumberColumn(format="%.4f")
         for name in rows
@@ -58,9 +59,7 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
     numbers |= {name: st.column_config.NumberColumn(format="%.4f") for name in rows if board.measure in name}
     numbers |= {
         "Rank": st.column_config.NumberColumn(width=55),
-        "Run": st.column_config.TextColumn(
-            width=345 if not further and not board.lengths else 200 if not further else 130
-        ),
+        "Run": st.column_config.TextColumn(width=130 if len(extra) > 2 else 200 if extra else 345),
         **{name: st.column_config.NumberColumn(format="%.1f") for name in LENGTHS},
     }
     chosen = st.dataframe(
@@ -90,7 +89,7 @@ project = ui.project()
 policy = policy_widgets.policy(project, cutoff=True, judged=True)
 left, middle, right, ties = st.columns([3, 3, 3, 3], vertical_alignment="bottom")
 with left:
-    measure = policy_widgets.measure("Measure", cover=True, key="measure")
+    measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True)
 against = middle.selectbox("Official board", [*official_sources(project), NO_BOARD], key="against", bind="query-params")
 imported = dict(boards(project))
 with right:

@@ -178,7 +178,9 @@ def two_boards(screen: Screen) -> None:
             figures.system_scatter(points, first, second, run), key=chart, selection_mode=[figures.PICKED],
             on_select=lambda: take(chart, system="run"),
         )  # fmt: skip
-        some = "" if len(points) <= figures.NAMED_POINTS else " Named are those whose rank differs most."
+        some = (
+            " Named are systems whose rank differs, where there is room." if len(points) > figures.NAMED_POINTS else ""
+        )
         st.caption(f"Bars are one standard error.{some} Click a system to follow it down to its queries.")
     if run:
         closer(screen.project, y, x, y.policy, run, beside=first)

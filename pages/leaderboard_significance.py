@@ -67,7 +67,8 @@ def matrix(screen: Screen) -> None:
     differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
     st.caption(
         f"{differ:,} of {len(rows):,} pairs differ at {ALPHA:.0%} after correction for all of them (blue);"
-        f" the error bars of {tied:,} overlap (dot). A column is a system, named below it, and a row one that scores lower, named at its left."
+        f" the error bars of {tied:,} overlap (dot). A column is a"
+        " system, named below it, and a row one that scores lower, named at its left."
         " Click a pair to see its queries."
     )
     for reason in sorted({row.undefined for row in rows if row.undefined}):

@@ -69,11 +69,12 @@ def policy(project: Project, cutoff: bool = False, judged: bool = False, stacked
     return chosen(project)
 
 
-def measure(label: str, cover: bool, key: str, default: str = "nDCG@10") -> str:
+def measure(label: str, cover: bool, key: str, default: str = "nDCG@10", shares: bool = False) -> str:
     """A choice among the standard measures; any other that trec_eval knows can be typed.
 
     Args:
-        cover: whether EXAM-Cover is among them, and what is derived from it or from gold texts may be typed.
+        cover: whether EXAM-Cover is among them.
+        shares: whether normalised coverage and ROUGE-1 may be typed as well.
     """
     names = [name for name, info in MEASURES.items() if cover or not info.needs_intents]
     # What was typed for one board is the default of the other.
@@ -81,9 +82,9 @@ def measure(label: str, cover: bool, key: str, default: str = "nDCG@10") -> str:
     picked = st.selectbox(
         label, options, index=options.index(default), key=key, bind="query-params", accept_new_options=True,
         help="Or type another, such as P@30 or nDCG@5"
-        + (", EXAM-Cover@10/pool, n-EXAM@20 or ROUGE-1@20 (the last two need gold texts)." if cover else "."),
+        + (", EXAM-Cover@10/pool, n-EXAM@20 or ROUGE-1@20 (the last two need gold texts)." if shares else "."),
     )  # fmt: skip
-    if picked in options or (cover and of_answers(str(picked), Policy())):
+    if picked in options or (shares and of_answers(str(picked), Policy())):
         return str(picked)
     try:
         return str(parse_measure(str(picked)))

@@ -6,10 +6,10 @@ import pytest
 
 from core import bank
 from core.agreement import cell_passages, disagreements
-from core.agreement_sides import Judgments, Labels, machine
+from core.agreement_sides import Judgments, Labels, Person, machine
 from core.bank_gaps import strays, uncovered
 from core.diagnostics import diagnose
-from core.disagreement_queue import Order, queue
+from core.disagreement_queue import Order, outcome, queue
 from core.errors import InputError
 from core.overrides import override
 from core.policy import Policy
@@ -79,6 +79,44 @@ class TestOrder:
         first, second, *_ = queue(small, LEFT, RIGHT).rows
         settle_by_comment(small, case_of(small, LEFT, RIGHT, first.pair), "fine", "ann")
         assert queue(small, LEFT, RIGHT, limit=1).rows == [second]
+
+
+class TestOneQuery:
+    def test_only_its_pairs_are_listed_and_counted(self, small: Project) -> None:
+        everything = [row.pair for row in queue(small, LEFT, RIGHT).rows]
+        for query in ("q1", "q2"):
+            found = queue(small, LEFT, RIGHT, query_id=query)
+            assert [row.pair for row in found.rows] == [pair for pair in everything if pair.query_id == query]
+            assert found.total == len(found.rows)
+
+
+class TestOutcome:
+    def test_it_is_what_the_override_then_does(self, small: Project) -> None:
+        pair = next(row.pair for row in queue(small, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
+        found = outcome(small, LEFT, RIGHT, pair, Policy(), "q1/b", 0, "ann")
+        assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
+        override(small, "q1/b", "p3", 0, "no", "ann")
+        assert "p3" not in [row.pair.passage_id for row in queue(small, LEFT, RIGHT).rows]
+
+    def test_another_question_that_gives_the_label_is_named(self, small: Project) -> None:
+        pair = next(row.pair for row in queue(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
+        found = outcome(small, LEFT, RIGHT, pair, Policy(), "q1/a", 0, "ann")
+        assert (found.after, found.agrees) == (4, False)
+        assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
+
+    def test_a_grader_by_itself_does_not_follow(self, small: Project) -> None:
+        left = machine(Policy())
+        pair = next(row.pair for row in queue(small, left, RIGHT).rows if row.pair.passage_id == "p3")
+        found = outcome(small, left, RIGHT, pair, left.policy, "q1/b", 0, "ann")
+        assert (found.left, found.agrees) == (4, False)
+
+    def test_a_persons_own_rating_does_and_nobody_elses(self, small: Project) -> None:
+        for author, rating in (("ann", 5), ("bob", 0)):
+            override(small, "q1/a", "p1", rating, "read it", author)
+        left, right = Person("ann"), Person("bob")
+        (row,) = queue(small, left, right).rows
+        assert outcome(small, left, right, row.pair, Policy(), "q1/a", 0, "ann").agrees
+        assert not outcome(small, left, right, row.pair, Policy(), "q1/a", 0, "eve").agrees
 
 
 class TestCells:

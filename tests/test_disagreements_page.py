@@ -9,13 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 from core.agreement import disagreements
 from core.agreement_sides import Judgments, Labels
+from core.agreement_statistics import Coefficient
 from core.judging import judge as assess
 from core.overrides import override, overrides
 from core.policy import Policy
 from core.project import Project
 from core.scores import labels
-from core.settling import case_of, record, settle_by_comment
+from core.settling import case_of, record, settle_by_comment, settle_by_override
 from core.types import Question
+from pages.disagreement_parts import digits
 from tests.small import fill, judge
 from tests.test_pages import MARKUP, RUNS, choose, links, metric, named, press, served, small, sound, visit
 from tests.test_pages import said as said_escaped
@@ -46,6 +48,11 @@ def url(app: AppTest, name: str) -> str:
     """What the URL says of a parameter."""
     value = app.query_params[name]
     return value if isinstance(value, str) else value[-1]
+
+
+def toast(app: AppTest) -> str:
+    """What the last message said."""
+    return app.toast[-1].value.replace("\\", "")
 
 
 def rows(app: AppTest) -> list[str]:
@@ -127,6 +134,16 @@ class TestTables:
         assert rows(app) == ["p1"]
         assert "What is A?" in html(app)
 
+    def test_two_graders_are_told_apart_by_their_names(self, small: Project) -> None:
+        override(small, "q1/a", "p1", 1, "read it", "ann")
+        app = visit("disagreements")
+        app = choose(app, "Right side (columns)", "Grader by itself: test grader")
+        assert "test grader with overrides ↓<br>test grader by itself →" in html(app)
+        assert "test grader with overrides<b>1</b><br>test grader by itself<b>5</b>" in html(app)
+
+    def test_no_kappa_is_minus_zero(self) -> None:
+        assert digits(Coefficient(-0.001)) == "0.00"
+
     def test_sides_that_cannot_be_compared_are_a_sentence(self, small: Project) -> None:
         override(small, "q1/a", "p1", 1, "read it", "ann")
         app = choose(visit("disagreements"), "Left side (rows)", "Overrides of ann")
@@ -159,6 +176,15 @@ class TestQueue:
     def test_a_link_to_a_cell_that_is_not_there_lists_all(self, small: Project, cell: str) -> None:
         assert len(rows(visit("disagreements", cell=cell))) == 4
 
+    def test_a_link_lists_one_query_and_the_url_follows_the_choice(self, small: Project) -> None:
+        app = visit("disagreements", query="q2")
+        assert rows(app) == ["p7", "p5"]
+        assert "**2 disagreements** of this query" in said(app)
+        app = choose(app, "Query", "query q1")
+        assert "p7" not in rows(app)
+        assert url(app, "query") == "q1"
+        assert len(rows(visit("disagreements", query="unknown"))) == 4
+
     def test_each_row_leads_to_its_passage(self, small: Project) -> None:
         app = visit("disagreements")
         assert links(app)[:1] == ["passages"]
@@ -182,7 +208,7 @@ class TestQueue:
             override(small, "q1/a", "p1", 1, "read it", author)
         app = visit("disagreements")
         app = choose(choose(app, "Left side (rows)", "Overrides of ann"), "Right side (columns)", "Overrides of bob")
-        assert named(app.get("button_group"), "Order").options == ["Worst first", "Left higher", "Right higher"]
+        assert named(app.get("button_group"), "Order").options == ["Worst first", "ann higher", "bob higher"]
 
     def test_pages_are_turned_and_never_more_than_one_is_drawn(self, project: Project) -> None:
         passages = [f"p{i:02}" for i in range(25)]
@@ -206,10 +232,11 @@ class TestSettling:
     def test_an_override_shows_the_label_before_it_is_given_and_changes_it(self, small: Project) -> None:
         app = settle(visit("disagreements"))
         app = show(app, "Rating", 0)  # type: ignore[arg-type]
-        assert "Label" not in said(app) or "→" not in said(app)
-        assert "The label stays 4." in said(app)
+        assert "The label stays 4 because “What is C?” also gives 4." in said(app)
         assert "2 questions give this label" in said(app)
+        app = choose(app, "The sides still disagree", True)
         app = finish(give_reason(app, "it does not say"))
+        assert "The label stays 4 because “What is C?” also gives 4. The case is settled." in toast(app)
         assert [(one.question_id, one.passage_id, one.rating, one.author) for one in overrides(small)] == [
             ("q1/b", "p3", 0, "ann")
         ]
@@ -217,12 +244,42 @@ class TestSettling:
         assert "1 settled" in said(app)
         assert int(labels(small, Policy()).set_index("passage_id")["label"]["p3"]) == 4
 
+    def test_an_override_that_leaves_the_sides_apart_keeps_the_case_in_the_queue(self, small: Project) -> None:
+        app = show(settle(visit("disagreements")), "Rating", 0)  # type: ignore[arg-type]
+        app = finish(give_reason(app, "it does not say"))
+        assert "The case stays in the queue." in toast(app)
+        assert rows(app)[0] == "p3"
+        assert (len(overrides(small)), record(small)) == (1, [])
+
+    def test_an_override_that_makes_the_sides_agree_settles_the_case_at_once(self, small: Project) -> None:
+        override(small, "q1/b", "p3", 0, "it does not say", "ann")
+        app = show(settle(visit("disagreements")), "Rating", 0)  # type: ignore[arg-type]
+        assert "Label 4 → 0" in said(app)
+        assert "The sides still disagree" not in " ".join(box.label for box in app.checkbox)
+        app = finish(give_reason(app, "nor this"))
+        assert "The label is now 0. The case is settled." in toast(app)
+        assert "p3" not in rows(app)
+
+    @pytest.mark.parametrize("too", [True, False])
+    def test_reopening_asks_whether_the_override_goes_too(self, small: Project, too: bool) -> None:
+        sides = Labels(Policy()), Judgments()
+        pair = disagreements(small, *sides).pairs[0]
+        settle_by_override(small, case_of(small, *sides, pair), "q1/b", 0, "it does not say", "ann")
+        app = show(visit("disagreements"), "Show", "record")
+        assert "Override with rating 0: “What is B?”" in html(app)
+        assert named(app.checkbox, "Withdraw the override too").value is True
+        app = press(choose(app, "Withdraw the override too", too), "Reopen the case")
+        assert len(overrides(small)) == (0 if too else 1)
+        assert ("The override is withdrawn." if too else "An override of the question stays in force.") in toast(app)
+        assert "Case reopened</b>" in html(app)
+        assert ("Reopened since. An override of the question is still in force." in html(app)) is not too
+
     def test_a_disputed_judgment_goes_into_the_record_and_its_file(self, small: Project) -> None:
         app = show(settle(visit("disagreements")), "Settle by", "dispute")
         app = finish(give_reason(app, "it is relevant"))
         assert [(one.act, one.source, one.value) for one in record(small)] == [("dispute", "assessors", 0)]
         app = show(app, "Show", "record")
-        assert "dispute of the judgment: assessors judged 0" in html(app)
+        assert "Dispute of the judgment: assessors judged 0" in html(app)
         assert "Disputed judgments as CSV (1)" in downloads(app)
 
     def test_editing_the_question_settles_it_and_opens_the_bank_with_the_passage(self, small: Project) -> None:

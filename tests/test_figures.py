@@ -12,8 +12,10 @@ from core.errors import InputError
 from core.figures import (
     PANEL_MEASURES,
     BoardChoice,
+    board_name,
     make_board,
     offered_boards,
+    outstanding,
     panel,
     query_points,
     system_points,
@@ -70,6 +72,17 @@ class TestBoardsToChooseFrom:
             "EXAM nDCG@10 · second grader",
         ]
         assert names[-1] == "printed (MAP)"
+
+    def test_include_shares_of_coverage_by_min_rating_and_rouge_once_for_all_graders(self, small: Project) -> None:
+        grade(small, RATINGS, GraderSpec("second grader", "self-rating", "another"))
+        found = offered_boards(small, ["EXAM-Cover@20/pool", "ROUGE-1@20"])
+        assert [name for name in found if "pool" in name][:2] == [
+            "EXAM-Cover@20/pool ≥ 1 · test grader",
+            "EXAM-Cover@20/pool ≥ 2 · test grader",
+        ]
+        assert [name for name in found if "pool" not in name] == ["ROUGE-1@20"]
+        wanted = BoardChoice("ROUGE-1@20", "exam", "test grader", 4)
+        assert board_name(found, wanted) == "ROUGE-1@20"
 
     def test_can_all_be_made(self, small: Project) -> None:
         for choice in offered_boards(small, [*PANEL_MEASURES, "alpha_nDCG@20"]).values():
@@ -132,6 +145,12 @@ class TestSystemsOnTwoBoards:
         ]  # fmt: skip
         assert correlation == correlate(y.scores, x.scores)
         assert correlation.spearman == pytest.approx(-1)
+
+    def test_those_that_move_furthest_are_named_first_and_those_that_keep_their_rank_never(self) -> None:
+        x = board_of({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1})
+        points, _ = system_points(x, board_of({"d": 9, "b": 8, "a": 7, "c": 6, "e": 5}))
+        assert outstanding(points, 9) == ["d", "a", "c"]
+        assert outstanding(points, 1) == ["d"]
 
 
 class TestQueriesOfTwoSystems:

@@ -20,6 +20,7 @@ from core.comparison import compare
 from core.drafts import drafted_bank, drafts
 from core.graders import make_grader
 from core.grading import current_job
+from core.inspection import per_query_scores
 from core.jobs import jobs
 from core.leaderboard import leaderboard
 from core.pairs import make_plan
@@ -29,6 +30,7 @@ from core.scores import labels
 from core.status import counts
 from core.types import Question
 from pages import ui
+from pages.system_queries import table_key
 from tests.small import SPEC, fill, grade, judge
 
 APP = Path(__file__).resolve().parents[1] / "app.py"
@@ -535,12 +537,49 @@ class TestLeaderboard:
         sound(app.run())
         best = leaderboard(small, "nDCG@10").systems[0].run
         assert f"{best}, query by query" in said(app)
-        app.session_state[f"queries of {best}"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+        found, official = (leaderboard(small, "nDCG@10", source) for source in ("exam", "assessors"))
+        scores = per_query_scores(small, found, official, best)
+        app.session_state[table_key(best, scores)] = {"selection": {"rows": [0], "columns": [], "cells": []}}
         sound(app.run())
         assert "text of p1" in said(app)
         assert "label 5 · judged 2 · What is A?" in as_text(
             next(c.value for c in app.caption if c.value.startswith("label 5"))
         )
+        places = [(link.proto.page, link.proto.query_string) for link in app.get("page_link")]
+        asked = scores[0].query_id
+        for screen in ("question_bank", "disagreements"):
+            assert any(page == screen and f"query={asked}" in query for page, query in places)
+        read = [query for page, query in places if page == "passages"]
+        assert read
+        assert all(f"query={asked}" in query and "passage=p" in query for query in read)
+
+    def test_queries_stand_with_the_greatest_loss_against_the_official_board_first(self, small: Project) -> None:
+        app = visit("leaderboard")
+        app.session_state["systems"] = {"selection": {"rows": [1], "columns": [], "cells": []}}
+        sound(app.run())
+        found, official = (leaderboard(small, "nDCG@10", source) for source in ("exam", "assessors"))
+        run = found.systems[1].run
+        table = next(table.value for table in app.dataframe if "Difference" in table.value)
+        losses = table["nDCG@10"] - table["Official nDCG@10"]
+        assert table["Difference"].tolist() == pytest.approx(losses.tolist())
+        assert table["Difference"].is_monotonic_increasing
+        mine, theirs = found.per_query[run], official.per_query[run]
+        assert table["Difference"].iloc[0] == pytest.approx(min(mine[query] - theirs[query] for query in mine))
+
+    def test_coverage_as_a_share_of_the_pool_can_be_typed_and_shows_lengths(self, small: Project) -> None:
+        app = visit("leaderboard", measure="EXAM-Cover@2/pool")
+        expected = leaderboard(small, "EXAM-Cover@2/pool")
+        shown = board(app)
+        assert shown["EXAM-Cover@2/pool"].to_dict() == pytest.approx(expected.scores)
+        assert shown["Passages"].to_dict() == {run: length.passages for run, length in expected.lengths.items()}
+        assert {run for run, star in shown["\N{BLACK STAR}"].items() if star} == expected.starred
+        assert "Official nDCG@10" in shown
+        for view in ("All boards", "Two boards", "Two systems", "Significance"):
+            assert not visit("leaderboard", measure="EXAM-Cover@2/pool", view=view).error
+
+    def test_measures_of_gold_texts_say_that_there_are_none(self, small: Project) -> None:
+        for measure in ("n-EXAM@20", "ROUGE-1@20"):
+            assert "There are no gold texts" in as_text(visit("leaderboard", measure=measure).error[0].value)
 
 
 class TestExport:

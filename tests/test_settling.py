@@ -71,6 +71,11 @@ def waiting(project: Project) -> list[str]:
     return [row.pair.passage_id for row in queue(project, LEFT, RIGHT).rows]
 
 
+def one_query(project: Project) -> str:
+    """The text of the query."""
+    return str(project.value("SELECT text FROM queries WHERE query_id = 'q1'"))
+
+
 def logged(project: Project) -> tuple[str, str, dict[str, object]]:
     """Author, act and detail of the last line of the activity log."""
     author, act, detail = project.rows("SELECT author, act, detail FROM activity ORDER BY activity_key DESC LIMIT 1")[0]
@@ -171,6 +176,20 @@ class TestACaseComesBack:
         settle_by_dispute(small, one, "NIST", "off topic", "ann")
         reopen(small, one, "", "ann")
         assert disputes(small) == []
+
+    @pytest.mark.parametrize("too", [True, False])
+    def test_an_override_goes_with_it_where_that_is_wanted_and_the_record_says_which(
+        self, small: Project, too: bool
+    ) -> None:
+        one = case(small, "p1")
+        kept = override(small, "q1/a", "p1", 3, "another view", "bob")
+        key = settle_by_override(small, one, "q1/a", 1, "no answer in it", "ann")
+        assert reopen(small, one, "", "bob", withdraw_override=too) is too
+        assert [found.key for found in overrides(small)] == ([kept] if too else [key, kept])
+        withdraw(small, kept, "bob")
+        _, act = record(small)
+        assert (act.next_act, act.in_force) == ("reopen", not too)
+        assert (act.question_text, act.query_text) == ("What is A?", one_query(small))
 
     def test_an_open_case_cannot_be_reopened(self, small: Project) -> None:
         with pytest.raises(InputError, match="not settled"):
