@@ -22,8 +22,8 @@ from core.errors import InputError, ProjectError
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
 
-SCORELESS = ("publish qrels", "reproduce qrels", "save grader", "remove grader", "save prompt", "set price")
-"""Acts that leave everything as it is that scores derive from, as exports do."""
+SCORELESS = ("publish qrels", "reproduce qrels")
+"""Acts that leave everything as it is that results derive from, as exports do."""
 
 REMEMBERED = 200
 """Derived results that are kept at most; the oldest goes when one more comes."""

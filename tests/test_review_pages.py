@@ -142,7 +142,7 @@ class TestChanges:
 
     def test_the_questions_show_their_words_before_and_after_as_text(self, edited: Project) -> None:
         app = visit("changes", differs="Questions")
-        assert "<del>What</del>" in html(app)
+        assert "<del>What is A?</del>" in html(app)
         assert "&lt;" in html(app)
         assert "<b>x</b>" not in html(app)
         assert "retired · moves 1 label" in said(app).replace("\\", "")
