@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-import streamlit as st
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from core.formats.source import Source
@@ -19,10 +14,11 @@ from core.meta_rows import choose_rows
 from core.policy import Policy
 from core.project import Project
 from core.types import Question
+from tests.screens import served, sound, visit
 from tests.small import fill, judge
 
-APP = Path(__file__).resolve().parents[1] / "app.py"
-DEADLINE = 120
+__all__ = ["served"]
+
 
 BANK = [
     Question("q1/a", "q1", "What is A?"),
@@ -43,24 +39,6 @@ JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q2", "p4"): 1, ("
 MARKUP = "<b>x</b> **y** :red[q]"
 
 
-@pytest.fixture(autouse=True)
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The app of one person, ann, over the projects in the test's folder."""
-    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
-    monkeypatch.setenv("LOGNAME", "ann")
-    monkeypatch.delenv("EXAM_PROJECT", raising=False)
-    begin = PagesManager.__init__
-
-    def declared(manager: PagesManager, *args: Any, **options: Any) -> None:
-        # The harness forgets between two runs that the screens are declared; a server does not.
-        begin(manager, *args, **options)
-        PagesManager.uses_pages_directory = False
-
-    monkeypatch.setattr(PagesManager, "__init__", declared)
-    yield
-    st.cache_resource.clear()
-
-
 @pytest.fixture
 def small(project: Project) -> Project:
     """Three systems, two sources of judgments and a grader."""
@@ -68,19 +46,6 @@ def small(project: Project) -> Project:
     judge(project, JUDGED, "assessors")
     judge(project, {pair: 0 for pair in JUDGED}, MARKUP)
     return project
-
-
-def visit(name: str, **query: str | list[str]) -> AppTest:
-    """A screen as somebody sees it who follows a link."""
-    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
-    for key, value in query.items():
-        app.query_params[key.replace("_", "-")] = value
-    return sound(app.switch_page(f"pages/{name}.py").run())
-
-
-def sound(app: AppTest) -> AppTest:
-    assert not app.exception, [element.message for element in app.exception]
-    return app
 
 
 def said(app: AppTest) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 import streamlit as st
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from core import bank, bank_saving, exporting
@@ -31,12 +30,12 @@ from core.status import counts
 from core.types import Question
 from pages import ui
 from pages.system_queries import table_key
+from tests.screens import DEADLINE, served, sound, visit
 from tests.small import SPEC, fill, grade, judge
 
-APP = Path(__file__).resolve().parents[1] / "app.py"
+__all__ = ["served"]
+
 SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
-DEADLINE = 120
-"""Seconds after which a screen or a job is taken to hang."""
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is A?", weight=3.0, subtopic_id="s1"),
@@ -66,44 +65,12 @@ JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q1", "p4"): 0, ("
 MARKUP = "<b>x</b> **y** $z$ :red[q] `c` [l](http://x) # h"
 
 
-@pytest.fixture(autouse=True)
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The app of one person, ann, over the projects in the test's folder."""
-    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
-    monkeypatch.setenv("LOGNAME", "ann")
-    monkeypatch.delenv("EXAM_PROJECT", raising=False)
-    begin = PagesManager.__init__
-
-    def declared(manager: PagesManager, *args: Any, **options: Any) -> None:
-        # The harness forgets between two runs that the screens are declared; a server does not.
-        begin(manager, *args, **options)
-        PagesManager.uses_pages_directory = False
-
-    monkeypatch.setattr(PagesManager, "__init__", declared)
-    yield
-    st.cache_resource.clear()
-
-
 @pytest.fixture
 def small(project: Project) -> Project:
     """A project with two queries, five questions, seven passages, four runs, grades and judgments."""
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED)
     return project
-
-
-def visit(name: str, **query: str) -> AppTest:
-    """A screen as somebody sees it who follows a link."""
-    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
-    for key, value in query.items():
-        app.query_params[key] = value
-    return sound(app.switch_page(f"pages/{name}.py").run())
-
-
-def sound(app: AppTest) -> AppTest:
-    """The same screen, once it is certain that nothing on it broke."""
-    assert not app.exception, [element.message for element in app.exception]
-    return app
 
 
 def said(app: AppTest) -> str:

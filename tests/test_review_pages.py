@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from core import bank_saving, downloads, overrides
@@ -20,10 +16,11 @@ from core.policy import Policy
 from core.project import Project
 from core.publication import publications, publish, reproduce
 from core.types import Question
+from tests.screens import served, sound, visit
 from tests.small import SPEC, fill, grade, judge
 
-APP = Path(__file__).resolve().parents[1] / "app.py"
-DEADLINE = 120
+__all__ = ["served"]
+
 MARKUP = "<b>x</b> **y** :red[q] `c` $z$"
 
 BANK = [
@@ -41,24 +38,6 @@ GRADES = {
 RUNS = {"x": {"q1": ["p1", "p2"], "q2": ["p3"]}, "y": {"q1": ["p2", "p1"]}, "z": {"q2": ["p3"]}}
 
 
-@pytest.fixture(autouse=True)
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The app of one person, ann, over the projects in the test's folder."""
-    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
-    monkeypatch.setenv("LOGNAME", "ann")
-    monkeypatch.delenv("EXAM_PROJECT", raising=False)
-    begin = PagesManager.__init__
-
-    def declared(manager: PagesManager, *args: Any, **options: Any) -> None:
-        # The harness forgets between two runs that the screens are declared; a server does not.
-        begin(manager, *args, **options)
-        PagesManager.uses_pages_directory = False
-
-    monkeypatch.setattr(PagesManager, "__init__", declared)
-    yield
-    st.cache_resource.clear()
-
-
 @pytest.fixture
 def small(project: Project) -> Project:
     fill(project, BANK, GRADES, RUNS)
@@ -71,19 +50,6 @@ def edited(small: Project) -> Project:
     """The same with a second bank version: one question reworded, one retired."""
     bank_saving.save(small, [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)], "after the meeting", "bob")
     return small
-
-
-def visit(name: str, **query: str) -> AppTest:
-    """A screen as somebody sees it who follows a link."""
-    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
-    for key, value in query.items():
-        app.query_params[key.replace("_", "-")] = value
-    return sound(app.switch_page(f"pages/{name}.py").run())
-
-
-def sound(app: AppTest) -> AppTest:
-    assert not app.exception, [element.message for element in app.exception]
-    return app
 
 
 def said(app: AppTest) -> str:

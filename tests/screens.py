@@ -1,0 +1,48 @@
+"""Screens in tests without a browser: the app of one person over the projects in a test's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).resolve().parents[1] / "app.py"
+DEADLINE = 120
+"""Seconds after which a screen or a job is taken to hang."""
+
+
+@pytest.fixture(autouse=True)
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The app of one person, ann, over the projects in the test's folder, in every module that imports this."""
+    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
+    monkeypatch.setenv("LOGNAME", "ann")
+    monkeypatch.delenv("EXAM_PROJECT", raising=False)
+    begin = PagesManager.__init__
+
+    def declared(manager: PagesManager, *args: Any, **options: Any) -> None:
+        # The harness forgets between two runs that the screens are declared; a server does not.
+        begin(manager, *args, **options)
+        PagesManager.uses_pages_directory = False
+
+    monkeypatch.setattr(PagesManager, "__init__", declared)
+    yield
+    st.cache_resource.clear()
+
+
+def visit(name: str, **query: str | list[str]) -> AppTest:
+    """A screen as somebody sees it who follows a link; an underscore stands for the hyphen of a parameter."""
+    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
+    for key, value in query.items():
+        app.query_params[key.replace("_", "-")] = value
+    return sound(app.switch_page(f"pages/{name}.py").run())
+
+
+def sound(app: AppTest) -> AppTest:
+    """The same screen, once it is certain that nothing on it broke."""
+    assert not app.exception, [element.message for element in app.exception]
+    return app
