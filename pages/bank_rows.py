@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -90,14 +91,17 @@ def _row(
             value = value.strip() or None
         drafts.change_draft(project, ui.author(), question, field, value)
 
-    def widget(field: str) -> dict[str, object]:
+    def widget(field: str) -> dict[str, Any]:
         key = f"{field} {question.question_id}"
         stored = getattr(question, field)
         shown = float(stored) if field == "weight" else "" if stored is None else stored
         # The box shows what is stored: undo, or somebody else, may have changed it since it was typed.
         if st.session_state.get(key) != shown:
             st.session_state[key] = shown
-        return {"key": key, "on_change": store, "args": (field, key)}
+        # The stored value is the default, too: a box that is drawn anew in a page whose first run was cut short
+        # would else begin empty, and the browser would send that emptiness as if it had been typed.
+        default = {"index": KINDS.index(stored)} if field == "kind" else {"value": shown}
+        return {"key": key, "on_change": store, "args": (field, key), **default}
 
     changed = saved != question or (saved is not None and question.position not in (None, saved.position))
     state = "changed" if changed else "saved"

@@ -24,8 +24,8 @@ from core.types import Asked, Question
 from tests.endpoint_server import EndpointServer, digit, moody
 from tests.small import fill as fill_project
 
-KILLS = int(os.environ.get("EXAM_KILLS", "50"))
-QUERIES, QUESTIONS, PASSAGES = 5, 10, 100
+KILLS = int(os.environ.get("EXAM_KILLS", "15"))
+QUERIES, QUESTIONS, PASSAGES = 5, 10, 2 * KILLS
 
 
 def grader(url: str) -> ReadingGrader:

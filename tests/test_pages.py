@@ -643,7 +643,9 @@ def test_text_from_outside_is_shown_as_text(project: Project) -> None:
 
     app = visit("leaderboard")
     app.session_state["systems"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
-    app.session_state[f"queries of {MARKUP}"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    app.session_state[f"queries of {MARKUP} {hash((MARKUP,))}"] = {
+        "selection": {"rows": [0], "columns": [], "cells": []}
+    }
     sound(app.run())
     assert as_text(app.subheader[0].value) == f"{MARKUP}, query by query"
     assert f"text of {MARKUP}" in [text.value for text in app.text]
