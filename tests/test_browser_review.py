@@ -184,6 +184,9 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(twin: Project, se
     page.goto(f"{server.address}/export?project=bees")
     page.get_by_role("textbox", name="Your name").fill("ann")
     page.get_by_role("textbox", name="Your name").press("Enter")
+    # Two screens later everything on the page was drawn for ann.
+    go_to(page, "Activity")
+    go_to(page, "Export")
     before = download(page, "Download qrels")
     assert before == exporting.qrels(twin, Policy()).encode()
     assert f"bees 0 {WRONG} 4\n".encode() in before

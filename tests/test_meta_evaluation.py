@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from scipy import stats
 
 from core import bank_saving
-from core.cli.meta import meta
+from core.cli import cli
 from core.correlation import correlate
 from core.errors import InputError
 from core.formats.source import Source
@@ -377,7 +377,19 @@ class TestOutput:
 
         def printed(*arguments: str) -> str:
             result = CliRunner().invoke(
-                meta, ["--project", path, "--against", "assessors", "--measure", "AP", "--min-rating", "4", *arguments]
+                cli,
+                [
+                    "meta",
+                    "--project",
+                    path,
+                    "--against",
+                    "assessors",
+                    "--measure",
+                    "AP",
+                    "--min-rating",
+                    "4",
+                    *arguments,
+                ],
             )
             assert result.exception is None, result.exception
             return result.stdout
@@ -393,5 +405,5 @@ class TestOutput:
         (row,) = found["rows"]
         assert (row["name"], row["min_rating"]) == ("test grader", 4)
         assert set(row["cells"][0]["intervals"]) == set(COEFFICIENTS)
-        refused = CliRunner().invoke(meta, ["--project", path, "--against", "assessors", "--tsv", "--json"])
+        refused = CliRunner().invoke(cli, ["meta", "--project", path, "--against", "assessors", "--tsv", "--json"])
         assert isinstance(refused.exception, InputError)
