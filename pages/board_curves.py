@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import altair as alt
 import pandas as pd
 import streamlit as st
 
 from core.curves import CoverCurves, cover_curves
-from core.unjudged import Unjudged, unjudged
-from pages import charts, ui
+from pages import charts, unjudged_passages
 from pages.leaderboard_figures import Screen
 
 DRAWN, MOST_DRAWN = 5, 10
@@ -59,24 +56,6 @@ def lines(found: CoverCurves, chosen: list[str]) -> alt.LayerChart:
     return alt.layer(*layers).properties(height=420)
 
 
-def judged_table(found: Unjudged) -> None:
-    """Judged@k of every system by source of values, and the pairs that its top k lacks."""
-    missing = {run.run: run for run in found.to_grade}
-    by_run: dict[str, dict[str, Any]] = {}
-    for share in found.shares:
-        row = by_run.setdefault(share.run, {"Run": share.run})
-        row["Exam labels" if share.source == "exam" else share.source] = share.judged
-    for name, row in by_run.items():
-        if (run := missing.get(name)) is not None:
-            row |= {"Ungraded pairs": run.ungraded, "Failed pairs": run.failed, "Not pooled": run.not_pooled}
-    counts = ("Run", "Ungraded pairs", "Failed pairs", "Not pooled")
-    names = list(dict.fromkeys(name for row in by_run.values() for name in row))
-    st.dataframe(
-        list(by_run.values()), hide_index=True, height="content" if len(by_run) <= 30 else 600,
-        column_config={name: st.column_config.NumberColumn(format="percent") for name in names if name not in counts},
-    )  # fmt: skip
-
-
 def by_budget(screen: Screen) -> None:
     """The view: lines of the chosen systems, then what of each system's top is labelled or judged."""
     found = cover_curves(screen.project, screen.policy)
@@ -90,9 +69,4 @@ def by_budget(screen: Screen) -> None:
             f":material/info: The pool ends at rank {found.pool_depth}: passages that lie deeper are graded only where"
             " another system or a judgment brought them in, so that curves may be too flat there."
         )
-    rest = unjudged(screen.project, screen.policy, listed=0)
-    st.subheader(f"Judged@{rest.top_k}")
-    st.caption("Share of each system's top passages that have a label or a judgment, and what is missing for labels.")
-    judged_table(rest)
-    if any(run.ungraded or run.failed for run in rest.to_grade):
-        ui.go("grading", "Grade what is missing")
+    unjudged_passages.judged(screen.project, screen.policy)

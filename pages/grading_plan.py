@@ -128,10 +128,11 @@ def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -
         lambda: price_tag(
             project,
             grader,
-            latest_version(project),
+            request.bank_version or latest_version(project),
             request.queries,
             request.retry_failed,
             only_failed=request.only_failed,
+            runs=request.runs,
         ),
     )
 

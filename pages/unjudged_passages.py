@@ -1,0 +1,103 @@
+"""Unjudged passages: what of each system's top has a label or a judgment, what it lacks, and grading just that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core import grading
+from core.grades import find_grader
+from core.grading import Request
+from core.inspection import passage_texts
+from core.named_graders import grader_again
+from core.policy import Policy
+from core.project import Project
+from core.unjudged import ToGrade, Unjudged, to_grade, unjudged
+from pages import grading_plan, grading_progress, ui
+
+LISTED = 200
+
+
+def judged(project: Project, policy: Policy) -> None:
+    """Judged@k of every system; one that is chosen shows what to grade next and grades it."""
+    found = unjudged(project, policy, listed=0)
+    st.subheader(f"Judged@{found.top_k}", anchor=False)
+    st.caption("Share of each system's top passages that have a label or a judgment, and what is missing for labels.")
+    run = _table(found)
+    if found.to_grade and not any(row.ungraded or row.failed for row in found.to_grade):
+        st.caption(":material/check: Every pooled passage of every system's top has all its grades.")
+    elif run is None and found.to_grade:
+        st.caption("Select a system to see what to grade next for it.")
+    elif run is not None:
+        _next(project, policy, to_grade(project, policy, run, found.top_k, LISTED))
+
+
+def _table(found: Unjudged) -> str | None:
+    """Judged@k of every system by source of values, and the pairs that its top k lacks; returns the chosen system."""
+    missing = {row.run: row for row in found.to_grade}
+    by_run: dict[str, dict[str, Any]] = {}
+    for share in found.shares:
+        row = by_run.setdefault(share.run, {"Run": share.run})
+        row["Exam labels" if share.source == "exam" else share.source] = share.judged
+    for name, row in by_run.items():
+        if (lacks := missing.get(name)) is not None:
+            row |= {
+                "Ungraded pairs": lacks.ungraded,
+                "Failed pairs": lacks.failed,
+                "Not pooled": lacks.not_pooled,
+                "Without text": lacks.without_text,
+            }
+    counts = ("Run", "Ungraded pairs", "Failed pairs", "Not pooled", "Without text")
+    names = list(dict.fromkeys(name for row in by_run.values() for name in row))
+    chosen = st.dataframe(
+        list(by_run.values()), hide_index=True, height="content" if len(by_run) <= 30 else 600, key="judged systems",
+        on_select="rerun", selection_mode="single-row",
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in names if name not in counts},
+    )  # fmt: skip
+    selected = chosen.selection.rows
+    return list(by_run)[selected[0]] if selected else None
+
+
+def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
+    st.markdown(f"**What to grade next for {ui.plain(lacks.run)}**")
+    if not lacks.next:
+        st.success("Every pooled passage of its top has all its grades.", icon=":material/check:")
+        return
+    _grade(project, policy, lacks)
+    texts = passage_texts(project, [row.passage_id for row in lacks.next])
+    chosen = st.dataframe(
+        {
+            "Rank": [row.rank for row in lacks.next],
+            "Query": [row.query_id for row in lacks.next],
+            "Passage": [texts.get(row.passage_id, row.passage_id) for row in lacks.next],
+            "Ungraded pairs": [row.ungraded for row in lacks.next],
+            "Failed pairs": [row.failed for row in lacks.next],
+        },
+        hide_index=True, on_select="rerun", selection_mode="single-row", key=f"next of {lacks.run}",
+        column_config={"Rank": st.column_config.NumberColumn(width=60), "Passage": st.column_config.Column(width=700)},
+    )  # fmt: skip
+    if lacks.more:
+        st.caption(f"and {lacks.more:,} passages more")
+    if selected := chosen.selection.rows:
+        row = lacks.next[selected[0]]
+        ui.go("passages", "Open the passage", query=row.query_id, passage=row.passage_id)
+
+
+def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
+    """One click grades the ungraded pairs of the system's top; failed ones are asked again on the Grading screen."""
+    if grading_progress.progress(project):
+        return
+    if not lacks.ungraded:
+        ui.go("grading", "The pairs that are missing have failed: ask them again")
+        return
+    grader = grader_again(project, find_grader(project, policy.grader).spec)
+    if grader is None:
+        st.caption(":material/info: The grades came from a file: this grader cannot be run here. See Grading.")
+        return
+    request = Request(bank_version=policy.bank_version, runs=(lacks.run,))
+    grading_plan.tag(project, grader, request, lacks.ungraded)
+    if st.button(f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:"):
+        with ui.errors():
+            grading.start_job(project, grader, request, ui.author())
+            st.rerun()
