@@ -39,7 +39,8 @@ def commands_of(command: click.Command, context: click.Context) -> Iterator[tupl
 def all_commands() -> list[tuple[click.Command, click.Context]]:
     from core.cli import cli
 
-    top = click.Context(cli, info_name="exam", terminal_width=HELP_WIDTH, max_content_width=HELP_WIDTH)
+    settings = cli.context_settings | {"terminal_width": HELP_WIDTH, "max_content_width": HELP_WIDTH}
+    top = click.Context(cli, info_name="exam", **settings)
     return list(commands_of(cli, top))
 
 

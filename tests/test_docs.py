@@ -12,6 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from core.cli import cli
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -34,6 +36,13 @@ def test_generated_parts_are_current(generate: ModuleType) -> None:
 def test_every_command_is_documented(generate: ModuleType) -> None:
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert [c.command_path for _, c in generate.all_commands() if f"## {c.command_path}\n" not in page] == []
+
+
+def test_the_help_that_is_documented_is_the_help_that_is_printed(generate: ModuleType) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    for command in (["activity"], ["export", "qrels"]):
+        printed = CliRunner().invoke(cli, [*command, "--help"], prog_name="exam", terminal_width=generate.HELP_WIDTH)
+        assert printed.output.strip() in page
 
 
 def test_check_names_the_page_that_is_out_of_date_and_leaves_it(
