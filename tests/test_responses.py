@@ -10,20 +10,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core import bank_saving, collection
+from core import collection
 from core.cli import cli
 from core.errors import FileError
 from core.formats import detect
 from core.formats.responses import Response, Sentence, read_responses, write_responses
 from core.formats.source import Report, Source
-from core.graders import make_grader
-from core.grading import Request, run_job
 from core.importing import Group, Imported, Options, import_files, import_groups
-from core.leaderboard import leaderboard, rankings
-from core.policy import Policy
+from core.leaderboard import rankings
 from core.project import Project, create
 from core.responses import PASSAGE_WORDS, cited_sentences, count_words, response_runs, split_response
-from core.types import Passage, Query, Question, Ranked
+from core.types import Passage, Query, Ranked
 
 SENTENCE = "This is a sentence of exactly ten words, no more. "
 
@@ -279,58 +276,3 @@ def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
         {"run": "sys", "responses": 1, "words": 13, "passages": 1, "sentences": 3, "cited": 2}
     ]
     assert "of them cite" in CliRunner().invoke(cli, ["responses", "--project", str(path)]).stdout
-
-
-# Real responses
-
-
-def test_the_rag_2024_answers_import_and_are_split(project: Project, shared_data: Path) -> None:
-    source = Source.of(shared_data / "rag" / "rag24-answers-gpt-4o.jsonl")
-    assert detect(source) == "responses"
-    done = import_responses(project, source)
-    assert (done.counts["runs"], done.counts["responses"], done.notes) == (1, 60, ())
-    (run,) = response_runs(project)
-    rows = [json.loads(line) for line in (shared_data / "rag" / "rag24-answers-gpt-4o.jsonl").open()]
-    assert run.words == sum(row["response_length"] for row in rows)
-    assert run.sentences == sum(bool(sentence["text"].strip()) for row in rows for sentence in row["answer"])
-    assert run.cited == sum(bool(sentence["citations"]) for row in rows for sentence in row["answer"])
-    sizes = [
-        count_words(text) for (text,) in project.rows("SELECT text FROM passage_texts SEMI JOIN pool USING (text_key)")
-    ]
-    assert len(sizes) == done.counts["passages of responses"] > 120
-    assert max(sizes) <= PASSAGE_WORDS + 30 and min(sizes) >= 40
-
-
-def nugget_bank(path: Path, query_ids: set[str]) -> list[Question]:
-    """The human nuggets of iKAT as a bank: relevance 1 to 4 as weight."""
-    return [
-        Question(f"{query_id}/{nugget_id}", query_id, nugget["text"], "nugget", float(nugget["relevance"]))
-        for query_id, nuggets in json.loads(path.read_text()).items()
-        if query_id in query_ids
-        for nugget_id, nugget in nuggets.items()
-    ]
-
-
-def test_ikat_answers_of_19_systems_are_ranked_by_the_human_nuggets_that_they_cover(
-    project: Project, shared_data: Path
-) -> None:
-    responses = shared_data / "rag" / "automatic_responses.json"
-    query_ids = list(json.loads(responses.read_text()))
-    add_queries(project, *query_ids)
-    assert detect(Source.of(responses)) == "responses"
-    done = import_responses(project, Source.of(responses))
-    assert (done.counts["runs"], done.counts["responses"]) == (19, 19 * 79)
-
-    bank = nugget_bank(shared_data / "rag" / "gold_nuggets_human_deduplicated.json", set(query_ids))
-    bank_saving.save(project, bank, "human nuggets", "tester")
-    run_job(project, make_grader("embedding", {}), Request(queries=("0_2", "0_3")), "tester")
-
-    board = leaderboard(project, "EXAM-Cover@20", policy=Policy(min_rating=3))
-    assert len(board.systems) == 19 and board.systems[0].score > board.systems[-1].score
-    assert 0 < board.usable < board.needed
-    words = {run: length.words for run, length in board.lengths.items()}
-    by_file: dict[str, list[int]] = {}
-    for by_run in json.loads(responses.read_text()).values():
-        for run, text in by_run.items():
-            by_file.setdefault(run, []).append(len(text.split()))
-    assert words == pytest.approx({run: sum(counts) / len(counts) for run, counts in by_file.items()}, rel=0.001)

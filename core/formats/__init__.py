@@ -66,8 +66,8 @@ KINDS_OF_FILE: dict[str, FileKind] = {
         FileKind("qrels", "judgments in TREC's four columns", ("qrels", "qrel", "txt"), read_qrels, write_qrels),
         FileKind(
             "bank",
-            "question bank: Autograder/RUBRIC JSONL, or our JSONL or CSV",
-            ("jsonl", "csv"),
+            "question bank: Autograder/RUBRIC JSONL, our JSONL or CSV, or a JSON map of nuggets",
+            ("jsonl", "csv", "json"),
             read_bank,
             write_bank,
         ),
@@ -133,12 +133,16 @@ def _of_map(text: str) -> str | None:
     """A JSON map by its first entry, as the rest may be cut off."""
     if re.match(r"\{[^\n]+\}\r?\n\s*\{", text):
         return None
-    entry = r'\{\s*"(?:[^"\\]|\\.)*"\s*:\s*'
+    key = r'"(?:[^"\\]|\\.)*"\s*:\s*'
+    entry = r"\{\s*" + key
     number = r"-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}]"
     if re.match(entry + number, text) or re.match(entry + entry + number, text):
         return "leaderboard"
     if re.match(entry + entry + r'"(?:[^"\\]|\\.)*"\s*[,}]', text):
         return "responses"
+    empty = r"\{\s*(" + key + r"\{\s*\}\s*,\s*)*"
+    if re.match(empty + key + entry + r'\{\s*"(text|relevance)"\s*:', text):
+        return "bank"
     return "queries" if re.match(entry + r'"(?:[^"\\]|\\.)*"\s*[,}]', text) else None
 
 

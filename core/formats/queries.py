@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
@@ -16,8 +15,8 @@ from core.formats.source import (
     good_id,
     good_text,
     open_lines,
-    parse_json,
     parse_object,
+    parse_pairs,
 )
 from core.types import Query, Subtopic
 
@@ -143,15 +142,7 @@ def _of_cells(line: str) -> Query:
 
 
 def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
-    text = "\n".join(lines)
-    try:
-        parse_json(text)
-    except Refused as refused:
-        place = refused.__cause__
-        line = start + place.lineno - 1 if isinstance(place, json.JSONDecodeError) else start
-        report.refuse(source.name, line, str(refused))
-        return
-    for query_id, query_text in json.loads(text, object_pairs_hook=list):
+    for query_id, query_text in parse_pairs(source, report, start, lines):
         try:
             yield start, Query(good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}"))
         except Refused as refused:

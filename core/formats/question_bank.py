@@ -1,4 +1,4 @@
-"""Question banks: Autograder/RUBRIC JSONL, and our own JSONL and CSV."""
+"""Question banks: Autograder/RUBRIC JSONL, our own JSONL and CSV, and a JSON map of nuggets."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any, TextIO, cast
 
 import orjson
 
+from core.formats.nugget_map import is_nugget_map, read_nugget_map
 from core.formats.source import (
     Refused,
     Report,
@@ -47,7 +48,7 @@ _Found = tuple[int, Query | None, list[Question]]
 
 @dataclass(frozen=True)
 class BankFile:
-    """What a bank file holds: the questions, and those queries whose text is in it."""
+    """What a bank file holds: the questions, and the queries that it brings (a map of nuggets: without texts)."""
 
     queries: list[Query]
     questions: list[Question]
@@ -58,7 +59,8 @@ def read_bank(source: Source, report: Report) -> BankFile:
 
     Args:
         source: Autograder/RUBRIC JSONL (a line per query and facet, questions or nuggets in `items`);
-            or our JSONL, one question a line; or CSV with a header and the columns of our JSONL.
+            or our JSONL, one question a line; or CSV with a header and the columns of our JSONL; or a JSON map
+            query -> nugget id -> text and relevance, as iKAT has it (`read_nugget_map`).
             A question without an id gets one: its query id, `/`, and 12 hex digits of its text's SHA-256.
         report: takes refused lines, among them a question id that occurs twice, and notes.
 
@@ -158,6 +160,10 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
     lines = chain([start], lines)
     if not start[1].lstrip().startswith("{"):
         yield from _read_csv(lines, source.name, report)
+        return
+    if is_nugget_map(start[1]):
+        for query, found in read_nugget_map(source, report, start[0], [line for _, line in lines]):
+            yield start[0], query, found
         return
     for number, line in lines:
         if not line or line.isspace():

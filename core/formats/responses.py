@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
@@ -17,8 +16,8 @@ from core.formats.source import (
     good_id,
     good_text,
     open_lines,
-    parse_json,
     parse_object,
+    parse_pairs,
 )
 
 RUN_KEYS = ("run", "run_id", "system")
@@ -187,15 +186,7 @@ def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tup
 
 def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[Response]:
     """Responses of a JSON map, whose repeated keys are kept so that they can be refused."""
-    text = "\n".join(lines)
-    try:
-        parse_json(text)
-    except Refused as refused:
-        place = refused.__cause__
-        line = start + place.lineno - 1 if isinstance(place, json.JSONDecodeError) else start
-        report.refuse(source.name, line, str(refused))
-        return
-    for query, value in json.loads(text, object_pairs_hook=tuple):
+    for query, value in parse_pairs(source, report, start, lines):
         by_run = value if isinstance(value, tuple) else ((source.stem, value),)
         for run, words in by_run:
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import re
 import unicodedata
 import zlib
@@ -283,6 +284,31 @@ def parse_object(line: str | bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Refused("the line is not a JSON object")
     return value
+
+
+def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]) -> list[tuple[str, Any]]:
+    """Parse a JSON object over any number of lines; none of its keys is lost, were it there twice.
+
+    Args:
+        source: the file, for its name.
+        report: takes the file's refusal, by line, where this is no valid JSON.
+        start: number of the first of the lines.
+        lines: the text of the object.
+
+    Returns:
+        Keys with their values in file order, objects inside likewise as tuples of such pairs; none where it is refused.
+    """
+    text = "\n".join(lines)
+    try:
+        parse_json(text)
+        return list(json.loads(text, object_pairs_hook=tuple))
+    except Refused as refused:
+        place = refused.__cause__
+        line = start + place.lineno - 1 if isinstance(place, json.JSONDecodeError) else start
+        report.refuse(source.name, line, str(refused))
+    except RecursionError:
+        report.refuse(source.name, start, "the objects are nested too deeply")
+    return []
 
 
 def peek(source: Source, size: int) -> str | None:

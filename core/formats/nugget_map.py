@@ -1,0 +1,87 @@
+"""Nuggets of people as iKAT has them: a JSON map query -> nugget id -> text and relevance."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from core.formats.source import Refused, Report, Source, good_id, good_text, parse_pairs
+from core.types import Query, Question
+
+_START = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{.*)?', re.DOTALL)
+
+
+def is_nugget_map(line: str) -> bool:
+    """Whether the first line of a bank begins a map: it is a bare bracket, or its first value is an object."""
+    return _START.fullmatch(line.rstrip()) is not None
+
+
+def read_nugget_map(
+    source: Source, report: Report, start: int, lines: Sequence[str]
+) -> Iterator[tuple[Query, list[Question]]]:
+    """Read nuggets query by query.
+
+    Args:
+        source: the file, for its name.
+        report: takes what is refused, by query and nugget since a map has no lines, and notes.
+        start: number of the first of the lines.
+        lines: the text of the map.
+
+    Yields:
+        Each query of the map, of which it knows no more than the id, with its nuggets. A nugget is called
+        QUERY/NUGGET; its relevance, a number from 0, is its weight (1 where it has none).
+    """
+    seen: set[str] = set()
+    empty = 0
+    unknown: set[str] = set()
+    for query, nuggets in parse_pairs(source, report, start, lines):
+        place = f"query {query[:40]}"
+        try:
+            query_id = good_id(query, "query")
+            if query_id in seen:
+                raise Refused("it is in the map already")
+            if not isinstance(nuggets, tuple):
+                raise Refused("its nuggets are not an object")
+        except Refused as refused:
+            report.refuse(source.name, None, f"{place}: {refused}")
+            continue
+        seen.add(query_id)
+        empty += not nuggets
+        questions: dict[str, Question] = {}
+        for nugget, content in nuggets:
+            try:
+                question = _nugget(query_id, good_id(nugget, "nugget"), content)
+                if questions.setdefault(question.question_id, question) is not question:
+                    raise Refused("the query has it already")
+                unknown |= dict(content).keys() - {"text", "relevance"}
+            except Refused as refused:
+                report.refuse(source.name, None, f"{place}, nugget {nugget[:40]}: {refused}")
+        yield Query(query_id, ""), list(questions.values())
+    if empty:
+        report.remark(source.name, None, f"queries without nuggets: {empty}")
+    for name in sorted(unknown):
+        report.remark(source.name, None, f"the field {name} of nuggets is unknown and ignored")
+
+
+def _nugget(query_id: str, nugget_id: str, content: object) -> Question:
+    if not isinstance(content, tuple):
+        raise Refused("it is not an object with text and relevance")
+    fields = dict(content)
+    text = good_text(fields.get("text"), "nugget's text").strip()
+    weight = _relevance(fields.get("relevance"))
+    return Question(good_id(f"{query_id}/{nugget_id}", "nugget"), query_id, text, "nugget", weight)
+
+
+def _relevance(value: object) -> float:
+    if value is None:
+        return 1.0
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError
+        relevance = float(value)
+        if not math.isfinite(relevance) or relevance < 0:
+            raise ValueError
+    except ValueError:
+        raise Refused(f"the relevance {value!r} is not a number from 0") from None
+    return relevance
