@@ -119,6 +119,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
     return results
 
 
+_NAME_QUERIES = "Import the queries first, or a bank that names them, or choose to leave unknown queries out."
 _MEND = "Nothing was imported. Mend the file and import it again."
 
 
@@ -153,7 +154,7 @@ def _runs(cursor: Cursor, sources: Sequence[Source], report: Report, options: Op
     for run in found:
         unknown = set(_unknown(cursor, sources, run.file, [r.query_id for r in run.ranking], options, report))
         kept[run.name] = [ranked for ranked in run.ranking if ranked.query_id not in unknown]
-    report.raise_if_refused("Import the queries first, or choose to leave unknown queries out.")
+    report.raise_if_refused(_NAME_QUERIES)
     names = _free_names(cursor, found, report)
     collection.stage_rankings(cursor, {names[name]: ranking for name, ranking in kept.items()})
     collection.write_runs(cursor, [(names[run.name], run.tag, run.file) for run in found])
@@ -167,7 +168,7 @@ def _responses(
     found = responses.read_responses(sources, report)
     report.raise_if_refused(_MEND)
     found = known_responses(cursor, found, report, options.skip_unknown)
-    report.raise_if_refused("Import the queries first, or choose to leave unknown queries out.")
+    report.raise_if_refused(_NAME_QUERIES)
     counts = (write_gold if options.gold else write_responses)(cursor, found, report)
     report.raise_if_refused(_MEND)
     collection.refresh_pool(cursor)
@@ -193,7 +194,7 @@ def _qrels(cursor: Cursor, sources: Sequence[Source], report: Report, options: O
         found = trec_qrels.read_qrels(source, report)
         report.raise_if_refused(_MEND)
         unknown = set(_unknown(cursor, sources, source.name, [j.query_id for j in found], options, report))
-        report.raise_if_refused("Import the queries first, or choose to leave unknown queries out.")
+        report.raise_if_refused(_NAME_QUERIES)
         collection.stage_judgments(cursor, [j for j in found if j.query_id not in unknown])
         name = options.source if options.source and len(sources) == 1 else source.stem
         if name in names:

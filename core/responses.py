@@ -95,11 +95,18 @@ def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, s
         report: takes refusals of unknown queries, or, with `skip_unknown`, one note that they are left out.
         skip_unknown: whether responses to queries that the project does not have are left out.
     """
+    first_of: dict[str, Response] = {}
+    texts: dict[str, str] = {}
+    for response in found:
+        first_of.setdefault(response.query_id, response)
+        if response.query_text:
+            texts.setdefault(response.query_id, response.query_text)
     if not skip_unknown:
-        queries = {r.query_id: Query(r.query_id, r.query_text) for r in reversed(found) if r.query_text}
-        collection.add_queries(cursor, list(reversed(queries.values())), replace=False)
-    unknown = set(collection.unknown_queries(cursor, [r.query_id for r in found]))
-    for query_id, first in {r.query_id: r for r in reversed(found) if r.query_id in unknown}.items():
+        collection.add_queries(cursor, [Query(*query) for query in texts.items()], replace=False)
+    unknown = set(collection.unknown_queries(cursor, list(first_of)))
+    for query_id, first in first_of.items():
+        if query_id not in unknown:
+            continue
         if skip_unknown:
             report.remark(first.file, first.line, "left out a query that is not in the project")
         else:

@@ -10,6 +10,9 @@ import streamlit as st
 from core.comparison import compare
 from core.figures import from_judgments
 from core.leaderboard import Leaderboard, boards, leaderboard, official_sources
+from core.policy import Policy
+from core.project import Project
+from core.readiness import readiness
 from pages import charts, leaderboard_significance, policy_widgets, ui
 from pages.board_curves import by_budget
 from pages.leaderboard_figures import Screen, all_boards, correlation_strip, two_boards, two_systems
@@ -70,6 +73,19 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
     return board.systems[selected[0]].run if selected else None
 
 
+def rests_on(project: Project, policy: Policy, board: Leaderboard) -> None:
+    """What part of the needed pairs the labels rest on, and why the others are missing."""
+    lacks = project.remember(("readiness", policy), lambda: readiness(project, policy))
+    missing = {
+        "ungraded": lacks.ungraded, "failed": lacks.failed, "of passages without text": lacks.without_text,
+    }  # fmt: skip
+    reasons = ", ".join(f"{count:,} {why}" for why, count in missing.items() if count)
+    st.caption(
+        f":material/info: The labels rest on {board.usable:,} of {board.needed:,} needed pairs"
+        f" ({board.usable / board.needed:.1%}); missing: {reasons}."
+    )
+
+
 def reached(board: Leaderboard) -> dict[str, list[Any]]:
     """Columns of what only some measures have: who comes up to the reference, and what coverage was bought with."""
     found: dict[str, list[Any]] = {}
@@ -116,10 +132,7 @@ else:
     board, official = comparison.board, comparison.official
     correlation_strip(comparison.correlation)
 if board.usable < board.needed:
-    st.caption(
-        f":material/info: The labels rest on {board.usable:,} of {board.needed:,} needed pairs"
-        f" ({board.usable / board.needed:.1%}); the rest is ungraded or failed."
-    )
+    rests_on(project, policy, board)
 if board.reference is not None:
     st.caption(
         f"{STAR}: within the standard error of {ui.plain(board.reference.run)}, which scores"

@@ -258,9 +258,9 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
                 "Difference": [point.y - point.x for point in widest],
             },
             hide_index=True, height=400,
-            column_config={"Furthest apart": st.column_config.TextColumn(width=215)}
-            | {name: st.column_config.NumberColumn(format="%.3f", width=62)
-               for name in ("First", "Second", "Difference")},
+            column_config={"Furthest apart": st.column_config.TextColumn(width=192)}
+            | {name: st.column_config.NumberColumn(format="%.3f", width=width)
+               for name, width in (("First", 62), ("Second", 62), ("Difference", 85))},
         )  # fmt: skip
     query = st.selectbox(
         "Query", list(texts), index=None, key="compared", format_func=texts.__getitem__, bind="query-params",

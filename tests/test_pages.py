@@ -482,7 +482,7 @@ class TestLeaderboard:
         assert not [name for name in board(app) if "fficial" in name]
 
     def test_it_says_how_many_pairs_the_labels_rest_on(self, small: Project) -> None:
-        assert "17 of 18 needed pairs (94.4%)" in said(visit("leaderboard"))
+        assert "17 of 18 needed pairs (94.4%); missing: 1 failed." in said(visit("leaderboard"))
 
     def test_another_measure_can_be_typed(self, small: Project) -> None:
         app = visit("leaderboard", measure="P@2")
