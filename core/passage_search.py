@@ -126,14 +126,25 @@ def search(
             "  min(place) FILTER ((query_key, position) > ($query_key, $position)) AS after,"
             "  least(coalesce($page - 1, (here - 1) // $size, 0), (max(total) - 1) // $size) AS page FROM found)"
             " SELECT total, around.page + 1, (place - 1) // $size = around.page, place = here, place = before,"
-            " place = after, place, query_id, q.text, passage_id, left(t.text, $excerpt), label, judgment, failed,"
-            " needed - rated - failed, overridden FROM found CROSS JOIN around JOIN queries q USING (query_key)"
-            " JOIN passages p USING (passage_key) LEFT JOIN passage_texts t ON t.text_key = p.text_key"
+            " place = after, place, query_id, text, passage_key, label, judgment, failed, needed - rated - failed,"
+            " overridden FROM found CROSS JOIN around JOIN queries USING (query_key)"
             " WHERE (place - 1) // $size = around.page OR place IN (here, before, after) ORDER BY place",
-            parameters | {"query_key": query_key, "position": position, "page": page, "size": size, "excerpt": EXCERPT},
+            parameters | {"query_key": query_key, "position": position, "page": page, "size": size},
         ).fetchall()
         cursor.unregister("pool_summary")
-    listed = [(row[2:6], Listed(*row[6:])) for row in rows]
+    # Joined to the whole list, the texts would take longer than all the rest.
+    texts: dict[int, tuple[str, str | None]] = {
+        key: (passage_id, excerpt)
+        for key, passage_id, excerpt in project.rows(
+            "SELECT passage_key, passage_id, left(text, ?) FROM passages LEFT JOIN passage_texts USING (text_key)"
+            " WHERE passage_key IN (SELECT unnest(?))",
+            [EXCERPT, [row[9] for row in rows]],
+        )
+    }
+    listed = [
+        (flags, Listed(place, query_id, query, *texts[passage_key], *state))
+        for flags, (place, query_id, query, passage_key, *state) in ((row[2:6], row[6:]) for row in rows)
+    ]
 
     def one(flag: int) -> Listed | None:
         return next((row for flags, row in listed if flags[flag]), None)

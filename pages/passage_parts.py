@@ -36,13 +36,13 @@ def questions(
         ui.go("question_bank", query=desk.query_id)
     opened = st.query_params.get("question")
     for one in desk.asked:
-        with st.container(key=f"question-desk-{one.number}"):
-            row, more = st.columns([12, 1.3])
-            row.html(question_html(one, shown, hidden))
+        is_open = opened == one.question.question_id
+        # One container a question: a query may have a hundred, and each block costs the browser time.
+        with st.container(key=f"question-desk-{one.number}", horizontal=True):
+            st.html(question_html(one, shown, hidden))
             if hidden:
                 continue
-            is_open = opened == one.question.question_id
-            more.button(
+            st.button(
                 "",
                 icon=":material/expand_less:" if is_open else ":material/expand_more:",
                 key=f"open {one.number}",
@@ -51,8 +51,8 @@ def questions(
                 on_click=_open_question,
                 args=(None if is_open else one.question.question_id,),
             )
-            if is_open:
-                _closer(project, desk, policy, one, measure_against)
+        if is_open:
+            _closer(project, desk, policy, one, measure_against)
 
 
 def _open_question(question_id: str | None) -> None:

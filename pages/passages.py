@@ -38,12 +38,13 @@ STATES: dict[State, str] = {
 
 def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
     """The policy, and the graders to look at side by side; no policy where nothing has been graded."""
-    known = [grader.spec.name for grader in graders(project) if grader.grades or grader.failures]
-    if not any(grader.grades for grader in graders(project)):
+    stored = graders(project)
+    known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
+    if not any(grader.grades for grader in stored):
         return None, known[:1]
     with st.expander("Policy and graders"):
         policy = policy_widgets.policy(project, judged=True)
-        mine = policy.grader or graders(project)[0].spec.name
+        mine = policy.grader or stored[0].spec.name
         others = [name for name in known if name != mine]
         beside = st.multiselect("Beside it", others, key="beside_it", bind="query-params") if others else []
     return policy, [mine, *beside]
