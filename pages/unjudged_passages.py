@@ -17,6 +17,12 @@ from core.unjudged import ToGrade, Unjudged, to_grade, unjudged
 from pages import grading_plan, grading_progress, ui
 
 LISTED = 200
+COUNTS = {
+    "Ungraded pairs": "ungraded",
+    "Failed pairs": "failed",
+    "Not pooled": "not_pooled",
+    "Without text": "without_text",
+}
 
 
 def judged(project: Project, policy: Policy) -> None:
@@ -35,28 +41,27 @@ def judged(project: Project, policy: Policy) -> None:
 
 def _table(found: Unjudged) -> str | None:
     """Judged@k of every system by source of values, and the pairs that its top k lacks; returns the chosen system."""
-    missing = {row.run: row for row in found.to_grade}
-    by_run: dict[str, dict[str, Any]] = {}
-    for share in found.shares:
-        row = by_run.setdefault(share.run, {"Run": share.run})
-        row["Exam labels" if share.source == "exam" else share.source] = share.judged
-    for name, row in by_run.items():
-        if (lacks := missing.get(name)) is not None:
-            row |= {
-                "Ungraded pairs": lacks.ungraded,
-                "Failed pairs": lacks.failed,
-                "Not pooled": lacks.not_pooled,
-                "Without text": lacks.without_text,
-            }
-    counts = ("Run", "Ungraded pairs", "Failed pairs", "Not pooled", "Without text")
-    names = list(dict.fromkeys(name for row in by_run.values() for name in row))
+    runs = list(dict.fromkeys(share.run for share in found.shares))
+    shares = {(share.run, share.source): share.judged for share in found.shares}
+    # Before anything is graded there is nothing to count.
+    fields = COUNTS if found.to_grade else {}
+    counts = {name: [getattr(row, field) for row in found.to_grade] for name, field in fields.items()}
+    columns: dict[str, list[Any]] = {
+        "Run": runs,
+        # What is always 0 says nothing, and takes the room of the sources.
+        **{name: values for name, values in counts.items() if name == "Ungraded pairs" or any(values)},
+    }
+    judged = {
+        "Exam labels" if source == "exam" else source: [shares[run, source] for run in runs]
+        for source in dict.fromkeys(share.source for share in found.shares)
+    }
     chosen = st.dataframe(
-        list(by_run.values()), hide_index=True, height="content" if len(by_run) <= 30 else 600, key="judged systems",
+        columns | judged, hide_index=True, height="content" if len(runs) <= 30 else 600, key="judged systems",
         on_select="rerun", selection_mode="single-row",
-        column_config={name: st.column_config.NumberColumn(format="percent") for name in names if name not in counts},
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in judged},
     )  # fmt: skip
     selected = chosen.selection.rows
-    return list(by_run)[selected[0]] if selected else None
+    return runs[selected[0]] if selected else None
 
 
 def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
