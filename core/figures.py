@@ -8,8 +8,9 @@ from typing import Literal
 
 from core.correlation import Correlation, Ties, correlate
 from core.errors import InputError
+from core.gold_similarity import gold_similarity
 from core.grades import graders
-from core.leaderboard import COVER, Leaderboard, boards, leaderboard, of_answers, rouge_cutoff, sources
+from core.leaderboard import COVER, Leaderboard, boards, leaderboard, of_answers, sources
 from core.measures import parse_measure
 from core.policy import Policy
 from core.project import Project
@@ -71,8 +72,8 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
 
 
 def from_grades(measure: str) -> bool:
-    """Whether a measure rests on grades; ROUGE-1 rests on gold texts alone."""
-    return rouge_cutoff(measure, Policy()) is None
+    """Whether a measure rests on grades; similarity to gold texts does not."""
+    return gold_similarity(measure, Policy()) is None
 
 
 def needs_min_rating(measure: str) -> bool:

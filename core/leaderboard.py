@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from core.errors import InputError
+from core.gold_similarity import Similarity, gold_similarity, similarity_scores
 from core.grades import bank_for
 from core.intent_measures import make_intent_evaluator
 from core.lengths import Length, lengths
@@ -15,13 +16,11 @@ from core.measures import make_evaluator, parse_measure
 from core.normalised import Normalised, normalised_measure, normalised_scores
 from core.policy import Policy
 from core.project import Project
-from core.rouge import rouge_scores
 from core.scores import Scores, basis, coverage, graded_pairs, labels
 from core.statistics import system_score
 from core.topics import ANSWERED_BY_TOPIC
 
 COVER = "EXAM-Cover"
-ROUGE = "ROUGE-1"
 
 Qrels = dict[str, dict[str, int]]
 Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -52,7 +51,7 @@ class Leaderboard:
         needed, usable: the pairs that the labels should and do rest on; 0 where no grades are used.
         reference: the gold texts or the pool that a normalised measure divides by; its score is 1.
         starred: the runs within the standard error of the reference.
-        lengths: words and passages that coverage is bought with, by run; for coverage and ROUGE.
+        lengths: words and passages that coverage is bought with, by run; for coverage and likeness to gold texts.
     """
 
     measure: str
@@ -206,20 +205,12 @@ def cover_cutoff(measure: str, policy: Policy) -> int | None:
     return int(found[1]) if found[1] else policy.cutoff
 
 
-def rouge_cutoff(measure: str, policy: Policy) -> int | None:
-    """The cutoff of `ROUGE-1` (the policy's) or `ROUGE-1@k`; None for any other measure."""
-    found = re.fullmatch(rf"{ROUGE}(?:@([1-9]\d*))?", measure, flags=re.IGNORECASE)
-    if found is None:
-        return None
-    return int(found[1]) if found[1] else policy.cutoff
-
-
 def of_answers(measure: str, policy: Policy) -> bool:
     """Whether a measure is about answered questions or gold texts, so that judgments cannot give it."""
     return (
         cover_cutoff(measure, policy) is not None
         or normalised_measure(measure, policy) is not None
-        or rouge_cutoff(measure, policy) is not None
+        or gold_similarity(measure, policy) is not None
     )
 
 
@@ -228,7 +219,7 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
 
     Args:
         measure: a measure of trec_eval under its standard name, EXAM-Cover@k, normalised n-EXAM@k (by gold
-            texts) or EXAM-Cover@k/pool, or ROUGE-1@k. Ignored for an imported board, which has its own.
+            texts) or EXAM-Cover@k/pool, ROUGE-1@k, or chrF@k. Ignored for an imported board, which has its own.
         source: `exam` for labels and coverage from grades, the name of a source of judgments
             (`judgments` for the first), or of an imported board.
         policy: what turns grades into scores; the default policy for None.
@@ -238,8 +229,8 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
     """
     policy = policy or Policy()
     if source == "exam":
-        words = rouge_cutoff(measure, policy)
-        return _exam_board(project, measure, policy) if words is None else _rouge_board(project, words, policy)
+        alike = gold_similarity(measure, policy)
+        return _exam_board(project, measure, policy) if alike is None else _gold_board(project, *alike, policy)
     source = find_source(project, source)
     imported = dict(boards(project))
     if source in imported:
@@ -292,11 +283,11 @@ def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
     return board
 
 
-def _rouge_board(project: Project, cutoff: int, policy: Policy) -> Leaderboard:
-    found, queries = rouge_scores(project, cutoff)
+def _gold_board(project: Project, similarity: Similarity, cutoff: int, policy: Policy) -> Leaderboard:
+    found, queries = similarity_scores(project, similarity, cutoff)
     per_query = {run: found.get(run, {}) for run in rankings(project)}
     systems = order_systems(per_query, queries, policy)
-    name = f"{ROUGE}@{cutoff}"
+    name = f"{similarity.name}@{cutoff}"
     return Leaderboard(name, "gold", policy, systems, per_query, queries, lengths=lengths(project, cutoff))
 
 

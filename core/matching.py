@@ -78,8 +78,13 @@ def word_match(answer: str, key: str, tolerance: float = TOLERANCE) -> bool:
 
 def normalise(text: str) -> str:
     """Lower case, without stop words and punctuation, stemmed (Snowball, English); words parted by one space."""
+    return " ".join(_stem(word) for word in meaningful_words(text))
+
+
+def meaningful_words(text: str) -> list[str]:
+    """The words of a text in lower case, without stop words and punctuation, as they stand."""
     words = _WORD.findall(unicodedata.normalize("NFKC", text).lower())
-    return " ".join(_stem(word) for word in words if word not in STOP_WORDS)
+    return [word for word in words if word not in STOP_WORDS]
 
 
 def without_letter(text: str) -> str:

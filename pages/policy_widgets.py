@@ -74,7 +74,7 @@ def measure(label: str, cover: bool, key: str, default: str = "nDCG@10", shares:
 
     Args:
         cover: whether EXAM-Cover is among them.
-        shares: whether normalised coverage and ROUGE-1 may be typed as well.
+        shares: whether normalised coverage and similarity to gold texts may be typed as well.
     """
     names = [name for name, info in MEASURES.items() if cover or not info.needs_intents]
     # What was typed for one board is the default of the other.
@@ -82,7 +82,7 @@ def measure(label: str, cover: bool, key: str, default: str = "nDCG@10", shares:
     picked = st.selectbox(
         label, options, index=options.index(default), key=key, bind="query-params", accept_new_options=True,
         help="Or type another, such as P@30 or nDCG@5"
-        + (", EXAM-Cover@10/pool, n-EXAM@20 or ROUGE-1@20 (the last two need gold texts)." if shares else "."),
+        + (", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (these three by gold texts)." if shares else "."),
     )  # fmt: skip
     if picked in options or (shares and of_answers(str(picked), Policy())):
         return str(picked)

@@ -10,20 +10,18 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from rouge_score import rouge_scorer, tokenizers
 
 from core.cli import cli
 from core.comparison import compare
 from core.errors import FileError, InputError
 from core.formats.source import Source
 from core.gold import gold_name, gold_texts, mark_gold
+from core.gold_similarity import chrf, rouge_1
 from core.importing import Imported, Options, import_files
 from core.leaderboard import leaderboard, rankings
-from core.matching import normalise as stems
 from core.normalised import normalise, normalised_measure
 from core.policy import Policy
 from core.project import Project, open_project
-from core.rouge import rouge_1
 from core.types import Question
 from tests.small import fill, grade, judge
 
@@ -198,28 +196,29 @@ def test_a_run_can_stand_for_the_gold_texts_and_stays_a_system(exam: Project) ->
 # ROUGE-1
 
 
-TEXTS = [
-    ("The cat sat on the mat.", "A cat was sitting on mats!"),
-    ("Rising water, rising tides", "water rises and rises and rises"),
-    ("nothing in common", "at all"),
-    ("", "words"),
-    ("Photosynthesis turns light into sugar; plants need light.", "Light is what plants turn into sugar."),
-]
+@pytest.mark.parametrize(
+    ("text", "gold", "expected"),
+    [
+        # Lemmas: cat, sit, mat on both sides.
+        ("The cat sat on the mat.", "A cat sits on mats!", 1.0),
+        # rise twice, water, tide against water, rise three times: 3 of 4 and 3 of 4 words.
+        ("Rising water, rising tides", "water rises and rises and rises", 3 / 4),
+        # All four words of the gold text, in seven.
+        ("Photosynthesis turns light into sugar; plants need light.", "Light is what plants turn into sugar.", 8 / 11),
+        ("nothing in common", "at all", 0.0),
+        ("", "words", 0.0),
+    ],
+)
+def test_rouge_1_counts_the_lemmas_that_both_have(text: str, gold: str, expected: float) -> None:
+    assert rouge_1(text, gold) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(("text", "gold"), TEXTS)
-def test_rouge_1_is_that_of_the_reference_program_on_the_same_words(text: str, gold: str) -> None:
-    class Stems(tokenizers.Tokenizer):  # type: ignore[misc]
-        def tokenize(self, text: str) -> list[str]:
-            return stems(text).split()
-
-    reference = rouge_scorer.RougeScorer(["rouge1"], tokenizer=Stems()).score(gold, text)["rouge1"].fmeasure
-    assert rouge_1(text, gold) == pytest.approx(reference)
-
-
-def test_rouge_1_by_hand() -> None:
-    # cat, sat, mat against cat, sit, mat: two words shared, of three and three.
-    assert rouge_1(*TEXTS[0]) == pytest.approx(2 / 3)
+def test_chrf_counts_the_character_n_grams_that_both_have() -> None:
+    assert chrf("Light is sugar.", "Light is sugar.") == pytest.approx(1.0)
+    # Of a, b, c, d; ab, bc, cd; abc, bcd the text has 3, 2 and 1, and nothing else; it has no longer ones to count.
+    recall = (3 / 4 + 2 / 3 + 1 / 2) / 3
+    assert chrf("abc", "abcd") == pytest.approx(5 * 1 * recall / (4 * 1 + recall))
+    assert chrf("", "abcd") == chrf("xyz", "") == 0.0
 
 
 def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(exam: Project) -> None:
@@ -230,13 +229,16 @@ def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(exam: Project) 
     assert board.scores == pytest.approx({"good": 1 / 3, "poor": 1 / 2})
     assert (board.measure, board.source) == ("ROUGE-1@20", "gold")
     assert rows_of(exam, "ROUGE-1@1")["good"] == pytest.approx(1 / 4)
+    by_character = leaderboard(exam, "chrF@1")
+    assert (by_character.measure, by_character.source) == ("chrF@1", "gold")
+    assert by_character.per_query["good"]["a"] == pytest.approx(chrf("text of a2", "Text of a1."))
 
 
 def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(exam: Project) -> None:
     with pytest.raises(InputError, match="no gold texts to compare with"):
         leaderboard(exam, "ROUGE-1")
     judge(exam, {("a", "a1"): 1})
-    for measure in ("ROUGE-1", "n-EXAM", "EXAM-Cover@20/pool"):
+    for measure in ("ROUGE-1", "chrF", "n-EXAM", "EXAM-Cover@20/pool"):
         with pytest.raises(InputError, match="judgments cannot give it"):
             leaderboard(exam, measure, "judgments")
     assert compare(exam, "EXAM-Cover@20/pool", "judgments").official.measure == "nDCG@10"
