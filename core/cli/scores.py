@@ -24,7 +24,12 @@ from core.subtopics import PERS, Per, leaderboard_per
 
 @click.command()
 @project_option
-@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="As nDCG@10, AP or EXAM-Cover@20.")
+@click.option(
+    "--measure",
+    default=DEFAULT_MEASURE,
+    show_default=True,
+    help="As nDCG@10, AP, EXAM-Cover@20, n-EXAM@20 or ROUGE-1@20.",
+)
 @click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
 @click.option("--per", type=click.Choice(PERS), default="query", show_default=True,
               help="Mean over queries, over subtopics then queries, or over all (query, subtopic) topics.")  # fmt: skip
