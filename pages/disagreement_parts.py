@@ -47,7 +47,8 @@ def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]
     found: dict[str, tuple[str, Side]] = {}
     graded = [grader.spec.name for grader in graders(project) if grader.grades]
     if policy is not None:
-        found["labels"] = ("Labels under the policy", Labels(replace(policy, grader=policy.grader or graded[0])))
+        counting = policy.grader or graded[0]
+        found["labels"] = (f"Labels of {counting}", Labels(replace(policy, grader=counting)))
     for source in sources(project):
         name = "Judgments" if source == "judgments" else f"Judgments: {source}"
         found[f"judgments {source}"] = (name, Judgments(source, policy.min_judgment if policy else 1))

@@ -42,6 +42,7 @@ def past_jobs(project: Project) -> None:
             "Cost": st.column_config.NumberColumn(format="%.4f"),
         },
         hide_index=True,
+        placeholder="–",
     )
 
 
@@ -70,6 +71,7 @@ def known_graders(project: Project) -> None:
         },
         column_config={"Cost": st.column_config.NumberColumn(format="%.4f")},
         hide_index=True,
+        placeholder="–",
     )
 
 

@@ -119,7 +119,7 @@ class TestTables:
         app = visit("disagreements")
         names = app.selectbox("left").options
         assert names == [
-            "Labels under the policy",
+            "Labels of test grader",
             "Judgments: assessors",
             "Judgments: assessor: bob",
             "Grader by itself: test grader",

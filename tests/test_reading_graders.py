@@ -269,6 +269,14 @@ def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are
     assert [version.prompt for version in prompt_library.versions(filled)] == [mine]
 
 
+def test_asking_one_question_tries_a_dead_endpoint_once_for_somebody_waits(filled: Project):
+    with EndpointServer(lambda seen: status(503)) as dead:
+        made = make_grader("self-rating", settings(dead))
+        trial = try_pair(made, *pair_to_try(filled, made.spec, passage_id="p1"))
+        assert (trial.grade.rating, len(dead.seen)) == (None, 1)
+    assert "after 1 attempt" in trial.grade.reason
+
+
 def test_a_prompt_that_a_grade_cannot_be_about_is_refused(filled: Project):
     yaml = write_prompt(replace(built_in()["self-rating"], name="odd")).replace("{question}", "{question} {narrative}")
     odd: Prompt = read_prompt(yaml, "odd.yaml")

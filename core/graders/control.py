@@ -47,6 +47,7 @@ class Control:
         price: what tokens cost.
         concurrency: calls in flight at most, where the model can take several; may be changed while running.
         report: is told one line for every call that failed. It never holds a key.
+        attempts: how often a call that fails is made at most; as often as the back end makes it for None.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class Control:
         price: Price | None = None,
         concurrency: int = 8,
         report: Callable[[str], None] = lambda line: None,
+        attempts: int | None = None,
     ) -> None:
         self.report = report
+        self.attempts = attempts
         self._price = price or Price()
         self._max_calls = max_calls
         self._max_cost = max_cost

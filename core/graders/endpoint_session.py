@@ -223,12 +223,13 @@ class Session:
         if fault.for_all:
             end.pace.hold(wait, len(self._flying))
         said = fault.reason + (f": {fault.detail}" if fault.detail else "")
-        if asked.failures < end.attempts:
-            self._report(f"{said} (attempt {asked.failures} of {end.attempts}, the next in {wait:.1f} s)")
+        attempts = end.attempts if self._control.attempts is None else self._control.attempts
+        if asked.failures < attempts:
+            self._report(f"{said} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
             asked.due = end.clock() + wait
             heapq.heappush(self._waiting, asked)
             return
-        self._report(f"{said} (attempt {asked.failures} of {end.attempts}, given up)")
+        self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
         plural = "s" if asked.failures > 1 else ""
         self._go_on(asked, Completion(error=f"{fault.reason} after {asked.failures} attempt{plural}"))
         self._count_silence("does not answer", said)

@@ -37,7 +37,8 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
         InputError: the passage is empty, or the grader needs an answer key that is not there.
         GradingError: the grader cannot be asked at all.
     """
-    control = control or Control()
+    # Somebody is waiting for it, and can ask again.
+    control = control or Control(attempts=1)
     if not passage.strip():
         raise InputError("The passage is empty.", "Choose one that has a text.")
     if not isinstance(grader, ReadingGrader):
