@@ -19,7 +19,8 @@ from core.passage_desk import label_if, read_passage
 from core.policy import Policy
 from core.project import Project
 from core.scores import basis, graded_pairs
-from core.settling import Place, Settling, settled, side_name
+from core.settled_cases import Place, Settling, settled
+from core.settling import side_name
 
 Order = Literal["worst", "left", "right", "board", "kappa"]
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from core.bank import AT_VERSION, latest_version
 from core.errors import InputError
-from core.project import Project, log
+from core.project import Cursor, Project, log
 from core.types import RATINGS
 
 
@@ -44,25 +44,32 @@ def override(project: Project, question_id: str, passage_id: str, rating: int, r
     Raises:
         InputError: a rating out of range, no reason, or an unknown question or passage.
     """
+    with project.transaction() as cursor:
+        return write_override(project, cursor, question_id, passage_id, rating, reason, author)
+
+
+def write_override(
+    project: Project, cursor: Cursor, question_id: str, passage_id: str, rating: int, reason: str, author: str
+) -> int:
+    """The same as `override`, as part of a greater act in a transaction of its own."""
     if rating not in RATINGS:
         raise InputError(f"The rating {rating} is out of range.", "Use 0 to 5.")
     if not reason.strip():
         raise InputError("The reason is empty.", "Say why the machine's rating is wrong.")
-    with project.transaction() as cursor:
-        pair = cursor.execute(
-            "SELECT question_key, passage_key, r.text_key, p.text_key"
-            f" FROM {AT_VERSION} r JOIN questions USING (question_key), passages p"
-            " WHERE question_id = $question AND passage_id = $passage AND p.text_key IS NOT NULL",
-            {"version": latest_version(project), "question": question_id, "passage": passage_id},
-        ).fetchall()
-        if not pair:
-            raise InputError(f"There is no question {question_id}, or no text of passage {passage_id}.")
-        key = cursor.execute(
-            "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
-            " RETURNING override_key",
-            [*pair[0], rating, reason.strip(), author],
-        ).fetchall()[0][0]
-        log(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
+    pair = cursor.execute(
+        "SELECT question_key, passage_key, r.text_key, p.text_key"
+        f" FROM {AT_VERSION} r JOIN questions USING (question_key), passages p"
+        " WHERE question_id = $question AND passage_id = $passage AND p.text_key IS NOT NULL",
+        {"version": latest_version(project), "question": question_id, "passage": passage_id},
+    ).fetchall()
+    if not pair:
+        raise InputError(f"There is no question {question_id}, or no text of passage {passage_id}.")
+    key = cursor.execute(
+        "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
+        " RETURNING override_key",
+        [*pair[0], rating, reason.strip(), author],
+    ).fetchall()[0][0]
+    log(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
     return int(key)
 
 
@@ -73,14 +80,19 @@ def withdraw(project: Project, key: int, author: str) -> None:
         InputError: there is no such override, or it has been withdrawn.
     """
     with project.transaction() as cursor:
-        done = cursor.execute(
-            "UPDATE overrides SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP"
-            " WHERE override_key = ? AND withdrawn_at IS NULL",
-            [author, key],
-        ).fetchall()[0][0]
-        if not done:
-            raise InputError("There is no such override any more.", "Look at the list again.")
-        log(cursor, author, "withdraw override", override=key)
+        write_withdrawal(cursor, key, author)
+
+
+def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
+    """The same as `withdraw`, as part of a greater act in a transaction of its own."""
+    done = cursor.execute(
+        "UPDATE overrides SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP"
+        " WHERE override_key = ? AND withdrawn_at IS NULL",
+        [author, key],
+    ).fetchall()[0][0]
+    if not done:
+        raise InputError("There is no such override any more.", "Look at the list again.")
+    log(cursor, author, "withdraw override", override=key)
 
 
 def confirm(project: Project, key: int, author: str) -> None:
@@ -92,8 +104,9 @@ def confirm(project: Project, key: int, author: str) -> None:
     found = next((one for one in overrides(project) if one.key == key), None)
     if found is None:
         raise InputError("There is no such override any more.", "Look at the list again.")
-    override(project, found.question_id, found.passage_id, found.rating, found.reason, author)
-    withdraw(project, key, author)
+    with project.transaction() as cursor:
+        write_override(project, cursor, found.question_id, found.passage_id, found.rating, found.reason, author)
+        write_withdrawal(cursor, key, author)
 
 
 def overrides(project: Project, query_id: str | None = None) -> list[Override]:

@@ -13,7 +13,7 @@ from core.overrides import override
 from core.passage_desk import AskedQuestion, read_passage
 from core.policy import Policy
 from core.project import Project
-from core.settling import Act, Case, Settling
+from core.settled_cases import Act, Case, Settling
 from core.types import RATINGS
 from pages import ui
 

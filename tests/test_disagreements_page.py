@@ -15,7 +15,8 @@ from core.overrides import override, overrides
 from core.policy import Policy
 from core.project import Project
 from core.scores import labels
-from core.settling import case_of, record, settle_by_comment, settle_by_override
+from core.settled_cases import record
+from core.settling import case_of, settle_by_comment, settle_by_override
 from core.types import Question
 from pages.disagreement_parts import digits
 from tests.small import fill, judge

@@ -17,20 +17,14 @@ from core.overrides import confirm, override, overrides, withdraw
 from core.policy import Policy
 from core.project import Project, create, open_project
 from core.scores import labels
+from core.settled_cases import Case, acts, disputes, disputes_csv, record, record_csv, settled
 from core.settling import (
-    Case,
-    acts,
     case_of,
-    disputes,
-    disputes_csv,
-    record,
-    record_csv,
     reopen,
     settle_by_comment,
     settle_by_dispute,
     settle_by_edit,
     settle_by_override,
-    settled,
     side_name,
 )
 from core.types import Question
@@ -281,3 +275,13 @@ def test_the_record_survives_closing_the_project(tmp_path: object) -> None:
     again = open_project(path)
     assert waiting(again) == ["p2"]
     again.close()
+
+
+def test_an_override_that_cannot_settle_its_case_is_not_given(small: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("core.settling._record", fails)
+    with pytest.raises(OSError, match="disk"):
+        settle_by_override(small, case(small, "p1"), "q1/a", 2, "too kind", "ann")
+    assert overrides(small) == []
