@@ -143,6 +143,14 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
     assert shown.code == 0
     assert [line.split()[:2] for line in shown.out.splitlines()[1:]] == [["1", "good"], ["2", "bad"], ["2", "ugly"]]
 
+    by_query = imported("leaderboard", "--measure", "EXAM-Cover@1", "--min-rating", "3", "--queries", "--json").json
+    for system in by_query["systems"]:
+        scores = by_query["per_query"][system["run"]].values()
+        assert sum(scores) / system["queries"] == pytest.approx(system["score"])
+    rows = [line.split() for line in imported("leaderboard", "--queries").out.partition("\n\n")[0].splitlines()]
+    assert rows[0] == ["run", "query", "nDCG@10"]
+    assert {run for run, *_ in rows[1:]} == {"good", "bad", "ugly"}
+
     found = imported("correlate", "--measure", "nDCG@10", "--against", "judgments", "--json").json
     assert {"systems", "spearman", "kendall", "tau_ap", "pearson", "ties", "undefined"} <= set(found)
     assert (found["systems"], found["spearman"], found["undefined"]) == (3, pytest.approx(1.0), None)

@@ -33,15 +33,28 @@ from core.subtopics import PERS, Per, leaderboard_per
 @click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
 @click.option("--per", type=click.Choice(PERS), default="query", show_default=True,
               help="Mean over queries, over subtopics then queries, or over all (query, subtopic) topics.")  # fmt: skip
+@click.option("--queries", is_flag=True, help="Every system's score on every query too.")
 @policy_options
 @json_option
-def leaderboard(project_path: Path | None, measure: str, source: str, per: Per, policy: Policy, as_json: bool) -> None:
+def leaderboard(
+    project_path: Path | None, measure: str, source: str, per: Per, queries: bool, policy: Policy, as_json: bool
+) -> None:
     """Order the systems by a measure, with standard errors."""
     with opened(project_path) as project:
         board = leaderboard_per(project, measure, source, policy, per)
     if as_json:
-        print_json(board.as_dict() | {"per": per})
+        print_json(board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {}))
         return
+    if queries:
+        print_table(
+            ("run", "query", board.measure),
+            [
+                (s.run, query, board.per_query.get(s.run, {}).get(query))
+                for s in board.systems
+                for query in board.query_ids
+            ],
+        )
+        click.echo()
     spent = [board.lengths.get(s.run) for s in board.systems]
     print_table(
         ("rank", "run", board.measure, "std error", "queries", *(("words", "passages") if board.lengths else ())),
