@@ -38,7 +38,9 @@ _SOUGHT = (
     "($who IS NULL OR author = $who) AND ($act IS NULL OR act = $act)"
     " AND ($since IS NULL OR happened_at >= $since::DATE)"
     " AND ($until IS NULL OR happened_at < $until::DATE + INTERVAL 1 DAY)"
-    " AND ($words = '' OR contains(lower(concat_ws(' ', author, act, detail, question_text, query_text)), $words))"
+    " AND ($words = '' OR contains(lower(concat_ws(' ', author, act, detail, question_text, query_text)), $words)"
+    # The detail is JSON, in which quotes, backslashes and line ends are written otherwise.
+    "  OR contains(lower(detail), $escaped))"
 )
 
 
@@ -102,7 +104,8 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
 
 
 def _values(sought: Sought) -> dict[str, Any]:
-    return {**vars(sought), "words": sought.words.strip().lower()}
+    words = sought.words.strip().lower()
+    return {**vars(sought), "words": words, "escaped": json.dumps(words, ensure_ascii=False)[1:-1]}
 
 
 def _act(row: tuple[Any, ...]) -> Act:

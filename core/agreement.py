@@ -209,7 +209,7 @@ def disagreements(
     for value, counterparts in matching(found.left.scale, found.right.scale).items():
         agree |= (values[0] == value) & np.isin(values[1], counterparts)
     shares = [
-        np.maximum(side, 0) / max(*rater.scale, 1)
+        np.maximum(side, 0) / max((*rater.scale, 1))
         for side, rater in zip(values, (found.left, found.right), strict=True)
     ]
     # Rounded, so that 1/5 beside 3/3 is exactly as far as 4/5 beside 0.

@@ -8,13 +8,14 @@ from typing import TypeAlias
 
 import pandas as pd
 
+from core import judging
 from core.bank import AT_VERSION, latest_version
 from core.errors import InputError
 from core.leaderboard import find_source, sources
 from core.policy import Policy
 from core.project import Project
 from core.scores import Basis, basis, graded_pairs, labels
-from core.types import MAX_RATING, RATINGS
+from core.types import RATINGS
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,8 @@ def _ratings(project: Project, base: Basis) -> _Resolved:
 
 
 def _grader(base: Basis, noun: str) -> Rater:
-    top = max(base.grader.spec.max_rating, MAX_RATING if base.overridden else 0)
-    return Rater(noun, base.grader.spec.name, tuple(range(top, -1, -1)), base.min_rating, not base.overridden)
+    scale = tuple(range(base.grader.spec.max_rating, -1, -1))
+    return Rater(noun, base.grader.spec.name, scale, base.min_rating, not base.overridden)
 
 
 def _judgments(project: Project, side: Judgments) -> _Resolved:
@@ -201,7 +202,13 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
             "Name a source of judgments; exam import qrels FILE brings one in.",
         )
     judged = "judgments JOIN sources USING (source_key)"
-    scale = project.rows(f"SELECT DISTINCT value FROM {judged} WHERE name = ? ORDER BY value DESC", [source])
+    scale = [
+        value
+        for (value,) in project.rows(f"SELECT DISTINCT value FROM {judged} WHERE name = ? ORDER BY 1 DESC", [source])
+    ]
+    if source.startswith(judging.PREFIX):
+        # What an assessor has not given yet is on the scale all the same.
+        scale = sorted({*scale, *judging.SCALE}, reverse=True)
 
     def values() -> Values:
         frame = project.table(
@@ -211,7 +218,7 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
         ).to_pandas()
         return _counted(frame)
 
-    rater = Rater("judgment", source, tuple(value for (value,) in scale), side.threshold)
+    rater = Rater("judgment", source, tuple(scale), side.threshold)
     return _Resolved(rater, ("judgments", source), values)
 
 

@@ -150,7 +150,7 @@ class _Grid:
 def _target(value: int, said: int, giving: Rater, other: Rater, says_same: Mapping[int, Sequence[int]]) -> int:
     fitting = [own for own in giving.scale if said in says_same[own]]
     if not fitting:
-        share = max(said, 0) / max(*other.scale, 1) * max(*giving.scale, 1)
+        share = max(said, 0) / max((*other.scale, 1)) * max((*giving.scale, 1))
         fitting = sorted(giving.scale, key=lambda own: (abs(own - share), -own))[:1]
     return min(fitting, key=lambda own: (abs(own - value), -own))
 
@@ -190,7 +190,7 @@ def _tried(
     rows = np.flatnonzero(disagreeing(found))
     other = "right" if grid.side == "left" else "left"
     cells = list(zip(pairs[grid.side].to_numpy()[rows].tolist(), pairs[other].to_numpy()[rows].tolist(), strict=True))
-    change = np.array([abs(grid.target[cell] - cell[0]) for cell in cells], float) / max(*grid.giving.scale, 1)
+    change = np.array([abs(grid.target[cell] - cell[0]) for cell in cells], float) / max((*grid.giving.scale, 1))
     weight = _exposure(project, pairs.iloc[rows]) * change
     kappa = np.array([abs(grid.kappa[cell] or 0.0) for cell in cells])
     first = np.lexsort((-weight,) if by == "board" else (-weight, -kappa))[:tried]

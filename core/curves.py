@@ -60,6 +60,11 @@ class CoverCurves:
         }
 
 
+def deepest_rank(project: Project) -> int:
+    """The greatest rank of any run; 0 without runs."""
+    return int(project.value("SELECT coalesce(max(rank), 0) FROM rankings"))
+
+
 def cover_curves(
     project: Project,
     policy: Policy | None = None,

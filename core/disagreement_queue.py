@@ -200,7 +200,7 @@ def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int6
     """Places of the pairs in `Matched.pairs`, by their distance as shares of either scale's top."""
     chosen = disagreeing(found) if cell is None else _in_cell(found, cell)
     shares = [
-        np.maximum(found.pairs[name].to_numpy(), 0) / max(*rater.scale, 1)
+        np.maximum(found.pairs[name].to_numpy(), 0) / max((*rater.scale, 1))
         for name, rater in (("left", found.left), ("right", found.right))
     ]
     # Rounded, so that 1/5 beside 3/3 is exactly as far as 4/5 beside 0.

@@ -63,7 +63,8 @@ def write_gold(cursor: Cursor, found: Sequence[Response], report: Report) -> dic
 def mark_gold(project: Project, run: str | None, author: str) -> None:
     """Let a run stand for the gold texts, in place of what was gold; for None nothing is gold any more.
 
-    The run stays on the leaderboards: with as deep a cutoff as it has passages, its n-EXAM is 1.
+    The run stays on the leaderboards: with as deep a cutoff as it has passages, its n-EXAM is 1,
+    unless the pool was made shallower after passages beyond it had been graded.
 
     Raises:
         InputError: there is no such run.

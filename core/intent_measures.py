@@ -45,8 +45,9 @@ def make_err_ia(intents: Intents, cutoff: int) -> Evaluator:
 
     For one question, the reader stops at each passage that answers it with probability 1/2:
     ERR = sum over ranks r of 1/r * (1/2)^(c+1) where the passage at r answers it, c being how many above r do.
-    All questions are equally likely intents. The mean is divided by what a ranking gets whose every passage answers
-    every question, so that 1 is the best, whatever the collection holds.
+    Equally likely intents are the questions that any graded passage answers, as ndeval takes the subtopics that have a
+    relevant document. The mean is divided by what a ranking gets whose every passage answers every one of them, so that
+    1 is the best, whatever the collection holds.
     Source: Chapelle, Metzler, Zhang and Grinspan, Expected Reciprocal Rank for Graded Relevance, CIKM 2009, with
     binary grades; the divisor is the collection-independent normalisation that TREC's Web track reported.
 
@@ -55,8 +56,9 @@ def make_err_ia(intents: Intents, cutoff: int) -> Evaluator:
     best = _err(range(1, cutoff + 1))
 
     def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:
-        total = math.fsum(_err(r for r, passage in enumerate(top, 1) if passage in found) for found in answering)
-        return total / (best * len(answering))
+        known = [found for found in answering if found]
+        total = math.fsum(_err(r for r, passage in enumerate(top, 1) if passage in found) for found in known)
+        return total / (best * len(known)) if known else 0.0
 
     return _evaluator(intents, cutoff, score)
 
@@ -77,12 +79,14 @@ def make_ndcg_ia(intents: Intents, cutoff: int) -> Evaluator:
     """
 
     def score(answering: Sequence[set[str]], top: Sequence[str]) -> float:
-        total = 0.0
-        for found in filter(None, answering):
-            # The ideal has as many answering passages as there are, down to the cutoff, not to the end of this run.
-            ideal = _dcg(range(1, min(len(found), cutoff) + 1))
-            total += _dcg(rank for rank, passage in enumerate(top, 1) if passage in found) / ideal
-        return total / len(answering)
+        # The ideal has as many answering passages as there are, down to the cutoff, not to the end of this run.
+        shares = (
+            _dcg(rank for rank, passage in enumerate(top, 1) if passage in found)
+            / _dcg(range(1, min(len(found), cutoff) + 1))
+            for found in answering
+            if found
+        )
+        return math.fsum(shares) / len(answering)
 
     return _evaluator(intents, cutoff, score)
 

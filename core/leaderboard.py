@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from core.correlation import correlate
 from core.errors import InputError
 from core.gold_similarity import Similarity, gold_similarity, similarity_scores
 from core.grades import bank_for
@@ -51,7 +52,8 @@ class Leaderboard:
         needed, usable: the pairs that the labels should and do rest on; 0 where no grades are used.
         reference: the gold texts or the pool that a normalised measure divides by; its score is 1.
         starred: the runs within the standard error of the reference.
-        lengths: words and passages that coverage is bought with, by run; for coverage and likeness to gold texts.
+        lengths: words and passages that a score is bought with, by run; for coverage and likeness to gold texts, and
+            for every measure where there are generated responses.
     """
 
     measure: str
@@ -70,6 +72,11 @@ class Leaderboard:
     def scores(self) -> dict[str, float]:
         """Score by run."""
         return {system.run: system.score for system in self.systems}
+
+    def length_correlation(self) -> float | None:
+        """Spearman's correlation of score and words; None without lengths, or where it is undefined."""
+        words = {run: length.words for run, length in self.lengths.items() if run in self.scores}
+        return correlate(words, self.scores).spearman if words else None
 
     @property
     def std_errors(self) -> dict[str, float | None]:
@@ -230,7 +237,11 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
     policy = policy or Policy()
     if source == "exam":
         alike = gold_similarity(measure, policy)
-        return _exam_board(project, measure, policy) if alike is None else _gold_board(project, *alike, policy)
+        board = _exam_board(project, measure, policy) if alike is None else _gold_board(project, *alike, policy)
+        if not board.lengths and project.value("SELECT count(*) FROM responses"):
+            # A measure of labels, too, pays for length where responses were written and not retrieved.
+            board = replace(board, lengths=lengths(project, policy.cutoff))
+        return board
     source = find_source(project, source)
     imported = dict(boards(project))
     if source in imported:

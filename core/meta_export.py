@@ -27,7 +27,13 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
     if any("itself" in cell.marks.values() for row in table.rows for cell in row.cells):
         said.append("A row of the official source itself does not compete for the best.")
     if table.samples:
-        said.append(f"Intervals: 95 % over {table.samples} resamples of the queries.")
+        said.append(
+            f"Intervals: 95 % over {table.samples} resamples of the queries; a resample has fewer different queries,"
+            " which lowers correlations, so that a value may lie at or above the end of its interval."
+        )
+    shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
+    if shares:
+        said.append(f"Labels rest on part of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
     if table.reasons():
         said.append(f"{UNDEFINED} undefined: the first leaderboard is that of the row, the second the official one.")
     return " ".join(said)

@@ -26,6 +26,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0006_publications", _script("0006_publications")),
     ("0007_settling", _script("0007_settling")),
     ("0008_responses", _script("0008_responses")),
+    ("0009_settled_cases", _script("0009_settled_cases")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

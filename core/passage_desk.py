@@ -180,8 +180,10 @@ def label_if(project: Project, policy: Policy, desk: Desk, question_id: str, rat
     """
     if not desk.pooled:
         return None
-    asked = [replace(one, rating=rating) if one.question.question_id == question_id else one for one in desk.asked]
-    return _label(basis(project, policy), asked)[0]
+    base = basis(project, policy)
+    given = None if rating is None else base.grader.spec.on_scale(rating)
+    asked = [replace(one, rating=given) if one.question.question_id == question_id else one for one in desk.asked]
+    return _label(base, asked)[0]
 
 
 _ASKED = " FROM {bank} b JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"

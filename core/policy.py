@@ -58,6 +58,10 @@ def weight_sql(weighted: bool) -> str:
     return "weight" if weighted else "sign(weight)"
 
 
+HALF = 0.5 + 1e-9
+"""What is added before a mean is rounded down: the sums of decimal weights fall short of an exact half by a hair."""
+
+
 def label_sql(rule: str, weighted: bool = True) -> str:
     """The label of one passage as an SQL aggregate over the rows of its pairs.
 
@@ -76,7 +80,7 @@ def label_sql(rule: str, weighted: bool = True) -> str:
         return "max(rating) FILTER (weight > 0)"
     if rule == "mean":
         weight = weight_sql(weighted)
-        return f"floor(sum({weight} * rating) FILTER ({usable}) / sum({weight}) FILTER ({usable}) + 0.5)::TINYINT"
+        return f"floor(sum({weight} * rating) FILTER ({usable}) / sum({weight}) FILTER ({usable}) + {HALF})::TINYINT"
     if found := re.fullmatch(r"support:([1-9]\d*)", rule):
         levels = " ".join(
             f"WHEN count(*) FILTER (rating >= {level} AND weight > 0) >= {found[1]} THEN {level}"

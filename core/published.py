@@ -38,7 +38,10 @@ def _views(main: str, publication: int) -> dict[str, str]:
     return {
         "pool": "SELECT query_key, passage_key, text_key, position"
         f" FROM {main}.published_passages WHERE pool_key = (SELECT pool_key {publications})",
-        "queries": "SELECT q.* REPLACE (p.text AS text, p.narrative AS narrative, p.answer AS answer)"
+        # What direct judges said of a query known by its id went over to its title when that came.
+        "queries": "SELECT q.* REPLACE (CASE WHEN p.text = q.query_id AND p.text NOT IN"
+        f" (SELECT text FROM {main}.question_texts WHERE text IS NOT NULL) THEN q.text ELSE p.text END AS text,"
+        " p.narrative AS narrative, p.answer AS answer)"
         f" FROM {main}.queries q JOIN (FROM {main}.published_queries WHERE {this}) p USING (query_key)",
         "question_texts": "SELECT * REPLACE (CASE WHEN text_key NOT IN"
         f" (SELECT text_key {awaited}) THEN text END AS text)"

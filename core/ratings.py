@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.grades import StoredGrader
-from core.policy import Policy
+from core.policy import HALF, Policy
 from core.project import Project
 from core.scores import Basis
 from core.scores import ratings as ratings_of
@@ -144,7 +144,7 @@ def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: str) -> Rati
         given = np.where(usable, ratings, 0)
         total = (usable * weights).sum(axis=1)
         mean = (given * weights).sum(axis=1) / np.where(none, 1.0, total)
-        found: Ratings = np.floor(mean + 0.5).astype(np.int8)
+        found: Ratings = np.floor(mean + HALF).astype(np.int8)
     elif rule == "max":
         found = ratings.max(axis=1, initial=MISSING)
     else:

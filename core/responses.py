@@ -142,14 +142,17 @@ def write_responses(cursor: Cursor, found: Sequence[Response], report: Report) -
 
 def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[str, str]:
     """What the project calls the run of each system."""
-    retrieval = {
-        name for (name,) in cursor.execute("SELECT name FROM runs ANTI JOIN responses USING (run_key)").fetchall()
-    }
+    # Only the responses that a system had before give way to its new ones: not its retrieval run, nor those of another.
+    owners = dict(
+        cursor.execute(
+            "SELECT name, CASE WHEN run_key IN (SELECT run_key FROM responses) THEN tag END FROM runs"
+        ).fetchall()
+    )
     names: dict[str, str] = {}
     for response in found:
         if response.run not in names:
             name = response.run
-            while name in retrieval or name in names.values():
+            while owners.get(name, response.run) != response.run or name in names.values():
                 name += "-responses"
             names[response.run] = name
             if name != response.run:

@@ -13,7 +13,7 @@ from core.bank import check_version
 from core.grades import StoredGrader, bank_for, find_grader
 from core.policy import Policy, label_sql, weight_sql
 from core.project import Project
-from core.types import SEPARATOR
+from core.types import ANSWERED, MAX_RATING, SEPARATOR
 
 Scores = dict[str, dict[str, float]]
 """Score by query id, by run name."""
@@ -66,12 +66,15 @@ def ratings(base: Basis) -> str:
     graded = "SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader"
     if not base.overridden:
         return f"({graded})"
-    people = "current_overrides"
+    top = base.grader.spec.max_rating
+    # The same as `GraderSpec.on_scale`.
+    given = "rating" if top == MAX_RATING else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
+    people = f"(SELECT question_text_key, passage_text_key, {given} FROM current_overrides)"
     if base.grader.spec.reads:
         # A person rates the question; this grader is asked the question together with its answer key.
         separator = f"chr({ord(SEPARATOR)})"
         people = (
-            "(SELECT a.text_key AS question_text_key, passage_text_key, rating FROM current_overrides o"
+            f"(SELECT a.text_key AS question_text_key, passage_text_key, {given} FROM current_overrides o"
             " JOIN question_texts t ON t.text_key = o.question_text_key JOIN question_texts a"
             f" ON contains(a.text, {separator}) AND split_part(a.text, {separator}, 1) = t.text)"
         )

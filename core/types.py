@@ -15,6 +15,8 @@ Status = Literal["graded", "defaulted", "failed"]
 
 MAX_RATING = 5
 RATINGS = range(MAX_RATING + 1)
+ANSWERED = 4
+"""The rating from which a person says that the passage answers the question."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,14 @@ class GraderSpec:
     parameters: dict[str, Any] = field(default_factory=dict)
     kinds: tuple[Kind, ...] = KINDS
     max_rating: int = MAX_RATING
+
+    def on_scale(self, rating: int) -> int:
+        """A person's rating, 0 to 5, on this grader's scale.
+
+        On a shorter one 4 and 5, which say that the question is answered, are its top, and what is below falls in
+        proportion, rounded down: on a scale of 0 and 1 only they are 1.
+        """
+        return rating if self.max_rating == MAX_RATING else min(self.max_rating, rating * self.max_rating // ANSWERED)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -132,14 +132,29 @@ def unjudged(
     )
 
 
-def judged_shares(project: Project, policy: Policy, top_k: int, runs: Sequence[str]) -> list[JudgedShare]:
+def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | None]:
+    """Share of each run's top that has a label under the policy, by run.
+
+    Raises:
+        InputError: an unknown grader or version.
+    """
+    shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
+    return {share.run: share.judged for share in shares}
+
+
+def judged_shares(
+    project: Project, policy: Policy, top_k: int, runs: Sequence[str], official: bool = True
+) -> list[JudgedShare]:
     """Judged@k of runs by the policy's labels, where there are any, and by every source of judgments.
+
+    Args:
+        official: whether the sources of judgments are looked at.
 
     Raises:
         InputError: an unknown grader or version.
     """
     known = {"exam": label_qrels(project, policy)} if graders(project) else {}
-    known |= {source: judgments(project, source) for source in sources(project)}
+    known |= {source: judgments(project, source) for source in sources(project) if official}
     tops: dict[str, dict[str, list[str]]] = {run: {} for run in runs}
     for run, query, passages in project.rows(
         "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs USING (run_key)"

@@ -6,7 +6,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from core.curves import CoverCurves, cover_curves
+from core.curves import DEFAULT_MAX_K, CoverCurves, cover_curves, deepest_rank
 from pages import charts, unjudged_passages
 from pages.leaderboard_figures import Screen
 
@@ -58,7 +58,8 @@ def lines(found: CoverCurves, chosen: list[str]) -> alt.LayerChart:
 
 def by_budget(screen: Screen) -> None:
     """The view: lines of the chosen systems, then what of each system's top is labelled or judged."""
-    found = cover_curves(screen.project, screen.policy)
+    deepest = min(DEFAULT_MAX_K, max(deepest_rank(screen.project), 1))
+    found = cover_curves(screen.project, screen.policy, deepest)
     k = min(screen.policy.cutoff, found.max_k)
     order = [curve.run for curve in sorted(found.curves, key=lambda curve: -curve.scores[k - 1])]
     chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)

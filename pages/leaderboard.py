@@ -9,17 +9,20 @@ import streamlit as st
 
 from core.comparison import compare
 from core.figures import from_judgments
+from core.gold import gold_name
 from core.leaderboard import Leaderboard, boards, leaderboard, official_sources
 from core.policy import Policy
 from core.project import Project
 from core.readiness import readiness
-from pages import charts, leaderboard_significance, policy_widgets, ui
+from core.unjudged import labelled
+from pages import charts, gold_texts, leaderboard_significance, policy_widgets, ui
 from pages.board_curves import by_budget
 from pages.leaderboard_figures import Screen, all_boards, correlation_strip, two_boards, two_systems
 from pages.system_queries import closer
 
 NO_BOARD = "No official board"
 BOARD = "Board"
+LABELLED = "Labelled"
 LENGTHS = ("Words", "Passages")
 STAR = "\N{BLACK STAR}"
 VIEWS = {
@@ -31,7 +34,13 @@ VIEWS = {
 }
 
 
-def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str, list[Any]]) -> str | None:
+def table(
+    project: Project,
+    policy: Policy,
+    board: Leaderboard,
+    official: Leaderboard | None,
+    further: Mapping[str, list[Any]],
+) -> str | None:
     """Both boards in one table; returns the run that is selected.
 
     Args:
@@ -52,7 +61,7 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
             "± official": [o.std_error if o else None for o in matching],
             "Ranks gained": [o.rank - s.rank if o else None for o, s in zip(matching, board.systems, strict=True)],
         }
-    extra = reached(board) | further
+    extra = reached(project, policy, board) | further
     rows |= extra
     numbers = {
         name: st.column_config.NumberColumn(format="%.4f")
@@ -64,6 +73,9 @@ def table(board: Leaderboard, official: Leaderboard | None, further: Mapping[str
         "Rank": st.column_config.NumberColumn(width=55),
         "Run": st.column_config.TextColumn(width=130 if len(extra) > 2 else 200 if extra else 345),
         **{name: st.column_config.NumberColumn(format="%.1f") for name in LENGTHS},
+        LABELLED: st.column_config.NumberColumn(
+            format="percent", help=f"Of its top {policy.cutoff}. What has no label counts as not relevant."
+        ),
     }
     chosen = st.dataframe(
         rows, hide_index=True, on_select="rerun", selection_mode="single-row", key="systems",
@@ -83,12 +95,16 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> None:
     st.caption(
         f":material/info: The labels rest on {board.usable:,} of {board.needed:,} needed pairs"
         f" ({board.usable / board.needed:.1%}); missing: {reasons}."
+        + (" What to grade next stands under *By budget*." if lacks.ungraded else "")
     )
 
 
-def reached(board: Leaderboard) -> dict[str, list[Any]]:
-    """Columns of what only some measures have: who comes up to the reference, and what coverage was bought with."""
+def reached(project: Project, policy: Policy, board: Leaderboard) -> dict[str, list[Any]]:
+    """Columns that only some boards need: what is labelled, who comes up to the reference, what a score cost."""
     found: dict[str, list[Any]] = {}
+    if board.usable < board.needed:
+        shares = project.remember(("labelled", policy, policy.cutoff), lambda: labelled(project, policy, policy.cutoff))
+        found[LABELLED] = [shares.get(system.run) for system in board.systems]
     if board.reference is not None:
         found[STAR] = [STAR if system.run in board.starred else "" for system in board.systems]
     if board.lengths:
@@ -105,7 +121,8 @@ project = ui.project()
 policy = policy_widgets.policy(project, cutoff=True, judged=True)
 left, middle, right, ties = st.columns([3, 3, 3, 3], vertical_alignment="bottom")
 with left:
-    measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True)
+    golden = gold_name(project) is not None
+    measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True, gold=golden)
 against = middle.selectbox("Official board", [*official_sources(project), NO_BOARD], key="against", bind="query-params")
 imported = dict(boards(project))
 with right:
@@ -116,10 +133,12 @@ with right:
         same = measure if from_judgments(measure) else "nDCG@10"
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
 ties_rule = ties.segmented_control("Ties", ["average", "random"], default="average", key="ties", required=True)
-view = st.segmented_control(
-    "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
-    label_visibility="collapsed",
-)  # fmt: skip
+with st.container(horizontal=True, horizontal_alignment="distribute"):
+    view = st.segmented_control(
+        "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    gold_texts.choose(project)
 screen = Screen(project, policy, measure, None if against == NO_BOARD else (against, official_measure), ties_rule)
 if view in VIEWS:
     VIEWS[view](screen)
@@ -133,14 +152,16 @@ else:
     correlation_strip(comparison.correlation)
 if board.usable < board.needed:
     rests_on(project, policy, board)
+if (length := board.length_correlation()) is not None:
+    st.caption(f":material/info: Spearman of score and words: {length:.2f}.")
 if board.reference is not None:
     st.caption(
         f"{STAR}: within the standard error of {ui.plain(board.reference.run)}, which scores"
-        f" 1 ± {ui.number(board.reference.std_error, 4)}."
+        f" 1 ± {ui.number(board.reference.std_error, 4)} with all its pooled passages."
     )
 name = "Gold" if board.source == "gold" else "Exam"
 drawn = st.container()
-run = table(board, official, leaderboard_significance.columns(board))
+run = table(project, policy, board, official, leaderboard_significance.columns(board))
 with drawn:
     if comparison is None:
         st.altair_chart(charts.board(board, name, marked=run))

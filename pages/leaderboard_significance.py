@@ -69,7 +69,8 @@ def matrix(screen: Screen) -> None:
         f"{differ:,} of {len(rows):,} pairs differ at {ALPHA:.0%} after correction for all of them (blue);"
         f" the error bars of {tied:,} overlap (dot). A column is a"
         " system, named below it, and a row one that scores lower, named at its left."
-        " Click a pair to see its queries."
+        " Click a pair to see its queries. *Differs from* on the Board corrects for its fewer comparisons, and may find"
+        " more."
     )
     for reason in sorted({row.undefined for row in rows if row.undefined}):
         st.caption(f":material/help: No test where: {ui.plain(reason)}")

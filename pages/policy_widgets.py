@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.errors import WorkbenchError
+from core.gold_similarity import SIMILARITIES
 from core.grades import graders
 from core.leaderboard import COVER, of_answers
 from core.measures import MEASURES, parse_measure
@@ -69,16 +70,20 @@ def policy(project: Project, cutoff: bool = False, judged: bool = False, stacked
     return chosen(project)
 
 
-def measure(label: str, cover: bool, key: str, default: str = "nDCG@10", shares: bool = False) -> str:
+def measure(
+    label: str, cover: bool, key: str, default: str = "nDCG@10", shares: bool = False, gold: bool = False
+) -> str:
     """A choice among the standard measures; any other that trec_eval knows can be typed.
 
     Args:
         cover: whether EXAM-Cover is among them.
         shares: whether normalised coverage and similarity to gold texts may be typed as well.
+        gold: whether there are gold texts, so that measures by them are offered.
     """
     names = [name for name, info in MEASURES.items() if cover or not info.needs_intents]
     # What was typed for one board is the default of the other.
-    options = list(dict.fromkeys([*([COVER] if cover else []), *names, default]))
+    by_gold = ["n-EXAM", *(similarity.name for similarity in SIMILARITIES)] if gold else []
+    options = list(dict.fromkeys([*([COVER] if cover else []), *by_gold, *names, default]))
     picked = st.selectbox(
         label, options, index=options.index(default), key=key, bind="query-params", accept_new_options=True,
         help="Or type another, such as P@30 or nDCG@5"

@@ -77,7 +77,7 @@ def serving(projects: Path, log: Path) -> Iterator[Server]:
         projects: where the app keeps its projects.
         log: takes what the app prints.
     """
-    port = _free_port()
+    port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
             [
@@ -91,7 +91,7 @@ def serving(projects: Path, log: Path) -> Iterator[Server]:
         )
     try:
         address = f"http://localhost:{port}"
-        _wait_until_healthy(process, address, log)
+        wait_until_healthy(process, address, log)
         yield Server(address, process)
     finally:
         process.terminate()
@@ -117,13 +117,13 @@ def app_server(tmp_path: Path) -> Iterator[Callable[[Path], Server]]:
         yield start
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         return int(probe.getsockname()[1])
 
 
-def _wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + START_DEADLINE
     while time.monotonic() < deadline:
         if _answers(f"{address}/_stcore/health"):

@@ -143,3 +143,11 @@ def test_an_act_about_what_is_gone_still_reads(project):
         "ann overrode the rating of “gone” for the passage “lost” with 3: why",
     ]
     assert [act.place for act in activity(project).acts] == [None, None]
+
+
+@pytest.mark.parametrize("words", ['said "no"', "a\\b", "one\ntwo"])
+def test_words_are_found_with_quotes_backslashes_and_line_ends(project: Project, words: str) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {}, {})
+    bank_saving.save(project, [Question("q1/a", "q1", "B?")], f"he {words} twice", "ann")
+    assert activity(project, Sought(words=words)).total == 1
+    assert activity(project, Sought(words=f"{words} thrice")).total == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from core import cli, demo
 from core.leaderboard import label_qrels
 from core.policy import Policy
 from core.project import open_project
+from tests.browser import free_port, wait_until_healthy
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
 PASSAGES = (
@@ -432,3 +435,21 @@ def test_an_answer_key_is_set_and_cleared_by_an_empty_one(imported: Exam):
     imported("bank", "edit", "q1/a", "--answer-key", "", "--note", "no key")
     assert key() is None
     refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", "no text")
+
+
+def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path) -> None:
+    exam("init", "--project", str(tmp_path / "p.duckdb"))
+    port = free_port()
+    command = [sys.executable, "-c", "from core.cli import main; main()", "serve"]
+    with (tmp_path / "serve.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--project", str(tmp_path / "p.duckdb"), "--port", str(port)],
+            stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true"},
+        )  # fmt: skip
+    try:
+        wait_until_healthy(process, f"http://localhost:{port}", tmp_path / "serve.log")
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+    with socket.socket() as probe:
+        assert probe.connect_ex(("localhost", port)) != 0

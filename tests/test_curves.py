@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
@@ -90,11 +91,11 @@ RUN = {"q": {"p1": 3.0, "p3": 2.0, "p2": 1.0}}
 
 
 def test_err_ia_by_hand() -> None:
-    """A is answered at ranks 1 and 3, B at 3, C never; a perfect ranking answers all at 1, 2 and 3."""
+    """A is answered at ranks 1 and 3, B at 3, C by nothing; a perfect ranking answers A and B at 1, 2 and 3."""
     a = 1 / 1 * 1 / 2 + 1 / 3 * 1 / 4
     b = 1 / 3 * 1 / 2
     perfect = 1 / 2 + 1 / 2 * 1 / 4 + 1 / 3 * 1 / 8
-    assert make_err_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b + 0) / 3 / perfect)}
+    assert make_err_ia(INTENTS, 3)(RUN) == {"q": pytest.approx((a + b) / 2 / perfect)}
     everything = {"q": {p: {"A": 1, "B": 1} for p in ("p1", "p2", "p3")}}
     assert make_err_ia(everything, 3)(RUN) == {"q": pytest.approx(1.0)}
 
@@ -134,3 +135,18 @@ def test_intent_aware_measures_make_a_leaderboard(project: Project, name: str) -
 def test_intent_aware_measures_need_a_cutoff_in_range(name: str) -> None:
     with pytest.raises(InputError, match="not a measure"):
         parse_measure(name)
+
+
+def test_err_ia_takes_the_questions_that_anything_answers_as_ndeval_does() -> None:
+    # A is answered at ranks 1 and 3, B at 2, C by nothing. ndeval's best ranking answers A and B at every rank.
+    rows = {"p1": {"A": 1, "B": 0, "C": 0}, "p2": {"A": 0, "B": 1, "C": 0}, "p3": {"A": 1, "B": 0, "C": 0}}
+    evaluate = make_intent_evaluator(parse_measure("ERR_IA@20"), {"q": rows})
+    best = sum(2 * 0.5**above / (above + 1) for above in range(20))
+    assert evaluate({"q": {"p1": 3.0, "p2": 2.0, "p3": 1.0}})["q"] == pytest.approx((1 + 1 / 2 + 0.5 / 3) / best)
+
+
+def test_systems_that_answer_at_the_same_ranks_are_tied() -> None:
+    intents = {"q": {f"p{i}": {f"question {i}": 1} for i in range(6)}}
+    evaluate = make_intent_evaluator(parse_measure("nDCG_IA@10"), intents)
+    orders = itertools.permutations(range(6))
+    assert len({evaluate({"q": {f"p{i}": 9.0 - rank for rank, i in enumerate(order)}})["q"] for order in orders}) == 1

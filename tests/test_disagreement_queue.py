@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from core import bank
+from core import bank, judging
 from core.agreement import cell_passages, disagreements
 from core.agreement_sides import Judgments, Labels, Person, machine
 from core.bank_gaps import strays, uncovered
@@ -208,3 +211,32 @@ class TestGaps:
     def test_an_unknown_source_is_named(self, small: Project) -> None:
         with pytest.raises(InputError, match="no source 'nobody'"):
             strays(small, Policy(), "nobody")
+
+
+def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(project: Project) -> None:
+    spec = GraderSpec("qa", "answer", "none", max_rating=1)
+    passages = ["p1", "p2", "p3", "p4"]
+    said = dict(zip(passages, (1, 1, 0, 0), strict=True))
+    ratings = {("A?", passage): value for passage, value in said.items()}
+    fill(project, [Question("q1/a", "q1", "A?")], ratings, {"s": {"q1": passages}}, spec)
+    judge(project, {("q1", passage): value for passage, value in said.items()})
+    left, right = Labels(Policy()), Judgments()
+    assert queue(project, left, right).total == 0
+    override(project, "q1/a", "p4", 5, "it does", "ann")
+    assert [row.pair.passage_id for row in queue(project, left, right).rows] == ["p4"]
+
+
+def test_what_two_values_of_an_assessor_mean_does_not_depend_on_which_were_given_so_far(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3, ("A?", "p2"): 5}, {"s": {"q1": ["p1", "p2"]}})
+    left, right = Labels(Policy()), Judgments("assessor: ann")
+    judging.judge(project, "q1", "p1", 2, "ann")
+    assert queue(project, left, right).total == 0
+    judging.judge(project, "q1", "p2", 3, "ann")
+    assert queue(project, left, right).total == 0
+
+
+@pytest.mark.parametrize("act", [disagreements, queue])
+def test_a_source_without_judgments_disagrees_with_nothing(project: Project, act: Callable[..., Any]) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3}, {"s": {"q1": ["p1"]}})
+    judge(project, {}, "other")
+    assert act(project, Labels(Policy()), Judgments("other")).total == 0

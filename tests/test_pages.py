@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from core import bank, bank_saving, exporting
 from core.comparison import compare
 from core.drafts import drafted_bank, drafts
+from core.gold import gold_name
 from core.graders import make_grader
 from core.grading import current_job
 from core.inspection import per_query_scores
@@ -483,6 +484,25 @@ class TestLeaderboard:
 
     def test_it_says_how_many_pairs_the_labels_rest_on(self, small: Project) -> None:
         assert "17 of 18 needed pairs (94.4%); missing: 1 failed." in said(visit("leaderboard"))
+
+    def test_a_system_shows_that_nobody_has_labelled_all_of_its_top(self, project: Project) -> None:
+        fill(project, QUESTIONS, RATINGS, RUNS | {"new": {"q1": ["p1", "p9"]}})
+        app = visit("leaderboard")
+        assert board(app)["Labelled"].to_dict() == dict.fromkeys(RUNS, 1.0) | {"new": 0.5}
+        assert "3 ungraded, 1 failed. What to grade next stands under" in said(app)
+
+    def test_a_run_is_chosen_to_stand_for_the_gold_texts_and_measures_by_them_are_offered(self, small: Project) -> None:
+        app = visit("leaderboard")
+        assert "n-EXAM" not in named(app.selectbox, "Measure").options
+        run = leaderboard(small, "nDCG@10").systems[0].run
+        app.selectbox("gold run").set_value(run)
+        app = press(sound(app.run()), "Let it stand for the gold texts")
+        assert gold_name(small) == run
+        app = choose(app, "Measure", "n-EXAM")
+        assert f"within the standard error of {run}" in said(app)
+        app.selectbox("gold run").set_value("None")
+        press(sound(app.run()), "Nothing is gold")
+        assert gold_name(small) is None
 
     def test_another_measure_can_be_typed(self, small: Project) -> None:
         app = visit("leaderboard", measure="P@2")

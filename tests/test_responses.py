@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from scipy.stats import spearmanr
 
 from core import collection
 from core.cli import cli
@@ -17,10 +18,12 @@ from core.formats import detect
 from core.formats.responses import Response, Sentence, read_responses, write_responses
 from core.formats.source import Report, Source
 from core.importing import Group, Imported, Options, import_files, import_groups
-from core.leaderboard import rankings
-from core.project import Project, create
+from core.leaderboard import leaderboard, rankings
+from core.project import Project, create, log
 from core.responses import PASSAGE_WORDS, cited_sentences, count_words, response_runs, split_response
-from core.types import Passage, Query, Ranked
+from core.responses import write_responses as keep_responses
+from core.types import Passage, Query, Question, Ranked
+from tests.small import fill
 
 SENTENCE = "This is a sentence of exactly ten words, no more. "
 
@@ -276,3 +279,29 @@ def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
         {"run": "sys", "responses": 1, "words": 13, "passages": 1, "sentences": 3, "cited": 2}
     ]
     assert "of them cite" in CliRunner().invoke(cli, ["responses", "--project", str(path)]).stdout
+
+
+def test_length_stands_beside_every_measure_where_responses_were_written(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "d1"): 4, ("A?", "d2"): 5}, {"r": {"q1": ["d1"]}})
+    assert leaderboard(project, "nDCG@10").lengths == {}
+    with project.transaction() as cursor:
+        for system, text in (("long", "text of d1 and more"), ("short", "text of d2")):
+            keep_responses(cursor, [Response(system, "q1", text, file=system)], Report())
+        collection.refresh_pool(cursor)
+        log(cursor, "ann", "import responses")
+    board = leaderboard(project, "nDCG@10")
+    assert {run: length.words for run, length in board.lengths.items()} == {"r": 3.0, "long": 5.0, "short": 3.0}
+    assert board.scores["short"] > board.scores["r"] > board.scores["long"] == 0.0
+    assert board.length_correlation() == pytest.approx(spearmanr([1.0, 0.5, 0.0], [3, 3, 5]).statistic)
+
+
+def test_responses_of_another_system_do_not_replace_those_of_a_system_that_had_to_be_renamed(project: Project) -> None:
+    fill(project, [], {}, {"r": {"q1": ["d1"]}})
+    for system in ("r", "r-responses", "r"):
+        with project.transaction() as cursor:
+            keep_responses(cursor, [Response(system, "q1", f"By {system}.", file=system)], Report())
+            collection.refresh_pool(cursor)
+    assert [(one.run, one.responses) for one in response_runs(project)] == [
+        ("r-responses", 1),
+        ("r-responses-responses", 1),
+    ]

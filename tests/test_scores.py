@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,8 +16,10 @@ from core import bank_saving
 from core.errors import InputError
 from core.grades import question_text_key
 from core.leaderboard import leaderboard
+from core.overrides import override
 from core.policy import Policy
 from core.project import Project, create
+from core.ratings import labels_of
 from core.scores import coverage, labels
 from core.types import GraderSpec, Question
 from tests.small import expected_coverage, expected_label, fill, grade, judge
@@ -167,3 +170,35 @@ def test_unknown_names_are_refused_with_the_known_ones(graded):
     with pytest.raises(InputError, match="cannot give"):
         judge(graded, {("q1", "p1"): 1})
         leaderboard(graded, "EXAM-Cover", "judgments")
+
+
+def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answered_or_not(project: Project) -> None:
+    spec = GraderSpec("qa", "answer", "none", max_rating=1)
+    bank = [Question("q1/a", "q1", "A?")]
+    fill(project, bank, {("A?", "p1"): 0, ("A?", "p2"): 0}, {"s": {"q1": ["p1"]}, "t": {"q1": ["p2"]}}, spec)
+    override(project, "q1/a", "p1", 2, "mentions it, no more", "ann")
+    override(project, "q1/a", "p2", 4, "it says so", "ann")
+    assert leaderboard(project, "EXAM-Cover@1").scores == {"s": 0.0, "t": 1.0}
+    assert labels(project, Policy())["label"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("top", "expected"), [(5, [0, 1, 2, 3, 4, 5]), (3, [0, 0, 1, 2, 3, 3]), (1, [0, 0, 0, 0, 1, 1])]
+)
+def test_a_persons_rating_goes_to_a_shorter_scale(project: Project, top: int, expected: list[int]) -> None:
+    spec = GraderSpec("short", "self-rating", "none", max_rating=top)
+    passages = [f"p{rating}" for rating in range(6)]
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", p): 0 for p in passages}, {"s": {"q1": passages}}, spec)
+    for rating, passage in enumerate(passages):
+        override(project, "q1/a", passage, rating, "read", "ann")
+    assert labels(project, Policy())["label"].tolist() == expected == [spec.on_scale(rating) for rating in range(6)]
+
+
+def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_weights(project: Project) -> None:
+    # .3 + 2.1 + .4 + 1.6 + .6 = 5.0 of weights 2.0: 2.5, which sums of such numbers miss by a hair.
+    given = [(0.1, 3), (0.7, 3), (0.2, 2), (0.4, 4), (0.6, 1)]
+    bank = [Question(f"q1/{i}", "q1", f"{i}?", weight=weight) for i, (weight, _) in enumerate(given)]
+    fill(project, bank, {(f"{i}?", "p1"): rating for i, (_, rating) in enumerate(given)}, {"s": {"q1": ["p1"]}})
+    assert labels(project, Policy(label="mean"))["label"].tolist() == [3]
+    weights, ratings = (np.array(column) for column in zip(*given, strict=True))
+    assert labels_of(ratings.astype(np.int8)[None], weights, "mean").tolist() == [3]

@@ -67,6 +67,8 @@ def leaderboard(
     if board.reference:
         error = board.reference.std_error
         tell(f"1 is {board.reference.run}" + (f" ± {error:.4f}; * within that error." if error is not None else "."))
+    if (length := board.length_correlation()) is not None:
+        tell(f"Spearman of score and words: {length:.2f}.")
     if board.usable < board.needed:
         tell(f"Rests on {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
 

@@ -26,4 +26,8 @@ def serve(project_path: Path | None, port: int) -> None:
             raise InputError(f"{project_path}: there is no such project.", "Make it with exam init or exam demo.")
         environment["EXAM_PROJECT"] = str(project_path.resolve())
     command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
-    sys.exit(subprocess.run(command, cwd=APP.parent, env=environment, check=False).returncode)
+    if os.name == "nt":
+        sys.exit(subprocess.run(command, cwd=APP.parent, env=environment, check=False).returncode)
+    # In the place of this process, so that whoever stops the command stops the app and frees the project.
+    os.chdir(APP.parent)
+    os.execve(sys.executable, command, environment)
