@@ -53,7 +53,10 @@ def plan(
     if as_json:
         print_json(found)
     else:
+        textless = found.pop("without_text")
         print_table(("pairs", "count"), [(what.replace("_", " "), count) for what, count in found.items()])
+        if textless:
+            tell(f"{textless:,} pooled passages have no text: they cannot be graded and are not counted here.")
 
 
 @click.command()

@@ -35,6 +35,8 @@ def list_graders(project_path: Path | None, as_json: bool) -> None:
         print_json({"graders": [asdict(named) for named in found]})
     else:
         rows = [(n.name, n.kind, ", ".join(f"{k}={v}" for k, v in n.parameters.items())) for n in found]
+        if not rows:
+            tell("No grader is set up by name. The embedded default is always there: exam grade.")
         print_table(("name", "kind", "parameters"), rows)
 
 
