@@ -34,7 +34,7 @@ def lines(found: CoverCurves, chosen: list[str]) -> alt.LayerChart:
         color=alt.Color(
             "run", title=None, scale=alt.Scale(domain=chosen, scheme="tableau10"),
             legend=alt.Legend(
-                orient="top", columns=5, labelLimit=0, labelExpr=charts.SHORT_LABEL, symbolOpacity=1
+                orient="top", columns=5, labelLimit=0, labelExpr=charts.name_labels(chosen), symbolOpacity=1
             ),
         ),
         tooltip=[

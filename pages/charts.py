@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import altair as alt
 import pandas as pd
@@ -24,10 +24,6 @@ PADDING = {"left": 5, "right": 14, "top": 5, "bottom": 20}
 """Around a chart; the last number of an axis may reach into what is at the right."""
 TITLE_LENGTH = 24
 TITLE_LINE = 14
-# Names of runs often differ at their end: what is cut is the middle.
-SHORT_LABEL = (
-    f"length(datum.label) > {NAME_LENGTH} ? slice(datum.label, 0, 8) + '…' + slice(datum.label, -13) : datum.label"
-)
 
 
 def board(
@@ -60,7 +56,7 @@ def board(
         columns=["run", "score", "low", "high", "error", "rank", "marked"],
     )
     axis = alt.Axis(
-        labelLimit=0, labelExpr=SHORT_LABEL, labelOverlap=False, labelFlush=False, labels=names, ticks=False,
+        labelLimit=0, labelExpr=name_labels(order), labelOverlap=False, labelFlush=False, labels=names, ticks=False,
         domain=False, grid=True,
     )  # fmt: skip
     base = alt.Chart(table, title=alt.Title(f"{title}: {found.measure}", anchor="start")).encode(
@@ -81,9 +77,31 @@ def board(
     return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)) + FRAME_HEIGHT, padding=PADDING)
 
 
-def short(name: str) -> str:
-    """A name as `SHORT_LABEL` shows it."""
-    return name if len(name) <= NAME_LENGTH else f"{name[:8]}…{name[-13:]}"
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """The names of runs as charts show them, cut where they are long and told apart all the same, by the whole ones."""
+    # Names of runs often differ at their end: what is cut is the middle.
+    found = {name: name if len(name) <= NAME_LENGTH else f"{name[:8]}…{name[-13:]}" for name in names}
+    for alike in _alike(found):
+        # Where that is not enough, they are shown from the place where they part.
+        part = next((at for at, signs in enumerate(zip(*alike, strict=False)) if len(set(signs)) > 1), 0)
+        apart = max(part - 2, 0)
+        found |= {name: f"{name[:5]}…{name[apart:][:8]}…{name[-7:]}" for name in alike}
+    for alike in _alike(found):
+        found |= {name: name for name in alike}
+    return found
+
+
+def _alike(shown: Mapping[str, str]) -> list[list[str]]:
+    """Groups of names that are shown as the same."""
+    groups: dict[str, list[str]] = {}
+    for name, said in shown.items():
+        groups.setdefault(said, []).append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def name_labels(names: Iterable[str]) -> str:
+    """An expression that lets an axis or a legend of runs show `short_names`."""
+    return f"{json.dumps(short_names(names))}[datum.label]"
 
 
 def ink() -> str:
@@ -116,12 +134,13 @@ def slope(
         titles[0]: sorted(common, key=lambda run: (left[run], right[run])),
         titles[1]: sorted(common, key=lambda run: (right[run], left[run])),
     }
+    short = short_names(common)
     rows = [
         {
             "run": run,
             "board": board,
             "place": place,
-            "name": f"{short(run)}  {left[run]}" if board == titles[0] else f"{right[run]}  {short(run)}",
+            "name": f"{short[run]}  {left[run]}" if board == titles[0] else f"{right[run]}  {short[run]}",
             "move": left[run] - right[run],
             "marked": run == marked,
         }

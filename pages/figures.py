@@ -41,8 +41,8 @@ def panel(found: Panel, marked: str | None = None) -> alt.LayerChart:
     # A click on the legend lets one board stand out.
     named = alt.selection_point(name="legend", fields=["board"], bind="legend")
     names = alt.Axis(
-        labelAngle=-60, labelLimit=0, labelExpr=charts.SHORT_LABEL, labelOverlap=False, ticks=False, grid=True,
-        labelColor=charts.ink(), domain=False,
+        labelAngle=-60, labelLimit=0, labelExpr=charts.name_labels(found.order), labelOverlap=False, ticks=False,
+        grid=True, labelColor=charts.ink(), domain=False,
     )  # fmt: skip
     padding = 0.8 if len(found.order) <= FEW else 0.3
     base = alt.Chart(table).encode(
@@ -84,6 +84,7 @@ def system_scatter(
         marked: the run to point out.
     """
     named = {p.run for p in points} if len(points) <= NAMED_POINTS else _legible(points)
+    short = charts.short_names(p.run for p in points)
     middle = (min(p.x for p in points) + max(p.x for p in points)) / 2
     table = pd.DataFrame(
         [
@@ -96,7 +97,7 @@ def system_scatter(
                 "marked": p.run == marked,
                 # A name stands on the side where there is room.
                 "right": p.x > middle,
-                "name": charts.short(p.run) if p.run == marked or p.run in named else "",
+                "name": short[p.run] if p.run == marked or p.run in named else "",
             }
             for p in points
         ]
@@ -221,7 +222,7 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> alt.L
     verdicts = {verdict: colour for verdict, colour in colours.items() if (table["verdict"] == verdict).any()}
     x_axis, y_axis = (
         alt.Axis(
-            labelLimit=0, labelExpr=charts.SHORT_LABEL, labelOverlap=False, labelFlush=False, labelAngle=angle,
+            labelLimit=0, labelExpr=charts.name_labels(order), labelOverlap=False, labelFlush=False, labelAngle=angle,
             labelColor=charts.ink(), ticks=False, domain=False, grid=False,
         )
         for angle in (-60, 0)

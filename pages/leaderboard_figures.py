@@ -223,8 +223,9 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         st.info("No query is on both boards for both.", icon=":material/help:")
         return
     same = x == y
+    short = charts.short_names(dict.fromkeys((first, second)))
     names = [
-        charts.short(run) if same else f"{charts.short(run)}: {board.source} {board.measure}"
+        short[run] if same else f"{short[run]}: {board.source} {board.measure}"
         for board, run in ((x, first), (y, second))
     ]
     cells = st.columns(5)

@@ -30,6 +30,7 @@ from core.scores import labels
 from core.status import counts
 from core.types import Question
 from pages import ui
+from pages.charts import short_names
 from pages.system_queries import table_key
 from tests.screens import DEADLINE, served, sound, visit
 from tests.small import SPEC, fill, grade, judge
@@ -682,3 +683,11 @@ def test_the_pool_can_be_made_deeper(project: Project) -> None:
     sound(app.run())
     press(app, "Pool again")
     assert metric(app, "Pairs needed") == "30"
+
+
+def test_charts_cut_long_names_of_runs_and_still_tell_them_apart() -> None:
+    names = ["team_gpt4o_fusion_rerank", "team_gpt4o_nonp_fusion_rerank", "bm25", "x" * 40 + "a" + "x" * 20, "x" * 61]
+    shown = short_names(names)
+    assert len(set(shown.values())) == len(names)
+    assert shown["bm25"] == "bm25"
+    assert max(map(len, shown.values())) <= 22
