@@ -17,8 +17,8 @@ def choose(project: Project) -> None:
     now = gold_name(project)
     with st.popover("Gold texts", icon=":material/workspace_premium:"):
         st.caption(
-            "n-EXAM, ROUGE-1 and chrF compare systems with one good answer a query: texts that are imported as gold, or"
-            " a run that stands for them. Of a run, all its pooled passages count, also those below the cutoff."
+            "n-EXAM, ROUGE-1 and chrF compare systems with one good answer a query, a text that is imported as gold or"
+            " what a run returned. Of a run, all its pooled passages count, also those below the cutoff."
         )
         if now is not None:
             what = "Imported texts are gold" if now == IMPORTED else f"{now} is gold"

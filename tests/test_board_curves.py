@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from core.collection import set_pool_depth
 from core.curves import cover_curves
 from core.graders import make_grader
 from core.grading import current_job
@@ -35,7 +36,7 @@ def test_the_view_shows_coverage_and_judged_of_every_system(small: Project) -> N
     order = sorted(cover_curves(small).curves, key=lambda curve: -curve.scores[19])
     assert app.multiselect[0].value == [curve.run for curve in order]
     assert len(app.get("vega_lite_chart")) == 1
-    assert "The pool ends at rank 20" in said(app)
+    assert "The pool ends" not in said(app), "no run is deeper"
     table = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value).set_index("Run")
     expected = unjudged(small)
     shares = {(share.run, share.source): share.judged for share in expected.shares}
@@ -43,6 +44,12 @@ def test_the_view_shows_coverage_and_judged_of_every_system(small: Project) -> N
     assert table["assessors"].to_dict() == {run: shares[run, "assessors"] for run in RUNS}
     assert table["Failed pairs"].to_dict() == {run.run: run.failed for run in expected.to_grade}
     assert "Select a system to see what to grade next" in said(app)
+
+
+def test_where_runs_are_deeper_than_the_pool_the_view_says_that_curves_may_be_too_flat(small: Project) -> None:
+    with small.transaction() as cursor:
+        set_pool_depth(cursor, 1, "ann")
+    assert "The pool ends at rank 1" in said(visit("leaderboard", project=small.name, view="By budget"))
 
 
 def test_nothing_to_grade_asks_for_nothing(project: Project) -> None:
