@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from core.bank import AT_VERSION, latest_version
-from core.formats.question_bank import FORMULA
 from core.project import Project
+from core.spreadsheets import csv_text
 
 Act = Literal["override", "edit", "dispute", "comment", "reopen"]
 
@@ -143,7 +140,7 @@ def record_csv(project: Project) -> str:
         )
         for one in reversed(record(project))
     )
-    return _csv(header, rows)
+    return csv_text(header, rows)
 
 
 def disputes_csv(project: Project) -> str:
@@ -153,19 +150,8 @@ def disputes_csv(project: Project) -> str:
         (one.source, *one.case.place[:2], one.value, one.reason, one.author, _moment(one.made_at))
         for one in reversed(disputes(project))
     )
-    return _csv(header, rows)
+    return csv_text(header, rows)
 
 
 def _moment(when: datetime) -> str:
     return when.isoformat(timespec="seconds")
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    out = io.StringIO()
-    # The csv module quotes a carriage return inside a cell only where line ends have one too.
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(header)
-    for row in rows:
-        # Only text can be a formula: -1 is a judgment.
-        writer.writerow(["'" + cell if isinstance(cell, str) and FORMULA.match(cell) else cell for cell in row])
-    return out.getvalue()
