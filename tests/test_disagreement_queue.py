@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from core import bank, judging
+from core import bank, bank_saving, judging
 from core.agreement import cell_passages, disagreements
 from core.agreement_sides import Judgments, Labels, Person, machine
 from core.bank_gaps import strays, uncovered
 from core.diagnostics import diagnose
 from core.disagreement_queue import Order, outcome, queue
 from core.errors import InputError
-from core.overrides import override
+from core.overrides import confirm, override, overrides, withdraw
 from core.policy import Policy
 from core.project import Project
-from core.settling import case_of, settle_by_comment
+from core.scores import labels
+from core.settling import case_of, settle_by_comment, settle_by_override
 from core.types import GraderSpec, Question
 from tests.small import SPEC, fill, grade, judge
 
@@ -240,3 +241,34 @@ def test_a_source_without_judgments_disagrees_with_nothing(project: Project, act
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3}, {"s": {"q1": ["p1"]}})
     judge(project, {}, "other")
     assert act(project, Labels(Policy()), Judgments("other")).total == 0
+
+
+@pytest.fixture
+def answered(project: Project) -> Project:
+    """Labels 5 and 0 against judgments 0 and 0: p1 is a disagreement."""
+    ratings = {("A?", "p1"): 5, ("A?", "p2"): 0}
+    fill(project, [Question("q1/a", "q1", "A?")], ratings, {"s": {"q1": ["p1", "p2"]}})
+    judge(project, {("q1", "p1"): 0, ("q1", "p2"): 0})
+    return project
+
+
+def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one_counts(answered: Project) -> None:
+    left, right = Labels(Policy()), Judgments()
+    case = case_of(answered, left, right, queue(answered, left, right).rows[0].pair)
+    override(answered, "q1/a", "p1", 5, "fine", "bob")
+    key = settle_by_override(answered, case, "q1/a", 0, "no answer", "ann")
+    assert queue(answered, left, right).total == 0
+    withdraw(answered, key, "ann")
+    assert labels(answered, Policy())["label"].tolist() == [5, 0]
+    assert queue(answered, left, right).total == 1
+
+
+def test_a_case_is_open_again_when_its_override_is_stale_and_the_sides_disagree(answered: Project) -> None:
+    left, right = Labels(Policy()), Judgments()
+    case = case_of(answered, left, right, queue(answered, left, right).rows[0].pair)
+    settle_by_override(answered, case, "q1/a", 0, "no answer", "ann")
+    bank_saving.save(answered, [Question("q1/a", "q1", "What now?")], "reword", "ann")
+    grade(answered, {("What now?", "p1"): 5, ("What now?", "p2"): 0})
+    assert queue(answered, left, right).total == 1
+    confirm(answered, overrides(answered)[0].key, "ann")
+    assert queue(answered, left, right).total == 0
