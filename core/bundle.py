@@ -31,8 +31,8 @@ _WHAT = {
     "bank.csv": "The same for a spreadsheet.",
     "leaderboard.tsv": "The systems by {measures}, with standard errors.",
     "leaderboard.tex": "The same as LaTeX tables, one a measure.",
-    "overrides.csv": "What people rated otherwise than the grader, and why. Where `stale` is true, the question was\n"
-    "    reworded since.",
+    "overrides.csv": "What people rated otherwise than the grader, and why. Where `stale` is true, the question has\n"
+    "    other words in version {version} of the bank than when it was rated.",
 }
 
 
@@ -89,7 +89,7 @@ def _files(project: Project, publication: Publication) -> dict[str, bytes | Path
         "manifest.json": manifest_json(manifest).encode(),
         "bank.jsonl": exporting.bank_jsonl(project, version).encode(),
         "bank.csv": exporting.bank_csv(project, version).encode(),
-        "overrides.csv": overrides_csv(project).encode(),
+        "overrides.csv": overrides_csv(project, version).encode(),
     }
     if rankings(project):
         boards = [leaderboard(project, measure, "exam", policy) for measure in BOARD_MEASURES]
@@ -120,15 +120,19 @@ def _readme(project: Project, publication: Publication, names: list[str]) -> str
     return "\n".join(lines) + "\n"
 
 
-def overrides_csv(project: Project) -> str:
-    """The overrides that nobody withdrew, oldest first, as CSV; cells that could be formulas are neutralised."""
+def overrides_csv(project: Project, version: int | None = None) -> str:
+    """The overrides that nobody withdrew, oldest first, as CSV; cells that could be formulas are neutralised.
+
+    Args:
+        version: the bank version that says which of them are stale; the newest for None.
+    """
     out = io.StringIO()
     # The csv module quotes a carriage return inside a cell only where line ends have one too.
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(
         ("query_id", "question_id", "question", "passage_id", "rating", "reason", "author", "made_at", "stale")
     )
-    for one in reversed(overrides(project)):
+    for one in reversed(overrides(project, version=version)):
         texts = (one.query_id, one.question_id, one.wording, one.passage_id, str(one.rating), one.reason, one.author)
         row = (*texts, one.made_at.isoformat(timespec="seconds"), str(one.stale).lower())
         writer.writerow(["'" + cell if FORMULA.match(cell) else cell for cell in row])

@@ -27,6 +27,7 @@ from core.ratings import (
     wording,
 )
 from core.scores import Basis, basis
+from core.topics import answered_by_topic, asked_questions, asking
 from core.types import GraderSpec, Question
 
 Edits = Mapping[str, Sequence[Question]]
@@ -38,6 +39,7 @@ class LabelChange:
     """A passage whose label differs between two states.
 
     Args:
+        query_id: of an edited query, or of a topic of one.
         before, after: the labels; None for no label.
         questions: ids of the changed questions that are responsible: each alone moves the label when
             it is changed, or brings it back when it is not. All changed ones where only several
@@ -73,8 +75,8 @@ class Changes:
         edited: ids of the questions that differ in what can change a score.
         labels: labels that differ, by query in the order of the pool.
         systems: every system, in the order of the board after.
-        known, to_grade: pairs that the edited queries need after the change, by text: those that have
-            a grade, and those that have none.
+        known, to_grade: pairs that the edited queries and their topics need after the change, by text: those
+            that have a grade, and those that have none.
         undecided: passages of the pool whose label could still change once those pairs are graded.
     """
 
@@ -91,8 +93,8 @@ class Changes:
 def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
     """What other questions for some queries would change.
 
-    Reads and computes only what belongs to the edited queries; the rest comes from the board before,
-    which is remembered.
+    Reads and computes only what belongs to the edited queries and to the topics that ask their questions; the rest
+    comes from the board before, which is remembered.
 
     Args:
         measure: orders the systems.
@@ -104,18 +106,17 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     """
     before = leaderboard(project, measure, policy=policy)
     base = basis(project, policy)
-    deltas = [
-        delta for query_id, questions in edits.items() if (delta := _delta(project, base, query_id, questions)).edited
-    ]
+    deltas = _deltas(project, base, edits)
     after = _board_after(project, before, policy, deltas)
+    known, to_grade = _pairs(deltas)
     return Changes(
         before=before,
         after=after,
-        edited=tuple(question_id for delta in deltas for question_id in delta.edited),
+        edited=tuple(dict.fromkeys(question_id for delta in deltas for question_id in delta.edited)),
         labels=[change for delta in deltas for change in _label_changes(delta)],
         systems=_system_changes(before, after),
-        known=sum(delta.pairs[0] for delta in deltas),
-        to_grade=sum(delta.pairs[1] for delta in deltas),
+        known=known,
+        to_grade=to_grade,
         undecided=sum(_undecided(delta) for delta in deltas),
     )
 
@@ -139,10 +140,15 @@ class RatingRow:
 def why(project: Project, policy: Policy, query_id: str, after: Sequence[Question], passage_id: str) -> list[RatingRow]:
     """The ratings behind a passage's label before and after a change, question by question.
 
+    Args:
+        query_id: of the label.
+        after: all questions of the edited queries as they would be; a topic's are among those of its query.
+
     Raises:
         InputError: there is no such grader or version.
     """
-    delta = _delta(project, basis(project, policy), query_id, after)
+    base = basis(project, policy)
+    delta = _delta(project, base, query_id, *_asked(project, base, query_id, {}, _by_query(after)))
     row = delta.ratings.passage_ids.index(passage_id)
 
     def rating(question: Question | None) -> int | None:
@@ -199,9 +205,11 @@ class _Delta:
     @cached_property
     def edited(self) -> list[str]:
         """Ids of the questions that differ in what can change a score."""
-        ids = {**self.before, **self.after}
-        spec = self.base.grader.spec
-        return [k for k in ids if _scoring_part(self.before.get(k), spec) != _scoring_part(self.after.get(k), spec)]
+        return _edited(self.before, self.after, self.base.grader.spec)
+
+    @cached_property
+    def ratings_after(self) -> Ratings:
+        return self.ratings.of(scored(list(self.after.values()), self.base.grader))
 
     @cached_property
     def labels_before(self) -> Ratings:
@@ -223,37 +231,82 @@ class _Delta:
         return changed | ({key: other[key]} if key in other else {})
 
     @cached_property
-    def pairs(self) -> tuple[int, int]:
-        """Numbers of pairs, by text, that the query needs after the change: known, and to be graded."""
-        active = scored(list(self.after.values()), self.base.grader)
-        first_of_wording = {
-            wording(q, self.base.grader.spec): column for column, q in reversed(list(enumerate(active)))
-        }
-        rows = np.flatnonzero(self.ratings.pooled & (self.ratings.text_keys != MISSING))
-        _, first_of_text = np.unique(self.ratings.text_keys[rows], return_index=True)
-        columns = np.array(list(first_of_wording.values()), np.int64)
-        cells = self.ratings.of(active)[np.ix_(rows[first_of_text], columns)]
-        known = int((cells != MISSING).sum())
-        return known, cells.size - known
-
-    @cached_property
     def unknown(self) -> NDArray[np.int64]:
         """Number of questions of positive weight after, by passage, that have no grade."""
         active = [q for q in scored(list(self.after.values()), self.base.grader) if q.weight > 0]
         return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
 
 
-def _delta(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> _Delta:
-    before = bank.questions(project, base.version, query_id)
+def _edited(before: Mapping[str, Question], after: Mapping[str, Question], spec: GraderSpec) -> list[str]:
+    ids = {**before, **after}
+    return [key for key in ids if _scoring_part(before.get(key), spec) != _scoring_part(after.get(key), spec)]
+
+
+_Asked = tuple[dict[str, Question], dict[str, Question]]
+"""The questions that a query asks, by id: before and after."""
+
+
+def _asked(
+    project: Project, base: Basis, query_id: str, saved: Mapping[str, Sequence[Question]], edits: Edits
+) -> _Asked:
+    """What a query asks.
+
+    Args:
+        saved: by query id, what the bank is known to have.
+    """
     if base.grader.spec.method == "direct":
         # Asked about the query alone, it does not care what the bank says.
-        before = questions = [bank.query_as_question(project, query_id)]
-    wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in [*before, *questions]))
+        before = after = [bank.query_as_question(project, query_id)]
+    else:
+        before = asked_questions(project, base.version, query_id, saved)
+        after = asked_questions(project, base.version, query_id, {**saved, **edits})
+    return {q.question_id: q for q in before}, {q.question_id: q for q in after}
+
+
+def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
+    """The queries whose scores an edit may move: edited ones, and topics that ask their questions."""
+    saved = {query_id: bank.questions(project, base.version, query_id) for query_id in edits}
+    found: dict[str, _Asked] = {}
+    for query_id, questions in edits.items():
+        places = [(query_id, None), *((query_id, q.subtopic_id) for q in (*saved[query_id], *questions))]
+        group = {}
+        for key in asking(project, places):
+            if key not in saved:
+                saved[key] = bank.questions(project, base.version, key)
+            group[key] = _asked(project, base, key, saved, edits)
+        moved = {key: asked for key, asked in group.items() if _edited(*asked, base.grader.spec)}
+        if moved:
+            # A query may leave the mean because it now is answered topic by topic.
+            found |= {query_id: group[query_id], **moved}
+    return [_delta(project, base, query_id, *asked) for query_id, asked in found.items()]
+
+
+def _delta(
+    project: Project, base: Basis, query_id: str, before: dict[str, Question], after: dict[str, Question]
+) -> _Delta:
+    questions = [*before.values(), *after.values()]
+    wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in questions))
     ratings = project.remember(
         ("ratings", base.grader.key, base.overridden, query_id, wordings),
-        lambda: load_ratings(project, base, query_id, [*before, *questions]),
+        lambda: load_ratings(project, base, query_id, questions),
     )
-    return _Delta(base, {q.question_id: q for q in before}, {q.question_id: q for q in questions}, ratings)
+    return _Delta(base, before, after, ratings)
+
+
+def _pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
+    """Numbers of pairs, by text, that some queries need after the change: known, and to be graded."""
+    number: dict[str, int] = {}
+    keys, known = [np.empty(0, np.int64)], [np.empty(0, bool)]
+    for delta in deltas:
+        active = scored(list(delta.after.values()), delta.base.grader)
+        rows = np.flatnonzero(delta.ratings.pooled & (delta.ratings.text_keys != MISSING))
+        words = [number.setdefault(wording(q, delta.base.grader.spec), len(number)) for q in active]
+        # One number a pair of texts, which several passages, questions and queries may have.
+        keys.append(((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel())
+        known.append((delta.ratings.of(active)[rows] != MISSING).ravel())
+    pairs, first = np.unique(np.concatenate(keys), return_index=True)
+    graded = int(np.concatenate(known)[first].sum())
+    return graded, len(pairs) - graded
 
 
 def _label_changes(delta: _Delta) -> list[LabelChange]:
@@ -301,7 +354,12 @@ def _system_changes(before: Leaderboard, after: Leaderboard) -> list[SystemChang
 
 def _board_after(project: Project, before: Leaderboard, policy: Policy, deltas: Sequence[_Delta]) -> Leaderboard:
     """The board before with the scores of the edited queries replaced."""
-    changed = {delta.ratings.query_id: _query_scores(project, before.measure, policy, delta) for delta in deltas}
+    changed = {
+        delta.ratings.query_id: query_scores(
+            project, delta.base, before.measure, delta.ratings, list(delta.after.values()), delta.ratings_after
+        )
+        for delta in deltas
+    }
     per_query = {
         run: {query: score for query, score in scores.items() if query not in changed}
         | {query: found[run] for query, found in changed.items() if found is not None and run in found}
@@ -326,31 +384,43 @@ def _board_after(project: Project, before: Leaderboard, policy: Policy, deltas: 
     )
 
 
-def _query_scores(project: Project, measure: str, policy: Policy, delta: _Delta) -> dict[str, float] | None:
-    """Scores of every run on one query after the change; None where the query has nothing to score."""
-    query_id = delta.ratings.query_id
+def query_scores(
+    project: Project, base: Basis, measure: str, known: QueryRatings, questions: Sequence[Question], ratings: Ratings
+) -> dict[str, float] | None:
+    """Scores of every run that answers a query, by the definitions of `core.leaderboard`, from the query alone.
+
+    Args:
+        questions: all that the query asks, active or not, saved or not.
+        ratings: p x r, for the p passages of `known` and the r questions that `core.ratings.scored` leaves.
+
+    Returns:
+        Score by run; None where the query has nothing to score.
+    """
+    query_id = known.query_id
     answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}
-    active = scored(list(delta.after.values()), delta.base.grader)
-    ratings, weights = delta.ratings.of(active), weights_of(active, policy)
-    cutoff = cover_cutoff(measure, policy)
+    active = scored(questions, base.grader)
+    weights = weights_of(active, base.policy)
+    cutoff = cover_cutoff(measure, base.policy)
     if cutoff is not None:
-        row_of = {passage_id: row for row, passage_id in enumerate(delta.ratings.passage_ids)}
+        if not known.pooled.any() and answered_by_topic(project, query_id, questions):
+            return None
+        row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
         tops = project.remember(
             ("tops", query_id, cutoff, len(row_of)),
             lambda: {
                 run: [row_of[passage] for passage in trec_order(scores, cutoff)] for run, scores in answered.items()
             },
         )
-        found = {run: coverage_of(ratings, weights, top, delta.base.min_rating) for run, top in tops.items()}
-        known = {run: score for run, score in found.items() if score is not None}
-        return known if (weights > 0).any() else None
+        found = {run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()}
+        scores = {run: score for run, score in found.items() if score is not None}
+        return scores if (weights > 0).any() else None
     info = parse_measure(measure)
-    pooled = np.flatnonzero(delta.ratings.pooled)
+    pooled = np.flatnonzero(known.pooled)
     if info.needs_intents and info.cutoff is not None:
         asked = [(column, q.question_id) for column, q in enumerate(active) if q.weight > 0]
         intents = {
-            delta.ratings.passage_ids[row]: {
-                key: int(ratings[row, column] >= delta.base.min_rating)
+            known.passage_ids[row]: {
+                key: int(ratings[row, column] >= base.min_rating)
                 for column, key in asked
                 if ratings[row, column] != MISSING
             }
@@ -358,18 +428,12 @@ def _query_scores(project: Project, measure: str, policy: Policy, delta: _Delta)
         }
         intents = {passage: answers for passage, answers in intents.items() if answers}
         evaluate = make_intent_evaluator(info, {query_id: intents})
-        return (
-            {run: evaluate({query_id: scores}).get(query_id, 0.0) for run, scores in answered.items()}
-            if intents
-            else None
-        )
-    labels = {
-        delta.ratings.passage_ids[row]: int(delta.labels_after[row])
-        for row in pooled
-        if delta.labels_after[row] != MISSING
-    }
+        gains = {run: evaluate({query_id: scores}).get(query_id, 0.0) for run, scores in answered.items()}
+        return gains if intents else None
+    values = labels_of(ratings, weights, base.policy.label)
+    labels = {known.passage_ids[row]: int(values[row]) for row in pooled if values[row] != MISSING}
     if not labels:
         return None
     runs = {run: {query_id: scores} for run, scores in answered.items()}
-    by_run = score_runs(runs, [measure], {query_id: labels}, delta.base.min_rating)
+    by_run = score_runs(runs, [measure], {query_id: labels}, base.min_rating)
     return {run: scores[measure][query_id] for run, scores in by_run.items() if query_id in scores[measure]}

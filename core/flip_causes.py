@@ -15,6 +15,7 @@ from core.policy import Policy
 from core.project import Project
 from core.ratings import MISSING, QueryRatings, labels_of, load_ratings, scored, weights_of, wording
 from core.scores import Basis, basis, graded_pairs
+from core.topics import asked_questions, questions_by_query
 from core.types import GraderSpec, Question
 
 
@@ -23,7 +24,7 @@ class QuestionChange:
     """A question that differs between two bank versions in what can change a score.
 
     Args:
-        kinds: what happened to it: reworded, added, retired, restored, reweighted, answer key, kind.
+        kinds: what happened to it: reworded, added, retired, restored, reweighted, answer key, kind, subtopic.
         before, after: None where it was not there.
     """
 
@@ -34,12 +35,18 @@ class QuestionChange:
     after: Question | None
 
 
-def question_changes(project: Project, before: Basis, after: Basis) -> list[QuestionChange]:
-    """The questions that differ between the bank versions of two states, as far as either grader asks them."""
-    if before.version == after.version:
-        return []
-    old, new = ({q.question_id: q for q in bank.questions(project, base.version)} for base in (before, after))
-    specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
+Banks = tuple[Mapping[str, Mapping[str, Question]], Mapping[str, Mapping[str, Question]]]
+"""By the id of every query and topic, the questions that it asks by id: before and after."""
+
+
+def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionChange]:
+    """The questions that differ between the bank versions of two states, as far as either grader asks them.
+
+    Args:
+        of: what the queries ask in the two states.
+    """
+    old, new = ({key: q for asked in by_query.values() for key, q in asked.items()} for by_query in of)
+    found = {key for query_id in {**of[1], **of[0]} for key in changed_questions(before, after, of, query_id)}
     return [
         QuestionChange(
             key,
@@ -49,8 +56,22 @@ def question_changes(project: Project, before: Basis, after: Basis) -> list[Ques
             new.get(key),
         )
         for key in {**new, **old}
-        if any(_scoring_part(old.get(key), spec) != _scoring_part(new.get(key), spec) for spec in specs)
+        if key in found
     ]
+
+
+def changed_questions(before: Basis, after: Basis, of: Banks, query_id: str) -> dict[str, tuple[str, ...]]:
+    """What happened to the questions that a query asks, by the id of each that differs in what can change a score.
+
+    A question that went to another subtopic was added to the one topic and retired from the other.
+    """
+    old, new = (by_query.get(query_id, {}) for by_query in of)
+    specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
+    return {
+        key: _kinds(old.get(key), new.get(key))
+        for key in {**new, **old}
+        if any(_scoring_part(old.get(key), spec) != _scoring_part(new.get(key), spec) for spec in specs)
+    }
 
 
 def _scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
@@ -72,37 +93,37 @@ def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
         "reweighted": old.weight != new.weight,
         "answer key": (old.answer_key, old.choices) != (new.answer_key, new.choices),
         "kind": old.kind != new.kind,
+        "subtopic": old.subtopic_id != new.subtopic_id,
     }
     if said["retired"]:
         return ("retired",)
     return tuple(kind for kind, so in said.items() if so)
 
 
-Banks = tuple[Mapping[str, Mapping[str, Question]], Mapping[str, Mapping[str, Question]]]
-"""By query id, the questions by id: before and after."""
-
-
 def banks(project: Project, before: Basis, after: Basis) -> Banks:
-    """The questions of two states."""
-    found: list[dict[str, dict[str, Question]]] = []
-    for base in (before, after):
-        by_query: dict[str, dict[str, Question]] = {}
-        for question in bank.questions(project, base.version):
-            by_query.setdefault(question.query_id, {})[question.question_id] = question
-        found.append(by_query)
-    return found[0], found[1]
+    """What every query and topic asks in two states."""
+    old, new = (
+        {
+            query_id: {question.question_id: question for question in asked}
+            for query_id, asked in questions_by_query(project, bank.questions(project, base.version)).items()
+        }
+        for base in (before, after)
+    )
+    return old, new
 
 
 def responsible_questions(
-    project: Project, before: Basis, after: Basis, of: Banks, query_id: str, changed: Sequence[QuestionChange]
+    project: Project, before: Basis, after: Basis, of: Banks, query_id: str, keys: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """By passage id, the changed questions of a query that move its label.
+    """By passage id, the changed questions of a query or topic that move its label.
 
     Each alone moves the label when it is changed in the state before, or brings it back when it is
     undone in the state after; all of them where only several together do it.
+
+    Args:
+        keys: ids of the questions that differ, as `changed_questions` gives them.
     """
     old, new = (by_query.get(query_id, {}) for by_query in of)
-    keys = [change.question_id for change in changed]
     texts = [*old.values(), *new.values()]
     known: dict[tuple[object, ...], QueryRatings] = {}
     did: dict[str, NDArray[np.bool_]] = {}
@@ -179,7 +200,7 @@ def _ratings_of_passage(
     if base.grader.spec.method == "direct":
         questions = [bank.query_as_question(project, query_id)]
     else:
-        questions = bank.questions(project, base.version, query_id)
+        questions = asked_questions(project, base.version, query_id)
     asked = scored(questions, base.grader)
     known = load_ratings(project, base, query_id, asked)
     if passage_id not in known.passage_ids:

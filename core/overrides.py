@@ -17,9 +17,9 @@ class Override:
 
     Args:
         wording: of the question when the rating was given.
-        wording_now: of the question in the newest bank version.
-        stale: whether the question was reworded since: the override then waits to be confirmed or
-            withdrawn, and counts for the old wording only.
+        wording_now: of the question in the bank version that is looked at, mostly the newest.
+        stale: whether the two differ. Under the newest version the override then waits to be confirmed or
+            withdrawn; under any it counts for its own wording only.
     """
 
     key: int
@@ -109,23 +109,25 @@ def confirm(project: Project, key: int, author: str) -> None:
         write_withdrawal(cursor, key, author)
 
 
-def overrides(project: Project, query_id: str | None = None) -> list[Override]:
+def overrides(project: Project, query_id: str | None = None, version: int | None = None) -> list[Override]:
     """The overrides that nobody withdrew, newest first.
 
     Args:
         query_id: only those of this query; of all for None.
+        version: the bank version whose wordings they are compared with; the newest for None.
     """
     return [
         Override(*row)
         for row in project.rows(
             "SELECT override_key, question_id, query_id, passage_id, rating, reason, author, made_at,"
-            " coalesce(was.text, question_id), coalesce(now.text, question_id),"
-            " o.question_text_key <> r.text_key FROM overrides o JOIN questions USING (question_key)"
+            " coalesce(was.text, question_id), coalesce(now.text, was.text, question_id),"
+            # A question that came after the version is not reworded in it.
+            " coalesce(o.question_text_key <> r.text_key, false) FROM overrides o JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-            f" JOIN {AT_VERSION} r USING (question_key)"
+            f" LEFT JOIN {AT_VERSION} r USING (question_key)"
             " JOIN question_texts was ON was.text_key = o.question_text_key"
-            " JOIN question_texts now ON now.text_key = r.text_key"
+            " LEFT JOIN question_texts now ON now.text_key = r.text_key"
             " WHERE withdrawn_at IS NULL AND ($query IS NULL OR query_id = $query) ORDER BY override_key DESC",
-            {"version": latest_version(project), "query": query_id},
+            {"version": latest_version(project) if version is None else version, "query": query_id},
         )
     ]

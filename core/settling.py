@@ -126,7 +126,8 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     given = (done.touched, case.passage_id, done.rating, done.reason)
     withdrawn = [
         one.key
-        for one in overrides(project, case.query_id)
+        # Not by query: the question of a topic belongs to the query that the topic is of.
+        for one in overrides(project)
         if withdraw_override and done.act == "override"
         if (one.question_id, one.passage_id, one.rating, one.reason) == given
     ]

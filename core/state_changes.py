@@ -17,7 +17,15 @@ from core import bank
 from core.changes import SystemChange
 from core.comparison import DEFAULT_MEASURE, Shift, correlation_shift, official_measure
 from core.errors import InputError
-from core.flip_causes import QuestionChange, banks, overridden_questions, question_changes, responsible_questions
+from core.flip_causes import (
+    Banks,
+    QuestionChange,
+    banks,
+    changed_questions,
+    overridden_questions,
+    question_changes,
+    responsible_questions,
+)
 from core.leaderboard import Leaderboard, boards, leaderboard
 from core.measures import parse_measure
 from core.policy import Policy
@@ -137,9 +145,10 @@ def _compare(project: Project, before: Policy, after: Policy, measure: str, agai
         bank.check_version(project, policy.bank_version)
     old, new = (_resolved(project, policy) for policy in (before, after))
     differing = tuple(word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part))
-    edited = question_changes(project, basis(project, old), basis(project, new))
+    bases = (basis(project, old), basis(project, new))
+    of = banks(project, *bases) if old.bank_version != new.bank_version else ({}, {})
     pool = _pool(project)
-    flips = _flips(project, old, new, edited, pool)
+    flips = _flips(project, old, new, of, pool)
     done = Counter(key for flip in flips for key in flip.questions)
     (board_before, no_before), (board_after, no_after) = (_board(project, measure, policy) for policy in (old, new))
     shift = None
@@ -152,7 +161,7 @@ def _compare(project: Project, before: Policy, after: Policy, measure: str, agai
         compared=len(pool),
         flips=flips,
         relevance=int((_relevant(project, old, pool) != _relevant(project, new, pool)).sum()),
-        questions=[(change, done[change.question_id]) for change in edited],
+        questions=[(change, done[change.question_id]) for change in question_changes(*bases, of)],
         board_before=board_before,
         board_after=board_after,
         no_board=no_before or no_after,
@@ -200,9 +209,7 @@ def _relevant(project: Project, policy: Policy, pool: Sequence[tuple[str, str]])
     return found
 
 
-def _flips(
-    project: Project, old: Policy, new: Policy, edited: Sequence[QuestionChange], pool: Sequence[tuple[str, str]]
-) -> list[LabelFlip]:
+def _flips(project: Project, old: Policy, new: Policy, of: Banks, pool: Sequence[tuple[str, str]]) -> list[LabelFlip]:
     before, (after, open_pairs) = _labels(project, old, pool)[0], _labels(project, new, pool)
     rows = np.flatnonzero(before != after)
     if not len(rows):
@@ -210,12 +217,8 @@ def _flips(
     parts = [part for part in LABEL_PARTS if getattr(old, part) != getattr(new, part)]
     did = _responsible_parts(project, old, new, parts, pool)
     bases = (basis(project, old), basis(project, new))
-    in_query: dict[str, list[QuestionChange]] = {}
-    for change in edited:
-        in_query.setdefault(change.query_id, []).append(change)
-    kinds = {change.question_id: change.kinds for change in edited}
+    kinds: dict[str, dict[str, tuple[str, ...]]] = {}
     of_query: dict[str, dict[str, tuple[str, ...]]] = {}
-    of = banks(project, *bases)
     rated = overridden_questions(project, bases) if "overrides" in parts else {}
     flips = []
     for row in rows.tolist():
@@ -224,9 +227,10 @@ def _flips(
         questions: tuple[str, ...] = ()
         if "bank_version" in parts and did["bank_version"][row]:
             if query_id not in of_query:
-                of_query[query_id] = responsible_questions(project, *bases, of, query_id, in_query.get(query_id, []))
+                kinds[query_id] = changed_questions(*bases, of, query_id)
+                of_query[query_id] = responsible_questions(project, *bases, of, query_id, list(kinds[query_id]))
             questions = of_query[query_id][passage_id]
-            causes += [kind for key in questions for kind in kinds[key]]
+            causes += [kind for key in questions for kind in kinds[query_id][key]]
         causes += [cause for part, cause in _CAUSE_OF_PART.items() if part in parts and did[part][row]]
         if "override" in causes:
             questions += tuple(key for key in rated.get(pool[row], ()) if key not in questions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
@@ -97,7 +98,8 @@ def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str]
         if topic in by_topic:
             found.setdefault(query, []).append(by_topic[topic])
     return {
-        query: sum(values) / (sizes[query] if skipped == "zero" else len(values)) for query, values in found.items()
+        query: math.fsum(values) / (sizes[query] if skipped == "zero" else len(values))
+        for query, values in found.items()
     }
 
 
