@@ -28,7 +28,8 @@ def make_large(path: Path, queries: int = QUERIES) -> Project:
     with project.transaction() as cursor:
         grader = put_grader(cursor, SPEC)
         cursor.execute(
-            f"INSERT INTO queries SELECT 1000 + q, 'q' || q, 'query number ' || q, NULL, NULL FROM range({queries}) t(q)"
+            "INSERT INTO queries SELECT 1000 + q, 'q' || q, 'query number ' || q, NULL, NULL"
+            f" FROM range({queries}) t(q)"
         )
         cursor.execute(
             "INSERT INTO passage_texts SELECT 1000000 + i,"
