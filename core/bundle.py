@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import zipfile
 from collections.abc import Mapping
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core import exporting
-from core.formats.question_bank import FORMULA
 from core.leaderboard import Leaderboard, leaderboard, rankings
 from core.overrides import overrides
 from core.policy import Policy
 from core.project import Project, log
 from core.publication import Publication, manifest_json, publish
+from core.spreadsheets import csv_text
 
 BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20")
 """The measures of the leaderboard in a bundle, the one that orders it first."""
@@ -126,17 +125,13 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
     Args:
         version: the bank version that says which of them are stale; the newest for None.
     """
-    out = io.StringIO()
-    # The csv module quotes a carriage return inside a cell only where line ends have one too.
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(
-        ("query_id", "question_id", "question", "passage_id", "rating", "reason", "author", "made_at", "stale")
+    header = ("query_id", "question_id", "question", "passage_id", "rating", "reason", "author", "made_at", "stale")
+    rows = (
+        (one.query_id, one.question_id, one.wording, one.passage_id, one.rating, one.reason, one.author)
+        + (one.made_at.isoformat(timespec="seconds"), str(one.stale).lower())
+        for one in reversed(overrides(project, version=version))
     )
-    for one in reversed(overrides(project, version=version)):
-        texts = (one.query_id, one.question_id, one.wording, one.passage_id, str(one.rating), one.reason, one.author)
-        row = (*texts, one.made_at.isoformat(timespec="seconds"), str(one.stale).lower())
-        writer.writerow(["'" + cell if FORMULA.match(cell) else cell for cell in row])
-    return out.getvalue()
+    return csv_text(header, rows)
 
 
 def _wide_tsv(boards: list[Leaderboard]) -> str:

@@ -10,6 +10,7 @@ from core import bank_saving
 from core.changes import changes
 from core.errors import InputError
 from core.leaderboard import label_qrels, leaderboard
+from core.override_effect import override_labels
 from core.overrides import confirm, override, overrides, withdraw
 from core.pairs import make_plan
 from core.policy import Policy
@@ -98,3 +99,23 @@ def test_an_override_can_be_withdrawn_once(graded: Project) -> None:
     withdraw(graded, key, "ann")
     with pytest.raises(InputError, match="no such override"):
         withdraw(graded, key, "ann")
+
+
+def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: Project) -> None:
+    ratings = {("Old words?", "p1"): 5, ("Old words?", "p2"): 0}
+    fill(project, [Question("q1/a", "q1", "Old words?")], ratings, {"s": {"q1": ["p1", "p2"]}})
+    override(project, "q1/a", "p1", 0, "no", "ann")
+    bank_saving.save(project, [Question("q1/a", "q1", "New words?")], "reword", "ann")
+    override(project, "q1/a", "p2", 4, "yes", "ann")
+    said = {one.passage_id: (without, now) for one, without, now in override_labels(project, Policy(bank_version=1))}
+    assert said == {"p1": (5, 0), "p2": (0, 0)}
+    assert {one.passage_id: one.stale for one in overrides(project, version=1)} == {"p1": False, "p2": True}
+
+
+def test_the_list_knows_that_a_newer_one_for_the_same_words_and_text_hides_it(project: Project) -> None:
+    bank = [Question("q1/a", "q1", "Same words?"), Question("q2/a", "q2", "Same words?")]
+    fill(project, bank, {("Same words?", "p1"): 5}, {"s": {"q1": ["p1"], "q2": ["p1"]}})
+    override(project, "q1/a", "p1", 1, "hardly", "ann")
+    override(project, "q2/a", "p1", 2, "a bit", "bob")
+    said = {one.question_id: (without, now) for one, without, now in override_labels(project, Policy())}
+    assert said == {"q1/a": (2, 2), "q2/a": (1, 2)}

@@ -25,10 +25,10 @@ from core.grades import add_outcomes, put_grader, question_text_key
 from core.importing import Options, import_files
 from core.overrides import confirm, override, withdraw
 from core.policy import Policy
-from core.project import Project, create, open_project
+from core.project import Project, create, log, open_project
 from core.publication import Manifest, Publication, manifest_json, publications, publish, read_manifest, reproduce
 from core.readiness import Readiness, readiness
-from core.types import Grade, GraderSpec, Passage, Question
+from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.small import SPEC, fill, grade, judge
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
@@ -554,3 +554,31 @@ def test_the_command_line_makes_a_bundle_of_the_exported_qrels(
     assert (tmp_path / "again.qrels").read_bytes() == files["test.qrels"]
     acts = [act for (act,) in again().rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 4")]
     assert acts == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
+
+
+def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came(project: Project) -> None:
+    with project.transaction() as cursor:
+        collection.add_queries(cursor, [Query("q1", "q1")], replace=True)
+        collection.add_passages(cursor, [Passage("p1", "text")])
+        collection.stage_rankings(cursor, {"s": [Ranked("q1", "p1", 1, 2.0)]})
+        collection.write_runs(cursor, [("s", "s", "s.run")])
+        collection.refresh_pool(cursor)
+        grader = put_grader(cursor, GraderSpec("judge", "direct", "none", max_rating=3))
+        passage = cursor.execute("SELECT text_key FROM passages").fetchall()[0][0]
+        add_outcomes(cursor, grader, [(question_text_key(cursor, "q1"), passage, Grade(3))], 0)
+    published = publish(project, Policy(grader="judge"), "ann")
+    with project.transaction() as cursor:
+        collection.add_queries(cursor, [Query("q1", "the title")], replace=False)
+        log(cursor, "ann", "import queries")
+    assert reproduce(project, published.manifest, "ann") == published.qrels_bytes
+
+
+def test_a_bundle_does_not_call_an_override_stale_that_counts_in_its_qrels(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "Old?")], {("Old?", "p1"): 5}, {"s": {"q1": ["p1"]}})
+    override(project, "q1/a", "p1", 0, "no", "ann")
+    bank_saving.save(project, [Question("q1/a", "q1", "New?")], "reword", "ann")
+    with zipfile.ZipFile(io.BytesIO(bundle(project, Policy(bank_version=1), "ann"))) as packed:
+        counts = json.loads(packed.read("manifest.json"))["counts"]
+        listed = packed.read("overrides.csv").decode().splitlines()[1]
+    assert (counts["overridden"], counts["stale_overrides"]) == (1, 0)
+    assert listed.endswith(",false")

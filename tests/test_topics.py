@@ -1,0 +1,66 @@
+"""Topics `query/subtopic`: what single queries are scored by is what the whole board is scored by."""
+
+from __future__ import annotations
+
+import pytest
+
+from core import bank_saving, collection
+from core.agreement_sides import Judgments, Labels
+from core.changes import changes
+from core.disagreement_queue import queue
+from core.leaderboard import leaderboard
+from core.override_effect import rating_effect
+from core.overrides import override, overrides
+from core.policy import Policy
+from core.project import Project
+from core.settling import case_of, reopen, settle_by_override
+from core.state_changes import state_changes
+from core.types import Query, Question, Subtopic
+from tests.small import fill, judge
+
+BANK = [Question("x1", "q", "what a?", subtopic_id="a"), Question("x2", "q", "what b?", subtopic_id="b")]
+RETIRED = [Question("x1", "q", "what a?", subtopic_id="a", active=False), BANK[1]]
+
+
+@pytest.fixture
+def topics(project: Project) -> Project:
+    """Two topics of one query, which have the runs; the bank's questions belong to the query and its subtopics."""
+    facets = (Subtopic("a", "facet a"), Subtopic("b", "facet b"))
+    with project.transaction() as cursor:
+        queries = [Query("q", "query q", subtopics=facets), Query("q/a", "q / a"), Query("q/b", "q / b")]
+        collection.add_queries(cursor, queries, replace=True)
+    ratings = {("what a?", "d1"): 2, ("what a?", "d2"): 5, ("what b?", "d3"): 5, ("what b?", "d4"): 0}
+    runs = {"r": {"q/a": ["d1", "d2"], "q/b": ["d3", "d4"]}, "s": {"q/a": ["d2", "d1"], "q/b": ["d4", "d3"]}}
+    fill(project, BANK, ratings, runs)
+    return project
+
+
+@pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
+def test_what_an_override_would_do_is_what_it_does(topics: Project, measure: str) -> None:
+    foretold = rating_effect(topics, measure, Policy(), "x1", "d1", (2, 5))
+    assert foretold.before.scores == leaderboard(topics, measure).scores
+    override(topics, "x1", "d1", 5, "it does", "ann")
+    assert foretold.after.scores == leaderboard(topics, measure).scores
+
+
+@pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
+def test_what_an_edit_would_do_is_what_it_does(topics: Project, measure: str) -> None:
+    foretold = changes(topics, measure, Policy(), {"q": RETIRED})
+    assert foretold.before.scores == leaderboard(topics, measure).scores
+    bank_saving.save(topics, RETIRED, "retire", "ann")
+    assert foretold.after.scores == leaderboard(topics, measure).scores
+
+
+def test_a_flip_of_a_topic_names_the_question_that_did_it(topics: Project) -> None:
+    bank_saving.save(topics, RETIRED, "retire", "ann")
+    found = state_changes(topics, Policy(bank_version=1), Policy(bank_version=2), "AP")
+    assert {(flip.query_id, flip.causes, flip.questions) for flip in found.flips} == {("q/a", ("retired",), ("x1",))}
+
+
+def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics: Project) -> None:
+    judge(topics, {("q/a", "d2"): 0})
+    left, right = Labels(Policy()), Judgments()
+    case = case_of(topics, left, right, queue(topics, left, right).rows[0].pair)
+    settle_by_override(topics, case, "x1", 0, "no", "ann")
+    assert reopen(topics, case, "", "ann", withdraw_override=True)
+    assert overrides(topics) == []
