@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core import bank
+from core.errors import InputError
 from core.intent_measures import make_intent_evaluator
-from core.leaderboard import Leaderboard, cover_cutoff, leaderboard, order_systems, rankings, score_runs
+from core.leaderboard import Leaderboard, cover_cutoff, leaderboard, of_answers, order_systems, rankings, score_runs
 from core.measures import parse_measure, trec_order
 from core.policy import Policy
 from core.project import Project
@@ -395,12 +396,20 @@ def query_scores(
 
     Returns:
         Score by run; None where the query has nothing to score.
+
+    Raises:
+        InputError: a measure that more than the query decides, by gold texts or by what the pool answers.
     """
     query_id = known.query_id
     answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}
     active = scored(questions, base.grader)
     weights = weights_of(active, base.policy)
     cutoff = cover_cutoff(measure, base.policy)
+    if cutoff is None and of_answers(measure, base.policy):
+        raise InputError(
+            f"What one change does to {measure} cannot be told beforehand.",
+            "Choose EXAM-Cover or a measure of labels; the Leaderboard has the score once it is saved.",
+        )
     if cutoff is not None:
         if not known.pooled.any() and answered_by_topic(project, query_id, questions):
             return None

@@ -170,3 +170,10 @@ def test_notes_and_answer_keys_change_nothing(small):
     found = changes(small, "EXAM-Cover", Policy(), {"q1": edited})
     assert (found.edited, found.labels) == ((), [])
     assert found.before == found.after
+
+
+def test_a_share_of_what_the_pool_answers_is_not_told_beforehand(small):
+    retired = [replace(question, active=False) for question in bank.questions(small, 1, "q1")]
+    with pytest.raises(InputError, match="cannot be told beforehand") as refused:
+        changes(small, "EXAM-Cover@20/pool", Policy(), {"q1": retired})
+    assert "EXAM-Cover or a measure of labels" in refused.value.hint
