@@ -6,6 +6,7 @@ import streamlit as st
 
 from core import overrides
 from core.errors import WorkbenchError
+from core.grades import find_grader
 from core.inspection import passage_texts
 from core.leaderboard import official_sources
 from core.override_effect import Effect, override_labels, rating_effect
@@ -13,7 +14,7 @@ from core.overrides import Override
 from core.passage_desk import AskedQuestion, Desk, label_if
 from core.policy import Policy
 from core.project import Project
-from core.types import RATINGS
+from core.types import ANSWERED, MAX_RATING, RATINGS
 from pages import ui
 from pages.passage_html import question_html, visible
 
@@ -37,22 +38,23 @@ def questions(
     opened = st.query_params.get("question")
     for one in desk.asked:
         is_open = opened == one.question.question_id
-        # One container a question: a query may have a hundred, and each block costs the browser time.
-        with st.container(key=f"question-desk-{one.number}", horizontal=True):
-            st.html(question_html(one, shown, hidden))
-            if hidden:
-                continue
-            st.button(
-                "",
-                icon=":material/expand_less:" if is_open else ":material/expand_more:",
-                key=f"open {one.number}",
-                type="tertiary",
-                help="Close" if is_open else "Raw output, and overriding the rating",
-                on_click=_open_question,
-                args=(None if is_open else one.question.question_id,),
-            )
-        if is_open:
-            _closer(project, desk, policy, one, measure_against)
+        with st.container(key=f"question-desk-{one.number}"):
+            # A query may have a hundred questions, and each block costs the browser time: no columns.
+            with st.container(horizontal=True):
+                st.html(question_html(one, shown, hidden))
+                if hidden:
+                    continue
+                st.button(
+                    "",
+                    icon=":material/expand_less:" if is_open else ":material/expand_more:",
+                    key=f"open {one.number}",
+                    type="tertiary",
+                    help="Close" if is_open else "Raw output, and overriding the rating",
+                    on_click=_open_question,
+                    args=(None if is_open else one.question.question_id,),
+                )
+            if is_open:
+                _closer(project, desk, policy, one, measure_against)
 
 
 def _open_question(question_id: str | None) -> None:
@@ -104,6 +106,8 @@ def _override(project: Project, desk: Desk, policy: Policy, one: AskedQuestion, 
         _label_line(done[1].label_before, done[1].label_after)
         _board_lines(done[1])
     rating = st.segmented_control("Override with", list(RATINGS), key=f"rating {key}", width="stretch")
+    if (top := find_grader(project, policy.grader).spec.max_rating) < MAX_RATING:
+        st.caption(f"This grader rates 0 to {top}: {ANSWERED} and {MAX_RATING} count as {top}, less in proportion.")
     reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the rating is wrong")
     effect = None
     if rating is not None and rating != one.rating and one.counts:

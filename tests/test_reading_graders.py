@@ -166,7 +166,7 @@ def test_what_a_judge_said_of_a_query_without_a_title_belongs_to_the_title_when_
 
 def test_a_persons_rating_counts_for_a_grader_that_checks_answers_too(filled: Project, server: EndpointServer):
     name, _ = graded(filled, "answer", server)
-    override(filled, "q1/a", "p2", 1, "it says so in other words", "ann")
+    override(filled, "q1/a", "p2", 5, "it says so in other words", "ann")
     assert label_of(filled, name)["q1", "p2"] == 1
     assert label_of(filled, name, overrides=False)["q1", "p2"] == 0
 
