@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from core.bank import AT_VERSION
-from core.changes import SystemChange, query_scores
+from core.changes import SystemChange
 from core.comparison import DEFAULT_MEASURE, Shift, correlation_shift, official_measure
 from core.errors import InputError
 from core.grades import bank_for
@@ -17,6 +17,7 @@ from core.measures import parse_measure
 from core.overrides import Override, overrides
 from core.policy import Policy
 from core.project import Project
+from core.query_scores import query_scores
 from core.ratings import MISSING, labels_of, load_ratings, scored, weights_of
 from core.scores import Basis, basis
 from core.topics import TOPICS, asked_questions, asking

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank, bank_saving
+from core import bank, bank_saving, collection
 from core.changes import changes, version_edits
 from core.errors import InputError
 from core.leaderboard import Leaderboard, leaderboard
 from core.policy import Policy
 from core.project import Project, create
 from core.scores import labels
-from core.types import Question
+from core.types import Query, Question
 from tests.small import fill
 
 PASSAGES = [f"p{i}" for i in range(5)]
@@ -135,6 +135,51 @@ def _same(a: Leaderboard, b: Leaderboard) -> None:
     }
     assert (a.needed, a.usable) == (b.needed, b.usable)
     assert sorted(a.query_ids) == sorted(b.query_ids)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_impact_equals_saving_and_computing_again_where_queries_are_topics(project, seed):
+    """Questions move between subtopics too; one topic has questions of its own and a topic in turn."""
+    dice = Random(seed)
+    topics = ["q1/a", "q1/b", "q2/a", "q1/a/c"]
+    asked = [Question(f"other {words}", "q3", words, active=False) for words in WORDINGS]
+
+    def drawn() -> list[Question]:
+        return [
+            replace(
+                question, query_id=query, question_id=f"{query} {i}", subtopic_id=dice.choice([None, "a", "b", "a/c"])
+            )
+            for query in (*QUERIES, "q1/a")
+            for i, question in enumerate(dice.choices(asked, k=6))
+        ]
+
+    def active(questions: list[Question]) -> list[Question]:
+        return [replace(q, active=dice.random() < 0.8, weight=dice.choice(WEIGHTS)) for q in questions]
+
+    with project.transaction() as cursor:
+        collection.add_queries(cursor, [Query(query, query) for query in (*QUERIES, *topics)], replace=True)
+    places = [*topics, *QUERIES[seed % 3 :]]
+    runs = {run: {query: dice.sample(PASSAGES, 3) for query in dice.sample(places, len(places) - 1)} for run in "abc"}
+    pairs = [(words, passage) for words in WORDINGS[:-1] for passage in PASSAGES]
+    ratings = {pair: dice.choice([None, 0, 1, 2, 3, 4, 5]) for pair in pairs if dice.random() < 0.8}
+    fill(project, [*active(drawn()), *asked], ratings, runs)
+    state, now = Policy(bank_version=1, cutoff=2), Policy(cutoff=2)
+    edits: dict[str, list[Question]] = {}
+    for question in active(drawn()):
+        edits.setdefault(question.query_id, []).append(question)
+    del edits[dice.choice(list(edits))]
+    found = {measure: changes(project, measure, state, edits) for measure in MEASURES}
+    before = _labels(project, state)
+    bank_saving.save(project, [q for questions in edits.values() for q in questions], "new", "tester")
+    after = _labels(project, now)
+    pool = {**before, **after}
+    differing = {
+        place: (before.get(place), after.get(place)) for place in pool if before.get(place) != after.get(place)
+    }
+    assert {query for query, _ in differing} & set(topics)
+    for measure, impact in found.items():
+        assert {(c.query_id, c.passage_id): (c.before, c.after) for c in impact.labels} == differing
+        _same(impact.after, leaderboard(project, measure, policy=now))
 
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q1/c", "q1", "C?")]
