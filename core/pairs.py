@@ -10,6 +10,7 @@ from core.collection import pool_depth
 from core.errors import InputError
 from core.grades import asked_bank, name_asked_texts, question_text_key
 from core.project import Project
+from core.topics import asking
 from core.types import Asked, GraderSpec, Question
 
 
@@ -192,14 +193,15 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
             continue
         with project.transaction() as cursor:
             text_key = question_text_key(cursor, asked)
+        queries = asking(project, [(question.query_id, question.subtopic_id)])
         groups.setdefault(question.query_id, []).extend(
             (text_key, passage)
             for (passage,) in project.rows(
                 "SELECT DISTINCT pool.text_key FROM pool JOIN queries USING (query_key)"
                 " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
                 " ON g.passage_text_key = pool.text_key"
-                " WHERE query_id = $query AND pool.text_key IS NOT NULL",
-                {"grader": -1 if key is None else key, "question": text_key, "query": question.query_id},
+                " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
+                {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
             )
         )
     # A text that two queries share, with a passage that both pools have, is one pair.

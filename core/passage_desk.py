@@ -16,6 +16,7 @@ from core.policy import Policy
 from core.project import Project
 from core.ratings import MISSING, labels_of, weights_of
 from core.scores import Basis, basis, ratings
+from core.topics import asked_questions
 from core.types import Question, Status
 
 
@@ -144,8 +145,8 @@ def _asked(
     passage_id: str,
     text_key: int | None,
 ) -> list[AskedQuestion]:
-    active = [q for q in bank.questions(project, base.version if base else None, query_id) if q.active]
     version = base.version if base else bank.latest_version(project)
+    active = [q for q in asked_questions(project, version, query_id) if q.active]
     said = {g.spec.name: _said(project, g, version, query_key, text_key) for g in looked_at}
     counting = {} if base is None else _counting(project, base, query_key, text_key)
     same_text = {
@@ -153,7 +154,9 @@ def _asked(
         for (other,) in project.rows("SELECT passage_id FROM passages WHERE text_key = ?", [text_key])
         if text_key is not None
     } | {passage_id}
-    people = [one for one in overrides(project, query_id) if one.passage_id in same_text]
+    # A topic's questions are its query's, and so are the overrides.
+    homes = dict.fromkeys([query_id, *(q.query_id for q in active)])
+    people = [one for home in homes for one in overrides(project, home) if one.passage_id in same_text]
     of_query = [g for g in looked_at if g.spec.method == "direct"]
     if base is not None and base.grader.spec.method == "direct":
         of_query = [base.grader, *of_query]

@@ -127,7 +127,9 @@ def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordi
             width="stretch",
             help=ui.plain("Because of: " + "; ".join(causes)),
         ):
-            _why(project, policy, change, list(edits[change.query_id]), texts.get(change.passage_id, ""))
+            # All of them, for the label may be that of a topic, whose questions are its query's.
+            drafted = [question for questions in edits.values() for question in questions]
+            _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
     if len(ordered) > FLIPS_SHOWN and st.button(f"All {len(ordered):,}", width="stretch"):
         _all_flips(project, policy, ordered, wordings)
 

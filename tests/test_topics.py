@@ -11,12 +11,14 @@ from core.disagreement_queue import queue
 from core.leaderboard import leaderboard
 from core.override_effect import rating_effect
 from core.overrides import override, overrides
+from core.pairs import trial_pairs
+from core.passage_desk import read_passage
 from core.policy import Policy
 from core.project import Project
 from core.settling import case_of, reopen, settle_by_override
 from core.state_changes import state_changes
 from core.types import Query, Question, Subtopic
-from tests.small import fill, judge
+from tests.small import SPEC, fill, judge
 
 BANK = [Question("x1", "q", "what a?", subtopic_id="a"), Question("x2", "q", "what b?", subtopic_id="b")]
 RETIRED = [Question("x1", "q", "what a?", subtopic_id="a", active=False), BANK[1]]
@@ -64,3 +66,17 @@ def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics:
     settle_by_override(topics, case, "x1", 0, "no", "ann")
     assert reopen(topics, case, "", "ann", withdraw_override=True)
     assert overrides(topics) == []
+
+
+def test_the_desk_of_a_topic_has_the_questions_of_its_subtopic_and_what_people_said_of_them(topics: Project) -> None:
+    override(topics, "x1", "d1", 5, "it does", "ann")
+    desk = read_passage(topics, Policy(), "q/a", "d1")
+    ((one,), label) = desk.asked, desk.label
+    assert (one.question.question_id, one.rating, label) == ("x1", 5, 5)
+    assert one.override is not None and one.override.author == "ann"
+
+
+def test_a_draft_is_tried_on_the_passages_of_its_topic(topics: Project) -> None:
+    drafted = [Question("new", "q", "what else?", subtopic_id="a"), Question("x1", "q", "what a?", subtopic_id="a")]
+    (pairs,) = trial_pairs(topics, SPEC, drafted)
+    assert len(pairs) == 2, "the new words with d1 and d2; the old ones are graded"
