@@ -39,20 +39,19 @@ def questions(
     for one in desk.asked:
         is_open = opened == one.question.question_id
         with st.container(key=f"question-desk-{one.number}"):
-            # A query may have a hundred questions, and each block costs the browser time: no columns.
-            with st.container(horizontal=True):
-                st.html(question_html(one, shown, hidden))
-                if hidden:
-                    continue
-                st.button(
-                    "",
-                    icon=":material/expand_less:" if is_open else ":material/expand_more:",
-                    key=f"open {one.number}",
-                    type="tertiary",
-                    help="Close" if is_open else "Raw output, and overriding the rating",
-                    on_click=_open_question,
-                    args=(None if is_open else one.question.question_id,),
-                )
+            row, more = st.columns([12, 1.3])
+            row.html(question_html(one, shown, hidden))
+            if hidden:
+                continue
+            more.button(
+                "",
+                icon=":material/expand_less:" if is_open else ":material/expand_more:",
+                key=f"open {one.number}",
+                type="tertiary",
+                help="Close" if is_open else "Raw output, and overriding the rating",
+                on_click=_open_question,
+                args=(None if is_open else one.question.question_id,),
+            )
             if is_open:
                 _closer(project, desk, policy, one, measure_against)
 
