@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from click.testing import CliRunner
-from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 from core import bank, bank_saving, collection, drafts
@@ -38,10 +36,11 @@ from core.proposals import (
 )
 from core.types import Passage, Query, Question, Subtopic
 from tests.endpoint_server import EndpointServer, Reply, Seen, chat, refuse, status
+from tests.screens import served, sound, visit
 from tests.small import grade, judge
 
-APP = Path(__file__).resolve().parents[1] / "app.py"
-DEADLINE = 120
+__all__ = ["served"]  # fixture
+
 
 QUERIES = [
     Query("salt", "why is the sea salty", "Rivers and vents.", (Subtopic("s1", "rivers"), Subtopic("s2", "vents"))),
@@ -567,33 +566,10 @@ def test_from_a_shell_failures_are_told_and_nothing_at_all_is_an_error(shell: Ca
 
 
 @pytest.fixture
-def screen(sea: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], AppTest]]:
+def screen(sea: Project) -> Callable[[], AppTest]:
     """The question bank at the query birds, as ann sees it."""
     sea.close()
-    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
-    monkeypatch.setenv("LOGNAME", "ann")
-    monkeypatch.delenv("EXAM_PROJECT", raising=False)
-    begin = PagesManager.__init__
-
-    def declared(manager: PagesManager, *args: Any, **options: Any) -> None:
-        # The harness forgets between two runs that the screens are declared; a server does not.
-        begin(manager, *args, **options)
-        PagesManager.uses_pages_directory = False
-
-    monkeypatch.setattr(PagesManager, "__init__", declared)
-
-    def visit() -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
-        app.query_params["query"] = "birds"
-        return sound(app.switch_page("pages/question_bank.py").run())
-
-    yield visit
-    st.cache_resource.clear()
-
-
-def sound(app: AppTest) -> AppTest:
-    assert not app.exception, [element.message for element in app.exception]
-    return app
+    return lambda: visit("question_bank", query="birds")
 
 
 def button(app: AppTest, label: str) -> Any:

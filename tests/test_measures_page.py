@@ -13,29 +13,16 @@ from core.meta_evaluation import meta_table
 from core.meta_rows import choose_rows
 from core.policy import Policy
 from core.project import Project
-from core.types import Question
 from tests.screens import served, sound, visit
 from tests.small import fill, judge
+from tests.test_meta_evaluation import BANK, JUDGED, RUNS
+from tests.test_meta_evaluation import GRADES as META_GRADES
 
 __all__ = ["served"]
 
 
-BANK = [
-    Question("q1/a", "q1", "What is A?"),
-    Question("q1/b", "q1", "What is B?"),
-    Question("q2/c", "q2", "What is C?"),
-]
-GRADES: dict[tuple[str, str], int | None] = {
-    ("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is A?", "p3"): 0,
-    ("What is B?", "p1"): 3, ("What is B?", "p2"): 4, ("What is B?", "p3"): None,
-    ("What is C?", "p4"): 4, ("What is C?", "p5"): 2,
-}  # fmt: skip
-RUNS = {
-    "x": {"q1": ["p1", "p2", "p3"], "q2": ["p4", "p5"]},
-    "y": {"q1": ["p2", "p3", "p1"], "q2": ["p4", "p5"]},
-    "z": {"q1": ["p3", "p2", "p1"], "q2": ["p5", "p4"]},
-}
-JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q2", "p4"): 1, ("q2", "p5"): 0}
+# The same three systems, but one pair has failed.
+GRADES = META_GRADES | {("What is B?", "p3"): None}
 MARKUP = "<b>x</b> **y** :red[q]"
 
 
