@@ -1,17 +1,26 @@
-"""Fixtures that several test files share."""
+"""Fixtures that several test files share, and what the summary says of skipped tests."""
 
 from __future__ import annotations
 
+import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from core.project import Project, create
+from core.project import Project, create, open_project
 
 pytest_plugins = ["tests.browser"]
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once for each reason how many tests were skipped: what a machine lacks stops dozens alike."""
+    reasons = Counter(str(report.longrepr[2]) for report in terminalreporter.getreports("skipped"))
+    for reason, tests in reasons.items():
+        terminalreporter.write_line(f"{tests} tests skipped: {reason.removeprefix('Skipped: ')}")
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +31,17 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
+@pytest.fixture(scope="session")
+def empty_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a new, empty project: copying it is faster than going through every migration again."""
+    path = tmp_path_factory.mktemp("template") / "empty.duckdb"
+    create(path).close()
+    return path
+
+
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path, empty_project: Path) -> Iterator[Project]:
     """A new, empty project."""
-    made = create(tmp_path / "test.duckdb")
-    yield made
-    made.close()
+    opened = open_project(Path(shutil.copy(empty_project, tmp_path / "test.duckdb")))
+    yield opened
+    opened.close()
