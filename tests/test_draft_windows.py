@@ -98,9 +98,8 @@ def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
     a, b, c = bank.questions(banked)
     new = Question("q1/n", "q1", "New?")
     assert draft_notes.note(banked, []) == ""
-    assert draft_notes.note(banked, [(a, replace(a, text="X?", active=False)), (b, replace(b, text="Y?")), (None, new)]) == (
-        "2 reworded, 1 added in query q1"
-    )
+    both = [(a, replace(a, text="X?", active=False)), (b, replace(b, text="Y?"))]
+    assert draft_notes.note(banked, [*both, (None, new)]) == "2 reworded, 1 added in query q1"
     assert draft_notes.note(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
         "1 retired, 1 details changed in 2 queries"
     )
