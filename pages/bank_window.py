@@ -1,0 +1,111 @@
+"""One window of perhaps several in which a person edits the bank: what it has seen, and its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from core import drafts
+from core.project import Project
+from pages import ui
+
+# What is being typed reaches the server when its field is left. A key that acts leaves the field first, so that
+# it acts on what the person sees. Undoing while typing is about the words being typed, as Ctrl+Z is.
+_keys = st.components.v2.component(
+    "keys_of_the_bank",
+    js="""
+const SAVE = 83, UNDO = 90, REDO = 89;
+const FIELDS = "textarea, input:not([type=checkbox]):not([type=radio]):not([type=file])";
+let listening = null;
+
+export default function ({ setTriggerValue }) {
+  listening?.abort();
+  listening = new AbortController();
+  const typedIn = new WeakSet();
+  const on = (name, act) => window.addEventListener(name, act, { capture: true, signal: listening.signal });
+  const field = () => (document.activeElement?.matches(FIELDS) ? document.activeElement : null);
+  const take = (event) => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+
+  on("input", (event) => typedIn.add(event.target));
+  on("focusout", (event) => typedIn.delete(event.target));
+  on("keydown", (event) => {
+    const open = field();
+    const alt = event.altKey && !event.ctrlKey && !event.metaKey;
+    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.keyCode === SAVE) {
+      take(event);
+      open?.blur();
+      // The page hands over what was typed once it has drawn the field as left.
+      requestAnimationFrame(() => setTimeout(() => setTriggerValue("save", true)));
+    } else if (alt && open && typedIn.has(open) && [UNDO, REDO].includes(event.keyCode)) {
+      take(event);
+      document.execCommand(event.keyCode === UNDO ? "undo" : "redo");
+    } else if (alt && event.key !== "Alt") {
+      open?.blur();
+    } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      typedIn.delete(event.target);
+    }
+  });
+  return () => listening?.abort();
+}
+""",
+)
+
+_focus = st.components.v2.component(
+    "window_in_front",
+    js="""
+let listening = null;
+
+export default function ({ setTriggerValue }) {
+  listening?.abort();
+  listening = new AbortController();
+  window.addEventListener("focus", () => setTriggerValue("looked", true), { signal: listening.signal });
+  return () => listening?.abort();
+}
+""",
+)
+
+
+def save_key() -> bool:
+    """Listen to the keys of the bank; whether Ctrl+S was pressed, and what was being typed is stored."""
+    return bool(_keys(key="bank-keys", on_save_change=lambda: None).save)
+
+
+def look(project: Project) -> None:
+    """Remember the drafts as they are now: this window shows them."""
+    st.session_state["drafts seen"] = _now(project)
+
+
+def unseen(project: Project) -> bool:
+    """Whether another window of this person changed something that this one has not shown."""
+    return st.session_state.get("drafts seen") != _now(project)
+
+
+def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
+    """Do something to the person's drafts; what this window did itself, it has seen.
+
+    Args:
+        what: a function of the project, the author and the arguments.
+    """
+    author = ui.author()
+    current = not unseen(project)
+    result = what(project, author, *arguments)
+    if current:
+        look(project)
+    return result
+
+
+@st.fragment
+def watch(project: Project) -> None:
+    """Whenever the window comes to the front: draw anew if another window of the person changed something."""
+    _focus(key="bank-focus", on_looked_change=lambda: None)
+    if unseen(project):
+        st.rerun()
+
+
+def _now(project: Project) -> tuple[str, str, drafts.Mark]:
+    return project.name, ui.person(), drafts.mark(project, ui.person())
