@@ -70,7 +70,7 @@ def ask() -> None:
     if st.session_state.pop("ask who", False):
         _dialog()
         return
-    with st.container(border=True, key="who"):
+    with st.container(border=True, key="name-wanted"):
         _form()
 
 

@@ -125,7 +125,7 @@ def serving(projects: Path, log: Path) -> Iterator[Server]:
                 *("--server.port", str(port), "--server.headless", "true"),
             ],
             cwd=ROOT,
-            env={**os.environ, "EXAM_PROJECTS_DIR": str(projects)},
+            env=environment(projects),
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -140,6 +140,12 @@ def serving(projects: Path, log: Path) -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def environment(projects: Path) -> dict[str, str]:
+    """What an app is started with: its projects are those of a folder, and none that the shell names beside them."""
+    own = {name: value for name, value in os.environ.items() if name != "EXAM_PROJECT"}
+    return {**own, "EXAM_PROJECTS_DIR": str(projects)}
 
 
 @pytest.fixture
@@ -166,7 +172,8 @@ def free_port() -> int:
 def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + START_DEADLINE
     while time.monotonic() < deadline:
-        if _answers(f"{address}/_stcore/health"):
+        # Who else answers there is not the app: another test may have found the same port free.
+        if server.poll() is None and _says_where(log) and _answers(f"{address}/_stcore/health"):
             return
         try:
             # Between two questions the process is waited for, so that one that ends is noticed at once.
@@ -176,6 +183,11 @@ def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path)
         break
     tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
     pytest.fail(f"the app did not answer at {address}; its log ends:\n{tail}", pytrace=False)
+
+
+def _says_where(log: Path) -> bool:
+    """Whether the app has printed its address, which it does once the port is its own."""
+    return "URL: http" in log.read_text(encoding="utf-8", errors="replace")
 
 
 def _answers(address: str) -> bool:
