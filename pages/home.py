@@ -207,5 +207,6 @@ if project is None:
 else:
     at_a_glance(project)
     imports(project)
-    with st.expander("Create another project"):
+    # Whether it is open is kept here and not in the browser, which forgets it where the page is drawn anew.
+    with st.expander("Create another project", key="create another", on_change="rerun"):
         creation()
