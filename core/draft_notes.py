@@ -48,7 +48,7 @@ def note(project: Project, changes: Sequence[tuple[Question | None, Question]]) 
     return f"{said} in {_where(project, queries)}" if said else ""
 
 
-def _where(project: Project, queries: Sequence[str]) -> str:
+def _where(project: Project, queries: list[str]) -> str:
     if len(queries) > 1:
         return f"{len(queries)} queries"
     text = str(project.value("SELECT text FROM queries WHERE query_id = ?", queries))

@@ -16,7 +16,7 @@ from pages import ui
 _keys = st.components.v2.component(
     "keys_of_the_bank",
     js="""
-const SAVE = 83, UNDO = 90, REDO = 89;
+const SAVE = 83, UNDO = 90, REDO = 89, ADD = 78, NEXT = 74, PREVIOUS = 75;
 const FIELDS = "textarea, input:not([type=checkbox]):not([type=radio]):not([type=file])";
 let listening = null;
 
@@ -25,7 +25,6 @@ export default function ({ setTriggerValue }) {
   listening = new AbortController();
   const typedIn = new WeakSet();
   const on = (name, act) => window.addEventListener(name, act, { capture: true, signal: listening.signal });
-  const field = () => (document.activeElement?.matches(FIELDS) ? document.activeElement : null);
   const take = (event) => {
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -34,20 +33,23 @@ export default function ({ setTriggerValue }) {
   on("input", (event) => typedIn.add(event.target));
   on("focusout", (event) => typedIn.delete(event.target));
   on("keydown", (event) => {
-    const open = field();
+    const key = event.keyCode;
+    const ctrl = (event.ctrlKey || event.metaKey) && !event.altKey;
     const alt = event.altKey && !event.ctrlKey && !event.metaKey;
-    if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.keyCode === SAVE) {
+    const save = ctrl && !event.shiftKey && key === SAVE;
+    const field = document.activeElement?.matches(FIELDS) ? document.activeElement : null;
+    if (ctrl && event.key === "Enter") typedIn.delete(field);
+    if (alt && [UNDO, REDO].includes(key) && typedIn.has(field)) {
       take(event);
-      open?.blur();
+      document.execCommand(key === UNDO ? "undo" : "redo");
+    } else if (save || (alt && [UNDO, REDO, ADD, NEXT, PREVIOUS].includes(key))) {
+      // Nothing happens behind an open dialog: the page drawn anew would close it, with all that was typed there.
+      const behind = document.querySelector("[data-testid=stDialog]");
+      if (behind || save) take(event);
+      if (behind) return;
+      field?.blur();
       // The page hands over what was typed once it has drawn the field as left.
-      requestAnimationFrame(() => setTimeout(() => setTriggerValue("save", true)));
-    } else if (alt && open && typedIn.has(open) && [UNDO, REDO].includes(event.keyCode)) {
-      take(event);
-      document.execCommand(event.keyCode === UNDO ? "undo" : "redo");
-    } else if (alt && event.key !== "Alt") {
-      open?.blur();
-    } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      typedIn.delete(event.target);
+      if (save) requestAnimationFrame(() => setTimeout(() => setTriggerValue("save", true)));
     }
   });
   return () => listening?.abort();

@@ -105,9 +105,7 @@ def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
             _on_all(project, drafts.save_drafts, why, after=_saved)
         elif save_key:
             st.toast("There is nothing to save.")
-        if drop.button(
-            "Discard all", width="stretch", disabled=not mine, help="Yours alone; can be undone."
-        ):
+        if drop.button("Discard all", width="stretch", disabled=not mine, help="Yours alone; can be undone."):
             _on_all(project, drafts.take_back, after=lambda _: st.toast("Discarded. Undo brings your changes back."))
 
 

@@ -67,9 +67,9 @@ STYLE = """
 [class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
 /* A page at work says so, and what is about to be drawn anew looks it; a moment's work shows nothing. */
 .stApp[data-test-script-state="running"]::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
-  z-index: 1000001; opacity: 0; background: linear-gradient(90deg, transparent, #3a78b5, transparent);
-  animation: at-work 1.2s 0.4s linear infinite; }
-@keyframes at-work { from { opacity: 1; transform: translateX(-100%); } to { opacity: 1; transform: translateX(100%); } }
+  z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
+  background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
+@keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
 [data-stale="true"], [data-stale="true"] button { cursor: progress; }
 /* Parts that listen and show nothing take no room. */
 .st-key-remember, .st-key-bank-keys, .st-key-bank-focus { display: none; }
