@@ -317,9 +317,10 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
 
 def note_written(project: Project, author: str) -> str:
     """The note that a save gets where the person writes none: what their drafts change."""
-    saved = {question.question_id: question for question in bank.questions(project)}
-    mine = drafts(project, author).items()
-    return draft_notes.note(project, [(saved.get(question_id), draft.question) for question_id, draft in mine])
+    mine = [draft.question for draft in drafts(project, author).values()]
+    queries = dict.fromkeys(question.query_id for question in mine)
+    saved = {same.question_id: same for query in queries for same in bank.questions(project, query_id=query)}
+    return draft_notes.note(project, [(saved.get(question.question_id), question) for question in mine])
 
 
 def save_drafts(project: Project, author: str, note: str = "") -> int | None:
