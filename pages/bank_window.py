@@ -13,23 +13,31 @@ from pages import ui
 
 # What is being typed reaches the server when its field is left. A key that acts leaves the field first, so that
 # it acts on what the person sees. Undoing while typing is about the words being typed, as Ctrl+Z is.
-_keys = st.components.v2.component(
-    "keys_of_the_bank",
+#
+# The part stands in the page and not in a fragment: Streamlit sends what happens in one moment as one message, and as
+# one of the fragment where any of it happened in one, so that a click elsewhere on the page would be lost.
+_listener = st.components.v2.component(
+    "window_of_the_bank",
     js="""
 const SAVE = 83, UNDO = 90, REDO = 89, ADD = 78, NEXT = 74, PREVIOUS = 75;
 const FIELDS = "textarea, input:not([type=checkbox]):not([type=radio]):not([type=file])";
 let listening = null;
 
 export default function ({ setTriggerValue }) {
+  // Drawn anew, the part is set up once more before what it was is cleaned up: each cleans up after itself alone.
+  const mine = new AbortController();
   listening?.abort();
-  listening = new AbortController();
+  listening = mine;
   const typedIn = new WeakSet();
-  const on = (name, act) => window.addEventListener(name, act, { capture: true, signal: listening.signal });
+  const on = (name, act) => window.addEventListener(name, act, { capture: true, signal: mine.signal });
   const take = (event) => {
     event.preventDefault();
     event.stopImmediatePropagation();
   };
 
+  on("focus", (event) => {
+    if (event.target === window) setTriggerValue("looked", true);
+  });
   on("input", (event) => typedIn.add(event.target));
   on("focusout", (event) => typedIn.delete(event.target));
   on("keydown", (event) => {
@@ -52,29 +60,19 @@ export default function ({ setTriggerValue }) {
       if (save) requestAnimationFrame(() => setTimeout(() => setTriggerValue("save", true)));
     }
   });
-  return () => listening?.abort();
-}
-""",
-)
-
-_focus = st.components.v2.component(
-    "window_in_front",
-    js="""
-let listening = null;
-
-export default function ({ setTriggerValue }) {
-  listening?.abort();
-  listening = new AbortController();
-  window.addEventListener("focus", () => setTriggerValue("looked", true), { signal: listening.signal });
-  return () => listening?.abort();
+  return () => mine.abort();
 }
 """,
 )
 
 
 def save_key() -> bool:
-    """Listen to the keys of the bank; whether Ctrl+S was pressed, and what was being typed is stored."""
-    return bool(_keys(key="bank-keys", on_save_change=lambda: None).save)
+    """Listen to the window; whether Ctrl+S was pressed, and what was being typed is stored.
+
+    When the window comes to the front, the page is drawn anew, with what another window did meanwhile.
+    """
+    heard = _listener(key="bank-window", on_save_change=lambda: None, on_looked_change=lambda: None)
+    return bool(heard.save)
 
 
 def look(project: Project) -> None:
@@ -99,14 +97,6 @@ def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
     if current:
         look(project)
     return result
-
-
-@st.fragment
-def watch(project: Project) -> None:
-    """Whenever the window comes to the front: draw anew if another window of the person changed something."""
-    _focus(key="bank-focus", on_looked_change=lambda: None)
-    if unseen(project):
-        st.rerun()
 
 
 def _now(project: Project) -> tuple[str, str, drafts.Mark]:

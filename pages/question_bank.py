@@ -159,7 +159,6 @@ at = opened(queries)
 chosen_query = queries[at]
 save_bar(project, chosen_query, bank_window.save_key())
 bank_window.look(project)
-bank_window.watch(project)
 graded = any(grader.grades for grader in graders(project))
 if graded and st.session_state.get("just saved") and not drafts.drafts(project, ui.person()):
     bank_review.offer_regrading(project, int(st.session_state["just saved"]))

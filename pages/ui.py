@@ -72,7 +72,7 @@ STYLE = """
 @keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
 [data-stale="true"], [data-stale="true"] button { cursor: progress; }
 /* Parts that listen and show nothing take no room. */
-.st-key-remember, .st-key-bank-keys, .st-key-bank-focus { display: none; }
+.st-key-remember, .st-key-bank-window { display: none; }
 """
 """Density and the few things that the theme cannot say; colours carry meaning and nothing else."""
 

@@ -154,7 +154,9 @@ def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, ta
     expect(box(second, 0)).to_have_value("Second, over it?")
 
 
-def test_saving_by_key_while_typing_saves_what_is_typed(link: str, server: Server, path: Path, tab_of) -> None:
+def test_saving_by_key_while_typing_saves_what_is_typed(
+    link: str, server: Server, path: Path, tab_of: Callable[[str], Page]
+) -> None:
     page = tab_of("ann")
     visit(page, link)
     type_into(box(page, 0), "Who is A?")
@@ -182,9 +184,8 @@ def test_undoing_while_typing_is_about_the_words_being_typed(link: str, tab_of: 
     box(page, 0).blur()
     expect(unsaved(page, 1)).to_be_visible()
     type_into(box(page, 1), "Where")
-    page.keyboard.press("Alt+z")
-    expect(box(page, 1)).not_to_have_value("Where")
-    for _ in range(3):
+    # However often it is pressed, it stays in this field: once for each letter, and more.
+    for _ in range(12):
         page.keyboard.press("Alt+z")
     expect(box(page, 1)).to_have_value("What is B?")
     expect(box(page, 0)).to_have_value("Who is A?")
