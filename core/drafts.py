@@ -6,9 +6,10 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from typing import Any, Literal
 
-from core import bank, bank_saving
+from core import bank, bank_saving, draft_notes
 from core.errors import InputError
 from core.project import Cursor, Project, log
 from core.types import Question
@@ -44,6 +45,30 @@ class Conflict:
     their_note: str
 
 
+class CrossedEdit(InputError):
+    """A field that the same person changed in another window, after this window showed it.
+
+    Args:
+        stored: what the other window left in the field.
+        given: what was to be stored in its place; it is not.
+    """
+
+    def __init__(self, stored: object, given: object) -> None:
+        super().__init__("This was changed in another window of yours meanwhile.", "Choose which of the two stays.")
+        self.stored = stored
+        self.given = given
+
+
+class _Whatever:
+    """In the place of what a person saw in a field: whatever is there."""
+
+
+WHATEVER = _Whatever()
+
+Mark = tuple[int, int, int, datetime | None]
+"""Steps, steps undone, drafts, and the last change of a draft: two equal marks are the same drafts."""
+
+
 def new_question(query_id: str, text: str = "", subtopic_id: str | None = None) -> Question:
     """A question with an id of its own, to be written by a person."""
     return Question(f"{query_id}/{uuid.uuid4().hex[:12]}", query_id, text, subtopic_id=subtopic_id)
@@ -57,6 +82,28 @@ def drafts(project: Project, author: str) -> dict[str, Draft]:
             "SELECT question_id, content, base_version FROM drafts WHERE author = ? ORDER BY rowid", [author]
         )
     }
+
+
+def others(project: Project, author: str, query_id: str | None = None) -> dict[str, int]:
+    """How many drafts everybody else has, by name; those of one query, or all.
+
+    Args:
+        author: whose own are left out.
+    """
+    return dict(
+        project.rows(
+            "SELECT author, count(*) FROM drafts JOIN queries USING (query_key)"
+            " WHERE author <> ? AND (?::VARCHAR IS NULL OR query_id = ?) GROUP BY author ORDER BY author",
+            [author, query_id, query_id],
+        )
+    )
+
+
+def mark(project: Project, author: str) -> Mark:
+    """Where a person's drafts stand: what a window remembers, to notice that another window changed them."""
+    made, undone = steps(project, author)
+    count, latest = project.rows("SELECT count(*), max(changed_at) FROM drafts WHERE author = ?", [author])[0]
+    return made, undone, count, latest
 
 
 def _read(content: str) -> Question:
@@ -74,18 +121,26 @@ def put_draft(project: Project, author: str, question: Question) -> None:
     put_drafts(project, author, [question])
 
 
-def change_draft(project: Project, author: str, question: Question, field: str, value: object) -> None:
+def change_draft(
+    project: Project, author: str, question: Question, field: str, value: object, over: object = WHATEVER
+) -> None:
     """Store one changed field on top of whatever the draft holds by now: two edits may arrive together.
 
     Args:
         question: as the person saw it; counts where there is no draft yet. What somebody else saved
             since is a conflict.
+        over: what the person saw in the field.
+
+    Raises:
+        CrossedEdit: the draft holds something that the person has not seen there; nothing is stored.
     """
     key = question.question_id
     with project.transaction() as cursor:
         draft = drafts(project, author).get(key)
         # The place stays the bank's until the person moves the question: others may move it meanwhile.
         now = replace(question, position=None) if draft is None else draft.question
+        if draft is not None and over is not WHATEVER and getattr(now, field) not in (over, value):
+            raise CrossedEdit(getattr(now, field), value)
         changed = replace(now, **{field: value})  # type: ignore[arg-type]
         _step(cursor, project, author, {key: changed}, [key], _version_seen(project, question))
 
@@ -260,20 +315,29 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
         )
 
 
-def save_drafts(project: Project, author: str, note: str) -> int | None:
+def note_written(project: Project, author: str) -> str:
+    """The note that a save gets where the person writes none: what their drafts change."""
+    mine = [draft.question for draft in drafts(project, author).values()]
+    queries = dict.fromkeys(question.query_id for question in mine)
+    saved = {same.question_id: same for query in queries for same in bank.questions(project, query_id=query)}
+    return draft_notes.note(project, [(saved.get(question.question_id), question) for question in mine])
+
+
+def save_drafts(project: Project, author: str, note: str = "") -> int | None:
     """Save all drafts of a person as a new bank version, and end them.
 
     What others saved meanwhile stays: a version holds only the questions that it changes.
+
+    Args:
+        note: what changed and why; where it is empty, it says what changed.
 
     Returns:
         The new version, or None where nothing differs from the newest.
 
     Raises:
-        InputError: the note is empty, a question has no words or could not be scored, or somebody else saved one of
-            the questions differently meanwhile.
+        InputError: a question has no words or could not be scored, or somebody else saved one of the questions
+            differently meanwhile.
     """
-    if not note.strip():
-        raise InputError("The note is empty.", "Say in a few words what changed and why.")
     with project.transaction() as cursor:
         if open_conflicts := conflicts(project, author):
             raise InputError(
@@ -288,6 +352,7 @@ def save_drafts(project: Project, author: str, note: str) -> int | None:
                 f" (query {empty[0].query_id}).",
                 "Write it, or take it back.",
             )
+        note = note.strip() or note_written(project, author)
         version = bank_saving.save_questions(cursor, mine, note, author)
         cursor.execute("DELETE FROM drafts WHERE author = ?", [author])
         cursor.execute("DELETE FROM draft_steps WHERE author = ?", [author])

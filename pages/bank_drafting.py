@@ -54,7 +54,7 @@ def suggest_dialog(project: Project, query: QueryOverview) -> None:
 @st.dialog("Draft an answer key", width="large")
 def answer_key_dialog(project: Project, query: QueryOverview) -> None:
     """Let a model draft the answer key of a question from one of its passages."""
-    questions = [q for q in drafts.drafted_bank(project, ui.author(), query.query_id) if _keyed(q)]
+    questions = [q for q in drafts.drafted_bank(project, ui.person(), query.query_id) if _keyed(q)]
     if not questions:
         st.text("This query has no active question that an answer key can be written for. Write a question first.")
         return

@@ -37,7 +37,7 @@ def controls(project: Project) -> tuple[Policy, str, str | None]:
 
 def panel(project: Project, policy: Policy, measure: str, against: str | None) -> None:
     """What this person's drafts would change, against the newest bank version."""
-    edits = drafts.drafted_edits(project, ui.author())
+    edits = drafts.drafted_edits(project, ui.person())
     if not edits:
         st.caption("Change a question, and what it does to labels and leaderboard shows here before you save.")
         if st.toggle("Sum up the whole bank", key="summary"):

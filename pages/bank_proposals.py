@@ -31,13 +31,14 @@ def panel(project: Project, query: QueryOverview) -> None:
     with st.container(key="proposals"):
         st.markdown(f"**Proposals ({len(found)})**")
         more = st.container(horizontal=True)
-        if more.button("Suggest questions", icon=":material/lightbulb:"):
+        if more.button("Suggest questions", icon=":material/lightbulb:") and ui.author():
             bank_drafting.suggest_dialog(project, query)
-        if more.button(
+        asked = more.button(
             "Draft an answer key",
             icon=":material/key:",
             help="From a passage that answers the question, or is judged relevant.",
-        ):
+        )
+        if asked and ui.author():
             bank_drafting.answer_key_dialog(project, query)
         _outcome(query.query_id)
         if found:
@@ -60,7 +61,7 @@ def _opened(project: Project, query_id: str) -> None:
     )
     repeats: dict[int, Mark] = {}
     with ui.errors():
-        repeats = marks(project, ui.author(), query_id, near)
+        repeats = marks(project, ui.person(), query_id, near)
     chosen: set[int] = st.session_state.setdefault("chosen proposals", set())
     chosen &= {one.key for one in found}
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -77,7 +78,7 @@ def _opened(project: Project, query_id: str) -> None:
     pages = -(-len(found) // PROPOSALS_A_PAGE)
     page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
     shown = found[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
-    questions = {q.question_id: q.text or "" for q in drafts.drafted_bank(project, ui.author(), query_id)}
+    questions = {q.question_id: q.text or "" for q in drafts.drafted_bank(project, ui.person(), query_id)}
     passages = passage_texts(project, [one.passage_id for one in shown if one.passage_id])
     for one in shown:
         about = ""
@@ -127,7 +128,13 @@ def _proposal(project: Project, one: Proposal, mark: Mark | None, chosen: bool, 
         tick, text = st.columns([0.7, 15], vertical_alignment="center")
         tick.checkbox("Choose", key=box, label_visibility="collapsed", on_change=toggle)
         text.text_area(
-            "Proposal", height="content", key=area, label_visibility="collapsed", on_change=reword, args=(area,)
+            "Proposal",
+            height="content",
+            key=area,
+            label_visibility="collapsed",
+            on_change=reword,
+            args=(area,),
+            disabled=not ui.person(),
         )
         if refused := st.session_state.pop(f"not reworded {one.key}", None):
             st.caption(f":red[{ui.plain(refused)}]")

@@ -22,7 +22,7 @@ from core.project import Project
 from core.sentences import split_sentences
 from core.types import RATINGS, Question
 from core.wording import word_difference
-from pages import policy_widgets, ui
+from pages import bank_window, policy_widgets, ui
 
 PASSAGES_SHOWN = 10
 
@@ -30,7 +30,7 @@ PASSAGES_SHOWN = 10
 def diagnosis(project: Project, query_id: str, policy: Policy, against: str | None) -> QueryDiagnosis:
     """How the questions of a query behave, as the person's drafts have them."""
     judged = against if against in sources(project) else next(iter(sources(project)), None)
-    return diagnose(project, policy, query_id, drafts.drafted_bank(project, ui.author(), query_id), judged)
+    return diagnose(project, policy, query_id, drafts.drafted_bank(project, ui.person(), query_id), judged)
 
 
 def difference(before: str, after: str) -> str:
@@ -65,14 +65,14 @@ def settle(project: Project, found: list[Conflict]) -> None:
             st.markdown(difference(conflict.base.text or "" if conflict.base else "", conflict.theirs.text or ""))
             st.caption(_settings(conflict.theirs))
             if st.button("Keep theirs", key=f"theirs {conflict.mine.question_id}", width="stretch"):
-                drafts.settle(project, ui.author(), conflict.mine.question_id, "theirs")
+                bank_window.act(project, drafts.settle, conflict.mine.question_id, "theirs")
                 st.rerun()
         with mine:
             st.caption("Yours")
             st.markdown(difference(conflict.base.text or "" if conflict.base else "", conflict.mine.text or ""))
             st.caption(_settings(conflict.mine))
             if st.button("Keep mine", key=f"mine {conflict.mine.question_id}", width="stretch"):
-                drafts.settle(project, ui.author(), conflict.mine.question_id, "mine")
+                bank_window.act(project, drafts.settle, conflict.mine.question_id, "mine")
                 st.rerun()
 
 
@@ -124,7 +124,7 @@ def history(project: Project, question: Question) -> None:
                 )
             )
             if old != question and st.button("Bring back", key=f"revision {revision.version}"):
-                drafts.put_draft(project, ui.author(), replace(old, position=question.position))
+                bank_window.act(project, drafts.put_draft, replace(old, position=question.position))
                 st.rerun()
     st.caption("Bringing back an old wording finds its old grades: nothing is graded again.")
 
@@ -168,7 +168,7 @@ def versions(project: Project) -> None:
 def solo(project: Project, question: Question) -> None:
     """Labels of the query and the order of the systems on it under one question alone."""
     policy = policy_widgets.chosen(project)
-    others = drafts.drafted_bank(project, ui.author(), question.query_id)
+    others = drafts.drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
     st.text(_said(question))
     measure = st.segmented_control("Measure", [COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
@@ -265,7 +265,7 @@ def override_list(project: Project, query_id: str) -> None:
 
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
     begun = replace(drafts.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
-    drafts.put_draft(project, ui.author(), begun)
+    bank_window.act(project, drafts.put_draft, begun)
     st.session_state["beside"] = (query_id, passage_id)
     st.toast("A new question is at the top, with its passage on the right.")
     st.rerun()

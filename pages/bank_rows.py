@@ -7,17 +7,20 @@ from typing import Any
 
 import streamlit as st
 
-from core import bank, drafts, editing
+from core import bank, draft_notes, drafts, editing
 from core.bank import QueryOverview
 from core.diagnostics import QueryDiagnosis, QuestionDiagnosis, near_duplicates
 from core.errors import WorkbenchError
 from core.project import Project
 from core.types import KINDS, Question
-from pages import bank_review, ui
+from pages import bank_review, bank_window, ui
 
 QUESTIONS_A_PAGE = 12
 ROW = (12, 3.1, 2.5, 1.9)
 """Widths of the columns of a question: text, weight, active, more."""
+
+FIELDS = ("text", "weight", "active", "kind", "subtopic_id", "answer_key", "note")
+"""What is edited in place."""
 
 DIALOGS = {"Split": ":material/call_split:", "Solo": ":material/filter_1:", "History": ":material/history:"}
 
@@ -34,7 +37,7 @@ A weight of 0 keeps a question out of every score; below 0 it marks what a respo
 
 def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | None) -> None:
     """All questions of the open query."""
-    questions = drafts.drafted_bank(project, ui.author(), query.query_id)
+    questions = drafts.drafted_bank(project, ui.person(), query.query_id)
     saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
     st.subheader(ui.plain(query.text), anchor=False)
     # What was just added is on top, where the eye is.
@@ -85,15 +88,24 @@ def _row(
     questions: list[Question],
     near: tuple[Question, float] | None,
 ) -> None:
+    # What this window has shown in a field or put there: typing over anything else would not be seen.
+    seen: dict[str, object] = st.session_state.setdefault("fields seen", {})
+
     def store(field: str, key: str) -> None:
         value = st.session_state[key]
         if field in ("subtopic_id", "answer_key", "note"):
             value = value.strip() or None
-        drafts.change_draft(project, ui.author(), question, field, value)
+        over = seen.get(key, getattr(question, field))
+        try:
+            bank_window.act(project, drafts.change_draft, question, field, value, over)
+        except drafts.CrossedEdit as crossed:
+            st.session_state.setdefault("crossed edits", {})[key] = crossed
+        else:
+            seen[key] = value
 
     def widget(field: str) -> dict[str, Any]:
         key = f"{field} {question.question_id}"
-        stored = getattr(question, field)
+        stored = seen[key] = getattr(question, field)
         shown = float(stored) if field == "weight" else "" if stored is None else stored
         # The box shows what is stored: undo, or somebody else, may have changed it since it was typed.
         if st.session_state.get(key) != shown:
@@ -101,7 +113,7 @@ def _row(
         # The stored value is the default, too: a box that is drawn anew in a page whose first run was cut short
         # would else begin empty, and the browser would send that emptiness as if it had been typed.
         default = {"index": KINDS.index(stored)} if field == "kind" else {"value": shown}
-        return {"key": key, "on_change": store, "args": (field, key), **default}
+        return {"key": key, "on_change": store, "args": (field, key), "disabled": not ui.person(), **default}
 
     changed = saved != question or (saved is not None and question.position not in (None, saved.position))
     state = "changed" if changed else "saved"
@@ -132,6 +144,7 @@ def _row(
                 st.text_input("Answer key", **widget("answer_key"))
                 st.text_area("Note", height=68, **widget("note"))
                 _actions(project, question, saved, questions)
+        _crossed(project, question)
         if saved is None and question.answer_key:
             st.markdown(f":small[Started from: {ui.plain(question.answer_key)}]")
         st.markdown(f":small[{_facts(question, saved, figures, changed)}]")
@@ -140,8 +153,30 @@ def _row(
         if changed and st.button(
             "Take back", key=f"back {question.question_id}", type="tertiary", icon=":material/undo:"
         ):
-            drafts.take_back(project, ui.author(), [question.question_id])
+            bank_window.act(project, drafts.take_back, [question.question_id])
             st.rerun()
+
+
+def _crossed(project: Project, question: Question) -> None:
+    """What was typed over an edit of another window that had not been seen: it waits for a choice."""
+    waiting: dict[str, drafts.CrossedEdit] = st.session_state.get("crossed edits", {})
+    for field in FIELDS:
+        key = f"{field} {question.question_id}"
+        if (crossed := waiting.get(key)) is None:
+            continue
+        with st.container(horizontal=True, vertical_alignment="center"):
+            given = "nothing" if crossed.given is None else f"“{crossed.given}”"
+            st.caption(
+                ":orange[Changed in another window of yours meanwhile; it is shown above.]"
+                f" {ui.plain(f'Here you gave {given}.')}"
+            )
+            if st.button("Take what I gave here", key=f"take {key}", type="tertiary"):
+                del waiting[key]
+                bank_window.act(project, drafts.change_draft, question, field, crossed.given)
+                st.rerun()
+            if st.button("Leave it", key=f"leave {key}", type="tertiary"):
+                del waiting[key]
+                st.rerun()
 
 
 def _facts(question: Question, saved: Question | None, figures: QuestionDiagnosis | None, changed: bool) -> str:
@@ -162,23 +197,13 @@ def _facts(question: Question, saved: Question | None, figures: QuestionDiagnosi
 
 
 def _change(question: Question, saved: Question | None) -> str:
-    if saved is None:
-        return "new, not saved"
-    fields = {
-        "text": "reworded",
-        "weight": "weight changed",
-        "active": "retired" if not question.active else "restored",
-    }
-    said = [name for field, name in fields.items() if getattr(question, field) != getattr(saved, field)]
-    if question.position not in (None, saved.position):
-        said.append("moved")
-    return f"{', '.join(said) or 'details changed'}, not saved"
+    return f"{'new' if saved is None else ', '.join(draft_notes.done(saved, question))}, not saved"
 
 
 def _actions(project: Project, question: Question, saved: Question | None, questions: list[Question]) -> None:
     def act(label: str, icon: str, change: Callable[[], list[Question]]) -> None:
         if st.button(label, key=f"{label} {question.question_id}", icon=icon, type="tertiary"):
-            drafts.put_drafts(project, ui.author(), change())
+            bank_window.act(project, drafts.put_drafts, change())
             st.rerun()
 
     act("Duplicate", ":material/content_copy:", lambda: [editing.duplicated(question)])
@@ -217,7 +242,7 @@ def _split(project: Project, question: Question) -> None:
     parts = st.text_area("One question a line", question.text or "", height=140)
     if st.button("Split", type="primary"):
         try:
-            drafts.put_drafts(project, ui.author(), editing.split(question, parts.splitlines()))
+            bank_window.act(project, drafts.put_drafts, editing.split(question, parts.splitlines()))
         except WorkbenchError as error:
             ui.show_error(error)
         else:
@@ -227,16 +252,16 @@ def _split(project: Project, question: Question) -> None:
 def _tools(project: Project, query_id: str, questions: list[Question]) -> None:
     with st.container(horizontal=True):
         if st.button("Add a question", icon=":material/add:", shortcut="Alt+N"):
-            drafts.put_draft(project, ui.author(), drafts.new_question(query_id))
+            bank_window.act(project, drafts.put_draft, drafts.new_question(query_id))
             st.rerun()
-        if st.button("Paste a list", icon=":material/content_paste:"):
+        if st.button("Paste a list", icon=":material/content_paste:") and ui.author():
             _paste(project, query_id)
         st.toggle(
             "Near-duplicates",
             key="near",
             help="Marks questions that nearly say the same, by the embedding model.",
         )
-        if len(questions) > 1 and st.button("Several at once", icon=":material/checklist:"):
+        if len(questions) > 1 and st.button("Several at once", icon=":material/checklist:") and ui.author():
             _several(project, questions)
 
 
@@ -246,7 +271,7 @@ def _paste(project: Project, query_id: str) -> None:
     found = editing.pasted(query_id, text)
     st.caption(f"{len(found)} questions")
     if st.button("Add them", type="primary", disabled=not found):
-        drafts.put_drafts(project, ui.author(), found)
+        bank_window.act(project, drafts.put_drafts, found)
         st.rerun()
 
 
@@ -273,5 +298,5 @@ def _several(project: Project, questions: list[Question]) -> None:
         except WorkbenchError as error:
             ui.show_error(error)
     if change is not None:
-        drafts.put_drafts(project, ui.author(), change)
+        bank_window.act(project, drafts.put_drafts, change)
         st.rerun()

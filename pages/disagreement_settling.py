@@ -109,7 +109,7 @@ def form(project: Project, left: Side, right: Side, row: Row, policy: Policy | N
             if rating is not None:
                 used = _policy(left, right, policy)
                 about = question.question.question_id
-                expected = outcome(project, left, right, row.pair, used, about, int(rating), ui.author())
+                expected = outcome(project, left, right, row.pair, used, about, int(rating), ui.person())
                 leaves = _label_line(expected, used, int(rating), key)
         if how == "dispute":
             source = judged[0] if len(judged) == 1 else st.radio("Whose", judged, key=f"whose {key}", horizontal=True)

@@ -44,7 +44,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     gate(state)
     with st.container(horizontal=True, vertical_alignment="center"):
         binary = st.checkbox(f"Binary: 1 from rating {policy.min_rating}, else 0", key="binary", bind="query-params")
-        author = ui.author()
+        author = ui.person()
         _download(
             project, "Download qrels", "qrels", f"{project.name}.qrels",
             lambda: exporting.qrels(project, policy, binary=binary), author, primary=True,
@@ -112,6 +112,7 @@ def _download(
         icon=":material/download:" if primary else None,
         key=f"download {file}",
         on_click="ignore",
+        disabled=not author,
     )
 
 
@@ -135,13 +136,14 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
                 st.session_state["published"] = number + 1
                 st.toast("Published.", icon=":material/publish:")
                 st.rerun()
-        author = ui.author()
+        author = ui.person()
         st.download_button(
             "Publish as a bundle",
             lambda: bundle(project, policy, author, binary, note),
             file_name=f"{project.name}-bundle.zip",
             mime="application/zip",
             icon=":material/folder_zip:",
+            disabled=not author,
             help="Publishes, and packs the qrels with their manifest, the bank, leaderboards and overrides.",
         )
     past = publications(project)
@@ -173,7 +175,7 @@ def _publication(project: Project, manifest: Manifest) -> None:
                     f" {counts['overridden']:,} overridden"
                 )
             )
-        author = ui.author()
+        author = ui.person()
         st.download_button(
             "Qrels again",
             lambda: reproduce(project, manifest, author),
@@ -182,6 +184,7 @@ def _publication(project: Project, manifest: Manifest) -> None:
             key=f"qrels of {number}",
             icon=":material/download:",
             on_click="ignore",
+            disabled=not author,
             help="The same bytes as were published.",
         )
         st.download_button(
@@ -197,7 +200,7 @@ def _publication(project: Project, manifest: Manifest) -> None:
 def others(project: Project) -> None:
     """Everything else that can be written."""
     st.subheader("Other files", anchor=False)
-    author, name = ui.author(), project.name
+    author, name = ui.person(), project.name
     bank, graded, board = st.columns(3)
     with bank, st.container(border=True, height="stretch"):
         st.markdown("**Question bank**")
@@ -237,6 +240,7 @@ def others(project: Project) -> None:
             mime="application/zip",
             key="download project",
             on_click="ignore",
+            disabled=not author,
         )
 
 

@@ -93,7 +93,7 @@ def at_a_glance(project: Project) -> None:
 
 def qrels_download(project: Project) -> None:
     """The labels of the policy as qrels in one click; the Export screen says what they rest on."""
-    policy, author, file = policy_widgets.chosen(project), ui.author(), f"{project.name}.qrels"
+    policy, author, file = policy_widgets.chosen(project), ui.person(), f"{project.name}.qrels"
     st.download_button(
         "Download qrels",
         lambda: downloads.recorded(project, author, "qrels", file, lambda: exporting.qrels(project, policy)),
@@ -101,6 +101,7 @@ def qrels_download(project: Project) -> None:
         mime="text/plain",
         icon=":material/download:",
         on_click="ignore",
+        disabled=not author,
         help="The labels of the newest bank version. Export says what they rest on, and has more kinds of files.",
     )
 
@@ -176,7 +177,7 @@ def _preview(project: Project, groups: list[Group]) -> None:
     known = st.session_state.get("preview")
     if known is None or known[0] != key:
         with st.spinner("Reading the files"):
-            known = (key, import_groups(project, groups, ui.author(), preview=True))
+            known = (key, import_groups(project, groups, ui.person(), preview=True))
         st.session_state["preview"] = known
     results: list[Imported] = known[1]
     for result in results:
@@ -206,5 +207,6 @@ if project is None:
 else:
     at_a_glance(project)
     imports(project)
-    with st.expander("Create another project"):
+    # Whether it is open is kept here and not in the browser, which forgets it where the page is drawn anew.
+    with st.expander("Create another project", key="create another", on_change="rerun"):
         creation()

@@ -15,7 +15,7 @@ from pages import ui
 
 def judge(project: Project, desk: Desk) -> None:
     """The person's own judgment: give it, replace it, take it back."""
-    own = judging.own_judgment(project, desk.query_id, desk.passage_id, ui.author())
+    own = judging.own_judgment(project, desk.query_id, desk.passage_id, ui.person()) if ui.person() else None
     st.markdown("**Your judgment**")
     note = st.text_input(
         "Note", key=f"note {desk.query_id} {desk.passage_id}", placeholder="Note", label_visibility="collapsed"

@@ -61,7 +61,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
         "Query", list(texts), index=None, format_func=lambda query_id: texts.get(query_id, query_id), key="of_query",
         placeholder="All queries", label_visibility="collapsed", bind="query-params",
     )  # fmt: skip
-    me = judging.source_of(ui.author())
+    me = judging.source_of(ui.person()) if ui.person() else None
     if blind:
         unjudged = st.checkbox("Not judged by me", key="unjudged", bind="query-params")
         return Filters(query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None)
@@ -216,7 +216,7 @@ with left, st.container(key="queries-list-passages"):
         first = found.after or next(iter(found.rows), None)
         place = (first.query_id, first.passage_id) if first else None
         found = find(project, policy, wanted, place)
-    judged = judging.judged_pairs(project, ui.author()) if blind else set()
+    judged = judging.judged_pairs(project, ui.person()) if blind and ui.person() else set()
     passage_list(found, place, blind, judged, wanted != Filters(source=wanted.source), policy is not None)
 if place is None or place[1] is None:
     st.stop()

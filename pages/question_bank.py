@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import streamlit as st
 
 from core import bank, drafts, grading
@@ -9,7 +12,7 @@ from core.bank import QueryOverview
 from core.errors import WorkbenchError
 from core.grades import graders
 from core.project import Project
-from pages import bank_impact, bank_proposals, bank_review, bank_rows, ui
+from pages import bank_impact, bank_proposals, bank_review, bank_rows, bank_window, ui
 
 QUERIES_A_PAGE = 16
 
@@ -38,7 +41,7 @@ def _go_to(query_id: str) -> None:
 
 def query_list(project: Project, found: list[QueryOverview], chosen: QueryOverview) -> None:
     """The queries with their counts and alerts."""
-    edited = {draft.question.query_id for draft in drafts.drafts(project, ui.author()).values()}
+    edited = {draft.question.query_id for draft in drafts.drafts(project, ui.person()).values()}
     wanted = st.text_input("Find a query", key="find", placeholder="Find a query", label_visibility="collapsed")
     shown = [q for q in found if wanted.lower() in f"{q.query_id} {q.text}".lower()]
     if not shown:
@@ -60,9 +63,13 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
             _go_to(query.query_id)
 
 
-def save_bar(project: Project) -> None:
-    """Unsaved changes of this person over all queries: undo, save with a note, discard."""
-    mine = drafts.drafts(project, ui.author())
+def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
+    """Unsaved changes of this person over all queries: undo, save with a note, discard.
+
+    Args:
+        save_key: whether the key that saves was pressed.
+    """
+    mine = drafts.drafts(project, ui.person())
     newest = bank.latest_version(project)
     with st.container(border=True):
         said, buttons = st.columns([3, 2], vertical_alignment="center")
@@ -75,36 +82,72 @@ def save_bar(project: Project) -> None:
             )
         else:
             said.caption(f"Bank version {newest}. No unsaved changes." if newest else "Nothing has been saved yet.")
-        undoable, redoable = drafts.steps(project, ui.author())
+        _others(project, query)
+        undoable, redoable = drafts.steps(project, ui.person())
         if buttons.button("Undo", icon=":material/undo:", shortcut="Alt+Z", disabled=not undoable):
-            drafts.undo(project, ui.author())
-            st.rerun()
+            _on_all(project, drafts.undo)
         if buttons.button("Redo", icon=":material/redo:", shortcut="Alt+Y", disabled=not redoable):
-            drafts.redo(project, ui.author())
-            st.rerun()
-        if not mine:
-            return
-        if open_conflicts := drafts.conflicts(project, ui.author()):
+            _on_all(project, drafts.redo)
+        if open_conflicts := drafts.conflicts(project, ui.person()):
+            if save_key:
+                st.toast("Choose a wording for each question that somebody else changed; then save.")
             bank_review.settle(project, open_conflicts)
             return
+        # The row stands also where there is nothing to save: a page that moves under the hand loses clicks.
         note, save, drop = st.columns([10, 3, 2], vertical_alignment="bottom")
-        why = note.text_input("Note", placeholder="What changed and why", key="save note", persist_state="page")
-        if save.button("Save version", type="primary", width="stretch", shortcut="Ctrl+S"):
-            try:
-                version = drafts.save_drafts(project, ui.author(), why)
-            except WorkbenchError as error:
-                if drafts.conflicts(project, ui.author()):
-                    st.rerun()
-                ui.show_error(error)
-                st.toast(ui.plain(str(error)), icon=":material/error:")
-                return
-            st.session_state["just saved"] = version
-            st.session_state.pop("beside", None)
-            st.session_state.pop("save note", None)
+        written = drafts.note_written(project, ui.person()) if mine else ""
+        why = note.text_input(
+            "Note", placeholder=written or "What changed and why", key="save note", persist_state="page",
+            disabled=not mine, help="Where you write none, it says what changed.",
+        )  # fmt: skip
+        pressed = save.button("Save version", type="primary", width="stretch", shortcut="Ctrl+S", disabled=not mine)
+        if (pressed or save_key) and mine:
+            _on_all(project, drafts.save_drafts, why, after=_saved)
+        elif save_key:
+            st.toast("There is nothing to save.")
+        if drop.button("Discard all", width="stretch", disabled=not mine, help="Yours alone; can be undone."):
+            _on_all(project, drafts.take_back, after=lambda _: st.toast("Discarded. Undo brings your changes back."))
+
+
+def _others(project: Project, query: QueryOverview) -> None:
+    """Name those who have unsaved changes of their own; nothing here touches them."""
+    here = drafts.others(project, ui.person(), query.query_id)
+    said = [
+        f"{name} has {count} unsaved edit{'s' * (count > 1)}" + (f", {here[name]} of them here" if name in here else "")
+        for name, count in drafts.others(project, ui.person()).items()
+    ]
+    if said:
+        st.caption(
+            f":material/group: {ui.plain('; '.join(said))}.",
+            help="They wait under that name, and nobody else saves or discards them. Should they be yours, made under"
+            " another name, give that name on the left.",
+        )
+
+
+def _on_all(
+    project: Project, what: Callable[..., Any], *arguments: Any, after: Callable[[Any], object] | None = None
+) -> None:
+    """Do something that concerns all drafts at once, unless that would touch what this window has not shown."""
+    if bank_window.unseen(project):
+        st.toast("Another window of yours changed something, and it shows here now. If you still want to, press again.")
+        return
+    try:
+        result = bank_window.act(project, what, *arguments)
+    except WorkbenchError as error:
+        if drafts.conflicts(project, ui.person()):
             st.rerun()
-        if drop.button("Discard all", width="stretch"):
-            drafts.take_back(project, ui.author())
-            st.rerun()
+        ui.show_error(error)
+        st.toast(ui.plain(str(error)), icon=":material/error:")
+        return
+    if after is not None:
+        after(result)
+    st.rerun()
+
+
+def _saved(version: int | None) -> None:
+    st.session_state["just saved"] = version
+    st.session_state.pop("beside", None)
+    st.session_state.pop("save note", None)
 
 
 ui.begin("Question bank")
@@ -112,12 +155,13 @@ project = ui.project()
 queries = bank.overview(project)
 if not queries:
     ui.empty("The project has no queries.", "Import queries on the Home screen.", "home")
-save_bar(project)
-graded = any(grader.grades for grader in graders(project))
-if graded and st.session_state.get("just saved") and not drafts.drafts(project, ui.author()):
-    bank_review.offer_regrading(project, int(st.session_state["just saved"]))
 at = opened(queries)
 chosen_query = queries[at]
+save_bar(project, chosen_query, bank_window.save_key())
+bank_window.look(project)
+graded = any(grader.grades for grader in graders(project))
+if graded and st.session_state.get("just saved") and not drafts.drafts(project, ui.person()):
+    bank_review.offer_regrading(project, int(st.session_state["just saved"]))
 left, middle, right = st.columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-list"):
     query_list(project, queries, chosen_query)

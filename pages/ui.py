@@ -11,7 +11,8 @@ import streamlit as st
 
 from core.errors import FileError, WorkbenchError
 from core.jobs import close_interrupted
-from core.project import Project, current_author, open_project, projects_folder
+from core.project import Project, open_project, projects_folder
+from pages import person as who
 
 SCREENS = {
     "home": ("Home", ":material/home:"),
@@ -64,6 +65,14 @@ STYLE = """
 .asked .failed { color: #d9534f; font-weight: 600; }
 .asked .stale { color: #d9901a; font-weight: 600; }
 [class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
+/* A page at work says so, and what is about to be drawn anew looks it; a moment's work shows nothing. */
+.stApp[data-test-script-state="running"]::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
+  z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
+  background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
+@keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
+[data-stale="true"], [data-stale="true"] button { cursor: progress; }
+/* Parts that listen and show nothing take no room. */
+.st-key-remember, .st-key-bank-window { display: none; }
 """
 """Density and the few things that the theme cannot say; colours carry meaning and nothing else."""
 
@@ -115,13 +124,8 @@ def frame() -> None:
         names = list(projects())
         if names:
             st.selectbox("Project", names, key="project", bind="query-params")
-        st.text_input(
-            "Your name",
-            value=current_author(),
-            key="author",
-            persist_state="session",
-            help="Recorded with what you save.",
-        )
+        who.box()
+    who.ask()
 
 
 def secret(name: str) -> str | None:
@@ -131,8 +135,13 @@ def secret(name: str) -> str | None:
 
 
 def author() -> str:
-    """The name under which this person's work is recorded."""
-    return str(st.session_state.get("author") or "").strip() or current_author()
+    """The name under which an act is recorded; where it was not said yet, it is asked and the act is not done."""
+    return who.author()
+
+
+def person() -> str:
+    """Whose drafts and judgments a screen shows; empty for somebody who has not said a name and only reads."""
+    return who.known()
 
 
 def chosen_project() -> Project | None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -29,8 +29,17 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
-START_DEADLINE = 90.0
+START_DEADLINE = 240.0
 """Seconds that the app may take until it answers; generous, because test machines are busy."""
+
+DEADLINE = 240_000
+"""Milliseconds after which something on a page is taken not to come; generous, because test machines are busy."""
+
+DRAWN = (
+    "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
+    ":not(:has([data-stale=true], [data-testid=stSkeleton]))"
+)
+"""The page when nothing on it is still to come: what a person takes for ready, without a sign that it works."""
 
 
 def find_chromium() -> str | None:
@@ -55,10 +64,41 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def chromium_page(chromium: Browser) -> Iterator[Page]:
-    """An empty browser tab of its own, 1440 by 900."""
-    with chromium.new_context(viewport={"width": 1440, "height": 900}) as context:
-        yield context.new_page()
+def tab_of(chromium: Browser) -> Iterator[Callable[[str], Page]]:
+    """A function that opens an empty tab, 1440 by 900, in the browser of a person.
+
+    Every call is a browser of its own, which knows the name that the person gave; none where the name is empty.
+    """
+    from pages.person import COOKIE
+
+    expect.set_options(timeout=DEADLINE)
+    with ExitStack() as browsers:
+
+        def open_tab(name: str) -> Page:
+            browser = browsers.enter_context(chromium.new_context(viewport={"width": 1440, "height": 900}))
+            browser.set_default_timeout(DEADLINE)
+            if name:
+                browser.add_cookies([{"name": COOKIE, "value": name, "url": "http://localhost"}])
+            return browser.new_page()
+
+        yield open_tab
+
+
+@pytest.fixture
+def chromium_page(tab_of: Callable[[str], Page]) -> Page:
+    """An empty tab in the browser of somebody who was here before."""
+    return tab_of("tester")
+
+
+def ready(page: Page) -> None:
+    """Wait for what a person waits for: the page is there, whole, and shows no sign of being at work."""
+    expect(page.locator(DRAWN)).to_be_attached()
+
+
+def visit(page: Page, link: str) -> None:
+    """Follow a link from outside, and wait until the page is ready."""
+    page.goto(link)
+    ready(page)
 
 
 @dataclass(frozen=True)
@@ -85,7 +125,7 @@ def serving(projects: Path, log: Path) -> Iterator[Server]:
                 *("--server.port", str(port), "--server.headless", "true"),
             ],
             cwd=ROOT,
-            env={**os.environ, "EXAM_PROJECTS_DIR": str(projects)},
+            env=environment(projects),
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -100,6 +140,12 @@ def serving(projects: Path, log: Path) -> Iterator[Server]:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def environment(projects: Path) -> dict[str, str]:
+    """What an app is started with: its projects are those of a folder, and none that the shell names beside them."""
+    own = {name: value for name, value in os.environ.items() if name != "EXAM_PROJECT"}
+    return {**own, "EXAM_PROJECTS_DIR": str(projects)}
 
 
 @pytest.fixture
@@ -126,7 +172,8 @@ def free_port() -> int:
 def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = time.monotonic() + START_DEADLINE
     while time.monotonic() < deadline:
-        if _answers(f"{address}/_stcore/health"):
+        # Who else answers there is not the app: another test may have found the same port free.
+        if server.poll() is None and _says_where(log) and _answers(f"{address}/_stcore/health"):
             return
         try:
             # Between two questions the process is waited for, so that one that ends is noticed at once.
@@ -136,6 +183,11 @@ def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path)
         break
     tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
     pytest.fail(f"the app did not answer at {address}; its log ends:\n{tail}", pytrace=False)
+
+
+def _says_where(log: Path) -> bool:
+    """Whether the app has printed its address, which it does once the port is its own."""
+    return "URL: http" in log.read_text(encoding="utf-8", errors="replace")
 
 
 def _answers(address: str) -> bool:

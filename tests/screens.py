@@ -11,6 +11,8 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
+from pages import person
+
 APP = Path(__file__).resolve().parents[1] / "app.py"
 DEADLINE = 120
 """Seconds after which a screen or a job is taken to hang."""
@@ -21,6 +23,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The app of one person, ann, over the projects in the test's folder, in every module that imports this."""
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
     monkeypatch.setenv("LOGNAME", "ann")
+    # The browser of somebody who gave a name here before.
+    monkeypatch.setattr(person, "remembered", lambda: "ann")
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     begin = PagesManager.__init__
 

@@ -295,12 +295,11 @@ def test_a_new_question_without_words_is_not_lost_by_saving(banked: Project):
 
 
 @pytest.mark.parametrize("note", ["", "  \n"])
-def test_saving_drafts_without_a_note_is_refused_and_keeps_them(banked: Project, note: str):
-    put_draft(banked, "ann", replace(A, weight=2.0))
-    with pytest.raises(InputError, match="note is empty"):
-        save_drafts(banked, "ann", note)
-    assert list(drafts(banked, "ann")) == ["q1/a"]
-    assert bank.latest_version(banked) == 1
+def test_a_save_without_a_note_says_what_changed(banked: Project, note: str):
+    put_draft(banked, "ann", replace(A, text="A, reworded?", weight=2.0))
+    put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
+    assert save_drafts(banked, "ann", note) == 2
+    assert bank.versions(banked)[0].note == "1 reworded, 1 added in query q1"
 
 
 def test_drafts_that_cannot_be_scored_are_kept_when_saving_is_refused(banked: Project):

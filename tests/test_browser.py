@@ -21,13 +21,10 @@ from core.policy import Policy
 from core.project import Project, create, open_project
 from core.status import counts
 from core.types import Question
-from tests.browser import Server, serving
+from tests.browser import Server, ready, serving, visit
 from tests.small import fill, judge
 
 pytestmark = pytest.mark.browser
-
-DEADLINE = 60_000
-"""Milliseconds after which something is taken not to come; generous, because test machines are busy."""
 
 QUERIES = {"tea": "effects of green tea", "bees": "why bees are dying"}
 PASSAGES = {
@@ -69,9 +66,7 @@ def server(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def page(chromium_page: Page) -> Page:
-    """A browser tab with patience."""
-    chromium_page.set_default_timeout(DEADLINE)
-    expect.set_options(timeout=DEADLINE)
+    """A tab in the browser of somebody who was here before."""
     return chromium_page
 
 
@@ -161,6 +156,7 @@ def go_to(page: Page, screen: str) -> None:
     """Follow the menu to a screen."""
     page.get_by_test_id("stSidebarNav").get_by_role("link", name=screen).click()
     expect(heading(page, screen)).to_be_visible()
+    ready(page)
 
 
 def upload(page: Page, *paths: Path) -> None:
@@ -187,7 +183,7 @@ def rewrite(page: Page, number: int, text: str) -> None:
 def test_a_new_user_gets_from_files_to_qrels(
     server: Server, page: Page, files: dict[str, list[Path]], twin: Project, tmp_path: Path
 ) -> None:
-    page.goto(server.address)
+    visit(page, server.address)
     expect(heading(page, "Exam Workbench")).to_be_visible()
     page.get_by_role("textbox", name="Name", exact=True).fill("green tea")
     button(page, "Create").click()
@@ -236,7 +232,7 @@ def test_a_malformed_file_is_named_with_its_line_and_changes_nothing(
     projects: Path, server: Server, page: Page, tmp_path: Path
 ) -> None:
     make(projects, "untouched")
-    page.goto(f"{server.address}/?project=untouched")
+    visit(page, f"{server.address}/?project=untouched")
     expect(metric(page, "Runs")).to_contain_text("3")
     wrong = tmp_path / "wrong.run"
     wrong.write_text("q1 Q0 p1 1 2.0 new\nq1 Q0 p2 two 1.0\n")
@@ -256,7 +252,7 @@ def test_a_deep_link_can_be_the_first_thing_a_server_is_asked(
 ) -> None:
     make(tmp_path, "another")
     make(tmp_path, "linked")
-    page.goto(f"{app_server(tmp_path).address}/leaderboard?project=linked&measure=AP")
+    visit(page, f"{app_server(tmp_path).address}/leaderboard?project=linked&measure=AP")
     expect(heading(page, "Leaderboard")).to_be_visible()
     expect(board(page).locator("th").get_by_text("AP", exact=True)).to_be_attached()
     expect(page.get_by_role("combobox", name=re.compile("Project"))).to_have_value("linked")
@@ -270,13 +266,13 @@ def test_edits_survive_the_browser_and_a_killed_server(
     path = make(tmp_path, "edited")
     server = app_server(tmp_path)
     link = "/question_bank?project=edited"
-    page.goto(f"{server.address}{link}")
+    visit(page, f"{server.address}{link}")
     rewrite(page, 0, "Who is A?")
     expect(page.get_by_text("1 unsaved change")).to_be_visible()
     page.close()
 
     again = page.context.new_page()
-    again.goto(f"{server.address}{link}")
+    visit(again, f"{server.address}{link}")
     expect(question_boxes(again).first).to_have_value("Who is A?")
     rewrite(again, 1, "Who is B?")
     expect(again.get_by_text("2 unsaved changes")).to_be_visible()
@@ -284,7 +280,7 @@ def test_edits_survive_the_browser_and_a_killed_server(
     server.process.wait()
 
     server = app_server(tmp_path)
-    again.goto(f"{server.address}{link}")
+    visit(again, f"{server.address}{link}")
     expect(question_boxes(again).nth(0)).to_have_value("Who is A?")
     expect(question_boxes(again).nth(1)).to_have_value("Who is B?")
     again.get_by_role("textbox", name="Note", exact=True).fill("people, not things")
@@ -302,19 +298,19 @@ def test_edits_survive_the_browser_and_a_killed_server(
 
 def test_taking_back_brings_the_saved_words_into_the_box(projects: Path, server: Server, page: Page) -> None:
     make(projects, "undone")
-    page.goto(f"{server.address}/question_bank?project=undone")
+    visit(page, f"{server.address}/question_bank?project=undone")
     rewrite(page, 0, "Who is A?")
     button(page, "Take back").click()
     expect(question_boxes(page).first).to_have_value("What is A?")
     expect(page.get_by_text("No unsaved changes.")).to_be_visible()
 
 
-def test_two_people_edit_at_once(projects: Path, server: Server, page: Page) -> None:
+def test_two_people_edit_at_once(projects: Path, server: Server, tab_of: Callable[[str], Page]) -> None:
     make(projects, "shared")
     link = f"{server.address}/question_bank?project=shared"
-    other = page.context.new_page()
-    visit_as(page, link, "ann")
-    visit_as(other, link, "bob")
+    page, other = tab_of("ann"), tab_of("bob")
+    visit(page, link)
+    visit(other, link)
 
     # Different questions merge by themselves.
     rewrite(page, 0, "Ann's A?")
@@ -324,7 +320,7 @@ def test_two_people_edit_at_once(projects: Path, server: Server, page: Page) -> 
     expect(question_boxes(other).nth(0)).to_have_value("Ann's A?")
 
     # The same question leads to a choice, and both wordings survive it.
-    visit_as(page, link, "ann")
+    visit(page, link)
     expect(question_boxes(page).nth(1)).to_have_value("Bob's B?")
     rewrite(page, 1, "Ann's B?")
     rewrite(other, 1, "Bob's second B?")
@@ -335,20 +331,13 @@ def test_two_people_edit_at_once(projects: Path, server: Server, page: Page) -> 
     expect(question_boxes(other).nth(1)).to_have_value("Bob's second B?")
     button(other, "Keep mine").click()
     save(other, "bob insists", 5)
-    page.goto(link)
+    visit(page, link)
     expect(question_boxes(page).nth(1)).to_have_value("Bob's second B?")
     page.get_by_test_id("stPopover").nth(1).get_by_role("button").click()
     button(page, "History").click()
     history = page.get_by_role("dialog", name="History of a question")
     for wording in ("Ann's B?", "Bob's second B?", "Bob's B?"):
         expect(history.get_by_text(wording, exact=True).first).to_be_visible()
-
-
-def visit_as(page: Page, link: str, name: str) -> None:
-    """Open a page under a name."""
-    page.goto(link)
-    page.get_by_role("textbox", name="Your name").fill(name)
-    page.get_by_role("textbox", name="Your name").press("Enter")
 
 
 def save(page: Page, note: str, version: int) -> None:
@@ -360,7 +349,7 @@ def save(page: Page, note: str, version: int) -> None:
 
 def test_typed_markup_stays_text(projects: Path, server: Server, page: Page) -> None:
     make(projects, "markup")
-    page.goto(f"{server.address}/question_bank?project=markup")
+    visit(page, f"{server.address}/question_bank?project=markup")
     rewrite(page, 0, MARKUP)
     page.get_by_role("textbox", name="Note", exact=True).fill(MARKUP)
     button(page, "Save version").click()

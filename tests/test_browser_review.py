@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,12 +25,9 @@ from core.policy import Policy
 from core.project import Project, create, open_project
 from core.settling import case_of, settle_by_dispute
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
-from tests.browser import Server, serving
+from tests.browser import Server, ready, serving, visit
 
 pytestmark = pytest.mark.browser
-
-DEADLINE = 60_000
-"""Milliseconds after which something is taken not to come; generous, because test machines are busy."""
 
 Rankings = dict[str, dict[str, list[str]]]
 """Passage ids, best first, by query id by run."""
@@ -123,9 +120,7 @@ def twin(bees: Path, tmp_path: Path) -> Iterator[Project]:
 
 @pytest.fixture
 def page(chromium_page: Page) -> Page:
-    """A browser tab with patience."""
-    chromium_page.set_default_timeout(DEADLINE)
-    expect.set_options(timeout=DEADLINE)
+    """A tab in the browser of somebody who was here before."""
     return chromium_page
 
 
@@ -155,6 +150,7 @@ def go_to(page: Page, screen: str) -> None:
     """Follow the menu to a screen."""
     page.get_by_test_id("stSidebarNav").get_by_role("link", name=screen).click()
     expect(heading(page, screen)).to_be_visible()
+    ready(page)
 
 
 def merged_kappa(twin: Project) -> str:
@@ -180,13 +176,11 @@ def download(page: Page, name: str, within: Locator | None = None) -> bytes:
     return Path(started.value.path()).read_bytes()
 
 
-def test_an_organizer_gets_from_a_disagreement_to_better_qrels(twin: Project, server: Server, page: Page) -> None:
-    page.goto(f"{server.address}/export?project=bees")
-    page.get_by_role("textbox", name="Your name").fill("ann")
-    page.get_by_role("textbox", name="Your name").press("Enter")
-    # Two screens later everything on the page was drawn for ann.
-    go_to(page, "Activity")
-    go_to(page, "Export")
+def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
+    twin: Project, server: Server, tab_of: Callable[[str], Page]
+) -> None:
+    page = tab_of("ann")
+    visit(page, f"{server.address}/export?project=bees")
     before = download(page, "Download qrels")
     assert before == exporting.qrels(twin, Policy()).encode()
     assert f"bees 0 {WRONG} 4\n".encode() in before
@@ -205,6 +199,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(twin: Project, se
     expect(pair).to_contain_text(f"label from {VAGUE} 4")
     pair.get_by_role("link", name="Read").click()
     expect(heading(page, "Passages")).to_be_visible()
+    ready(page)
     expect(page.locator(".passage-text")).to_contain_text("Honey bees dance to tell one another where flowers are.")
     expect(metric(page, "Label")).to_have_text("4")
     expect(page.get_by_text("from question 3")).to_be_visible()
@@ -252,6 +247,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(twin: Project, se
     pair.get_by_role("textbox", name="Reason").blur()
     button(pair, "Settle and open the bank").click()
     expect(heading(page, "Question bank")).to_be_visible()
+    ready(page)
     beside = page.locator(".st-key-impact")
     expect(beside.get_by_text(PASSAGES[WRONG])).to_be_visible()
     expect(beside.get_by_text("The passage that led here")).to_be_visible()
@@ -266,6 +262,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(twin: Project, se
     expect(page.get_by_text("Saved bank version 2. 4 pairs are new and not graded")).to_be_visible()
     page.get_by_role("link", name="Grade them").click()
     expect(heading(page, "Grading")).to_be_visible()
+    ready(page)
     expect(metric(page, "To grade")).to_have_text("4")
     button(page, "Grade").click()
     expect(page.get_by_text("Last job done: 4 pairs graded, 0 failed")).to_be_visible()
@@ -352,7 +349,7 @@ def expect_harmless(page: Page) -> None:
 def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str, server: Server, page: Page) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(f"{server.address}/passages?project={hostile}&query=q&passage=markup")
+    visit(page, f"{server.address}/passages?project={hostile}&query=q&passage=markup")
     for number, (name, (text, shown)) in enumerate(HOSTILE.items(), 1):
         if number > 1:
             button(page, "Next").click()
@@ -370,7 +367,7 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str
         expect(page.get_by_text("Rank in every run")).to_be_visible()
         expect_harmless(page)
 
-    page.goto(f"{server.address}/disagreements?project={hostile}&show_settled=true")
+    visit(page, f"{server.address}/disagreements?project={hostile}&show_settled=true")
     pairs = page.locator("[class*=st-key-question-pair]")
     expect(pairs).to_have_count(len(HOSTILE))
     for begin in ("<script>window.hacked = 1</script><img", "شكرا على القراءة!", "null␀ bell␇", "word0 word1", FORMULA):
@@ -380,7 +377,7 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str
 
 
 def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, page: Page) -> None:
-    page.goto(f"{server.address}/disagreements?project={hostile}")
+    visit(page, f"{server.address}/disagreements?project={hostile}")
     page.get_by_role("radio", name="Settled").click()
     files = [download(page, "Record as CSV"), download(page, "Disputed judgments as CSV (1)")]
     go_to(page, "Changes")

@@ -21,7 +21,7 @@ from core.policy import Policy
 from core.project import Project
 from core.scores import labels
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
-from tests.browser import serving
+from tests.browser import ready, serving
 from tests.small import SPEC, fill, judge
 from tests.test_pages import choose, named, press, said, served, small, sound, visit
 
@@ -332,8 +332,10 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     # A key does what its button does, so the button has to be there first: of two passages one has a next.
     there = chromium_page.locator("button:enabled", has_text=re.compile("Previous|Next"))
     there.wait_for(timeout=60_000)
+    ready(chromium_page)
     chromium_page.keyboard.press("Alt+k" if "Previous" in there.inner_text() else "Alt+j")
     chromium_page.locator(".passage-text", has_text="text of p1").wait_for(timeout=60_000)
+    ready(chromium_page)
     chromium_page.keyboard.press("2")
     chromium_page.get_by_text("Withdraw your judgment").wait_for(timeout=60_000)
     assert "passage=p1" in chromium_page.url

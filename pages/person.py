@@ -1,0 +1,101 @@
+"""Who works here: a browser is a person until they say otherwise, and is asked before the first act."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.project import current_author
+
+COOKIE = "exam-workbench-name"
+LONGEST_NAME = 60
+
+# Streamlit reads cookies and sets none. About 400 days is the longest that browsers keep one.
+_remember = st.components.v2.component(
+    "remember_the_name",
+    js="""
+export default function ({ data }) {
+  if (!data.name) return;
+  const secure = location.protocol === "https:" ? "; secure" : "";
+  document.cookie =
+    `${data.cookie}=${encodeURIComponent(data.name)}; path=/; max-age=34560000; samesite=lax${secure}`;
+}
+""",
+)
+
+
+def remembered() -> str:
+    """The name that this browser was given before; empty where it is new here."""
+    return unquote(st.context.cookies.get(COOKIE, "")).strip()[:LONGEST_NAME]
+
+
+def known() -> str:
+    """The name of the person in this window; empty until it was said."""
+    return str(st.session_state.get("author") or "").strip()
+
+
+def author() -> str:
+    """The name under which an act is recorded; where it was not said yet, it is asked instead of the act."""
+    if not (name := known()):
+        st.session_state["ask who"] = True
+        st.rerun()
+        # In a callback a rerun only comes after it.
+        raise WorkbenchError("Your name is not known yet.", "Give it, and do it once more.")
+    return name
+
+
+def box() -> None:
+    """The name in the sidebar; another name is another person, with drafts of their own."""
+    st.session_state.setdefault("author", remembered())
+    if known():
+        st.text_input(
+            "Your name",
+            key="author",
+            persist_state="session",
+            max_chars=LONGEST_NAME,
+            on_change=_said,
+            help="Recorded with what you do, and remembered by this browser. Another name is another person, with"
+            " unsaved edits of their own; those of the former stay.",
+        )
+    said = known() if st.session_state.get("name said") else ""
+    _remember(key="remember", data={"cookie": COOKIE, "name": said})
+
+
+def ask() -> None:
+    """Ask a new browser for the name: at the top of the page, and in the way once somebody wants to act."""
+    if known():
+        return
+    if st.session_state.pop("ask who", False):
+        _dialog()
+        return
+    with st.container(border=True, key="name-wanted"):
+        _form()
+
+
+@st.dialog("Who are you?")
+def _dialog() -> None:
+    if known():
+        st.rerun()
+    st.text("Then do it once more: it was not done yet.")
+    _form()
+
+
+def _form() -> None:
+    with st.form("who are you", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input("Your name", current_author(), key="name given", max_chars=LONGEST_NAME, width=220)
+        st.form_submit_button("Work under this name", type="primary", on_click=_given)
+    st.caption(
+        "It stands with what you change, publish or download, and keeps your unsaved edits apart from those of others."
+        " This browser remembers it. Reading needs none."
+    )
+
+
+def _given() -> None:
+    st.session_state["author"] = str(st.session_state["name given"]).strip()
+    _said()
+
+
+def _said() -> None:
+    st.session_state["name said"] = True
