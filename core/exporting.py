@@ -8,12 +8,23 @@ from collections.abc import Iterator
 from core import bank
 from core.errors import InputError
 from core.formats import graded, leaderboards, question_bank, trec_qrels
-from core.grades import graders
+from core.grades import NO_USABLE_RATING, graders
 from core.leaderboard import Leaderboard, find_source, judgments, leaderboard, sources
 from core.policy import Policy
 from core.project import Project
 from core.scores import basis, labels
-from core.types import SEPARATOR, GradeColumns, GradedQuery, GraderSpec, Judgment, Passage, Query, Ranked, Subtopic
+from core.types import (
+    SEPARATOR,
+    GradeColumns,
+    GradeDetail,
+    GradedQuery,
+    GraderSpec,
+    Judgment,
+    Passage,
+    Query,
+    Ranked,
+    Subtopic,
+)
 
 
 def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool = False) -> str:
@@ -184,7 +195,7 @@ def _rankings(project: Project, query_key: int, query_id: str, known: set[str]) 
 def _grades(project: Project, query_key: int, query_id: str, specs: dict[int, GraderSpec]) -> list[GradeColumns]:
     columns: dict[tuple[int, str], GradeColumns] = {}
     separator = f"chr({ord(SEPARATOR)})"
-    for key, question_id, passage_id, rating, answer in project.rows(
+    for key, question_id, passage_id, rating, answer, *detail in project.rows(
         "WITH wordings AS (SELECT question_id, text_key, text, answer_key, choices FROM question_revisions"
         "  JOIN questions USING (question_key) JOIN question_texts USING (text_key) WHERE query_key = $query"
         "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1"
@@ -193,10 +204,14 @@ def _grades(project: Project, query_key: int, query_id: str, specs: dict[int, Gr
         "  SELECT question_id, t.text_key FROM wordings w JOIN question_texts t ON t.text IN ("
         f"   CASE WHEN w.text_key IS NULL THEN w.text END, concat_ws({separator}, w.text, answer_key),"
         f"   concat_ws({separator}, w.text, answer_key, choices)) WHERE w.text_key IS NULL OR answer_key <> '')"
-        " SELECT grader_key, question_id, passage_id, rating, answer FROM pool"
+        " SELECT grader_key, question_id, passage_id, rating, answer, defaulted, confidence, raw, reason, note"
+        " FROM pool"
         " JOIN passages USING (passage_key) JOIN asked ON true JOIN"
-        " (SELECT grader_key, question_text_key, passage_text_key, rating, answer FROM grades UNION ALL"
-        "  SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid) FROM failures"
+        " (SELECT grader_key, question_text_key, passage_text_key, rating, answer, defaulted, confidence, raw,"
+        "   NULL AS reason, note FROM grades UNION ALL"
+        # What was written in vain stands in place of the answer; a reason that says nothing is left out.
+        "  SELECT grader_key, question_text_key, passage_text_key, NULL, arg_max_null(raw, rowid), false, NULL, NULL,"
+        f"  nullif(arg_max(reason, rowid), '{NO_USABLE_RATING}'), NULL FROM failures"
         "  ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) GROUP BY 1, 2, 3) g"
         " ON g.question_text_key = asked.text_key AND g.passage_text_key = pool.text_key"
         " WHERE pool.query_key = $query ORDER BY pool.position, grader_key, asked.text_key,"
@@ -211,4 +226,6 @@ def _grades(project: Project, query_key: int, query_id: str, specs: dict[int, Gr
         found.passage_ids.append(passage_id)
         found.ratings.append(rating)
         found.answers.append(answer)
+        if (known := GradeDetail(*detail)) != GradeDetail():
+            found.details[len(found.ratings) - 1] = known
     return list(columns.values())

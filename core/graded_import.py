@@ -10,9 +10,25 @@ from core.errors import InputError
 from core.formats.source import Report
 from core.grades import put_grader, question_text_key, write_staged_grades
 from core.project import Cursor, stage
-from core.types import GradedQuery, GraderSpec, Question
+from core.types import GradeColumns, GradeDetail, GradedQuery, GraderSpec, Question
 
 GRADES_A_BATCH = 200_000
+
+_DETAIL_TYPES = {
+    "defaulted": "BOOLEAN",
+    "confidence": "FLOAT",
+    "raw": "VARCHAR",
+    "reason": "VARCHAR",
+    "note": "VARCHAR",
+}
+
+
+def _extend_details(columns: dict[str, list[Any]], grades: GradeColumns) -> None:
+    """Put what else is known of a file's grades under the columns of `_DETAIL_TYPES`."""
+    rows = [grades.details.get(row, GradeDetail()) for row in range(len(grades.ratings))] if grades.details else None
+    for name in _DETAIL_TYPES:
+        nothing = False if name == "defaulted" else None
+        columns[name].extend([getattr(row, name) for row in rows] if rows else [nothing] * len(grades.ratings))
 
 
 class GradedImport:
@@ -83,7 +99,7 @@ class GradedImport:
 
     def _write_grades(self, lines: Sequence[GradedQuery]) -> None:
         columns: dict[str, list[Any]] = {
-            name: [] for name in ("key", "job", "question_id", "passage_id", "rating", "answer")
+            name: [] for name in ("key", "job", "question_id", "passage_id", "rating", "answer", *_DETAIL_TYPES)
         }
         asked: dict[tuple[int, str], int | None] = {}
         for line in lines:
@@ -95,6 +111,7 @@ class GradedImport:
                 columns["passage_id"].extend(grades.passage_ids)
                 columns["rating"].extend(grades.ratings)
                 columns["answer"].extend(grades.answers)
+                _extend_details(columns, grades)
                 if grades.grader.method == "direct" or grades.grader.reads:
                     for question_id in set(grades.question_ids):
                         if (key, question_id) not in asked:
@@ -106,6 +123,7 @@ class GradedImport:
             "passage_id": "VARCHAR",
             "rating": "TINYINT",
             "answer": "VARCHAR",
+            **_DETAIL_TYPES,
         }
         stage(self.cursor, "read_grades", columns, types)
         keys: dict[str, list[Any]] = {
@@ -117,9 +135,10 @@ class GradedImport:
         self.cursor.execute(
             "CREATE OR REPLACE TEMP TABLE new_grades AS SELECT key AS grader_key,"
             " coalesce(d.text_key, w.text_key, n.text_key, t.text_key) AS question_text_key,"
-            " p.text_key AS passage_text_key, rating, false AS defaulted,"
-            " NULL::FLOAT AS confidence, answer, CASE WHEN rating IS NULL THEN answer END AS raw, job AS job_key,"
-            " NULL::VARCHAR AS note, NULL::FLOAT[] AS distribution, NULL::VARCHAR AS reason"
+            " p.text_key AS passage_text_key, rating, defaulted, confidence, answer,"
+            # What a failed pair has for an answer is what the model wrote.
+            " coalesce(raw, CASE WHEN rating IS NULL THEN answer END) AS raw, job AS job_key,"
+            " r.note, NULL::FLOAT[] AS distribution, reason"
             " FROM read_grades r JOIN graders ON grader_key = key JOIN passages p USING (passage_id)"
             " LEFT JOIN asked d ON d.of_grader = r.key AND d.question_id = r.question_id"
             " LEFT JOIN question_texts t ON t.placeholder = r.question_id"

@@ -17,6 +17,9 @@ from core.types import SEPARATOR, GraderSpec
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
 """Where nobody says which grader is meant, the first method here that has grades is taken."""
 
+NO_USABLE_RATING = "no usable rating"
+"""Why a pair failed where nobody said."""
+
 
 @dataclass(frozen=True)
 class StoredGrader:
@@ -247,6 +250,6 @@ def write_staged_grades(cursor: Cursor) -> tuple[int, int]:
     ).fetchall()[0][0]
     failed = cursor.execute(
         "INSERT INTO failures SELECT grader_key, question_text_key, passage_text_key,"
-        " coalesce(reason, 'no usable rating'), raw, job_key FROM new_grades WHERE rating IS NULL"
+        f" coalesce(reason, '{NO_USABLE_RATING}'), raw, job_key FROM new_grades WHERE rating IS NULL"
     ).fetchall()[0][0]
     return int(graded), int(failed)

@@ -325,6 +325,24 @@ def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, S
     return name, project.remember(("exam", name, base.key, base.min_rating), compute), queries
 
 
+def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) -> Leaderboard:
+    """A leaderboard by other labels than the policy's own, such as those where what could not be read counts as 0.
+
+    Args:
+        measure: a measure of labels.
+        qrels: labels on the grader's scale.
+
+    Raises:
+        InputError: a measure that is unknown or not of labels.
+    """
+    info = parse_measure(measure)
+    if info.needs_intents:
+        raise InputError(f"{measure} is no measure of labels.", "Name one such as nDCG@10 or P@10.")
+    name, queries = str(info), list(qrels)
+    scores = _per_query(score_runs(rankings(project), [name], qrels, basis(project, policy).min_rating), name)
+    return Leaderboard(name, "exam", policy, order_systems(scores, queries, policy), scores, queries)
+
+
 def answered_questions(project: Project, policy: Policy) -> dict[str, dict[str, dict[str, int]]]:
     """Which questions of positive weight each graded passage answers: 1 or 0 by query, passage, question."""
     base = basis(project, policy)

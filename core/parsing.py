@@ -7,9 +7,12 @@ import re
 import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
+from core.refusals import refuses
 from core.types import MAX_RATING, Status
+from core.verdicts import verdicts_in
 
 UNANSWERABLE = (
     "unanswerable", "no", "no answer", "not enough information", "unknown", "it is not possible to tell",
@@ -19,6 +22,9 @@ UNANSWERABLE = (
 
 CUT_OFF = "cut off"
 EMPTY = "empty"
+REFUSED = "a refusal"
+UNDECIDED = "the judge could not tell"
+BOTH = "ambiguous: both yes and no"
 MALFORMED = "cut off or malformed JSON"
 
 
@@ -35,7 +41,14 @@ class Parsed:
     reason: str | None = None
 
 
-# Numbers. What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
+READING = 2
+"""The number of these rules, from which a rating or a verdict is read: part of what identifies a grader that reads,
+so that grades read by other rules are told from these."""
+
+RATING_WORDS = ("rating", "grade", "score")
+"""The words after which a number rates wherever it stands."""
+
+# What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
 _NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
 _MAY_GROW = re.compile(r"[.,:/\-‐‑_]?\Z")
 _HYPHENS = "-‐‑"
@@ -50,12 +63,14 @@ def without_thoughts(text: str) -> str:
 
 
 def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Parsed:
-    """Read a rating: the first standalone number decides, and only a whole one on the scale is a rating.
+    """Read a rating: a whole number of the scale that is the answer, or that the answer calls its rating.
 
-    Digits that are part of a word (B12, 5th, covid-19, 3-day) are no numbers; neither are digits of other scripts.
-    A fraction counts where it is out of the top of the scale (4/5). A number off the scale is never passed over for
-    a later one. Without any number an answer on the papers' scale of 0 to 5 gets 0 where it says that there is no
-    answer, else 1 (EXAM++, section 4.2.2); on the shorter scales of direct judges it has failed.
+    A number rates where the answer begins with it and it ends there, ends its line, or is followed by ":", ".", ")",
+    " -" or "/" with the top of the scale; and, wherever it stands, after "rating", "grade" or "score" (or "O:", the
+    overall score of Thomas et al. and UMBRELA). The first such number counts. Part of a range, a fraction, a decimal
+    or a word (4-6 weeks, 4.5, B12) is none. Any other answer on the papers' scale of 0 to 5 gets 0 where it says that
+    there is no answer or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct
+    judges, which have no such default, it has failed. A refusal has failed, whatever digits it holds.
 
     Args:
         text: what the model wrote.
@@ -66,31 +81,77 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
         return _failed(CUT_OFF)
     if _is_empty(text):
         return _failed(EMPTY)
-    number = _first_number(text)
-    if number is not None:
-        written = _as_written(text, number)
-        rating = {str(n): n for n in range(top + 1)}.get(written.removesuffix(f"/{top}"))
-        if rating is None:
-            return _failed(f"out of range: {written[:20]} is no rating from 0 to {top}")
-        return Parsed(rating, "graded")
+    if refuses(text):
+        return _failed(REFUSED)
+    found = _rating(text, top)
+    if found is not None:
+        return Parsed(found[0], "graded")
     if top < MAX_RATING:
         return _failed("no rating")
-    return Parsed(0 if unanswerable(text) else 1, "defaulted")
+    return Parsed(0 if unanswerable(text) or ill_formed(text) else 1, "defaulted")
 
 
 def settled_rating(text: str, top: int = MAX_RATING) -> bool:
-    """Whether the first number of a text is complete, so that nothing written after it changes `parse_rating`.
+    """Whether a text names a rating that nothing written after it changes.
 
     Args:
         text: what a model has written so far.
-        top: top of the scale, as for `parse_rating`; where a number ends is the same on every scale.
+        top: top of the scale, as for `parse_rating`.
     """
-    number = _first_number(text)
-    return number is not None and _MAY_GROW.match(text, number.end()) is None
+    found = _rating(text, top)
+    return found is not None and found[1]
 
 
-def _first_number(text: str) -> re.Match[str] | None:
-    return next((match for match in _NUMBER.finditer(text) if not _in_word(text, match)), None)
+# What may stand around an answer without being part of it: blanks, quotes, markup, brackets, dashes, tags.
+_FRAME = r"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{\-–—=+$\u200b\ufeff]|\\boxed|</?[a-zA-Z]{1,8}>)*+"
+_OPENING = re.compile(rf"{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)})(?:\s?\([^()\n]{{0,40}}\))?{_FRAME}"
+    r"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key fact|passage|question|text)\s+)?"
+    rf"(?:(?i:is|of|would be|should be|as|at)\s)?|O\s*+[:=]){_FRAME}:?{_FRAME}(?=[0-9])"
+)
+_BLANK = r"[^\S\n\r]*+"
+_CLOSING = r"(?:[\"'”’»`*_~\]}>$\ufe0f\u20e3\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
+# What may follow the number with which an answer begins; `open` is where what is written next decides.
+_ENDS = re.compile(
+    rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.]\Z|{_BLANK}[-–—]{_BLANK}\Z)|{_BLANK}[\n\r]|[:.](?![0-9])|\)"
+    rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s]))"
+)
+# What makes the number after a rating word a bound of a range, or a share of another scale.
+_ANOTHER_NUMBER = re.compile(
+    rf"{_BLANK}(?:(?:[-‐‑–—]|(?:to|or|and)\b){_BLANK}[0-9]|(?:/|out of\b){_BLANK}(?P<scale>[0-9]+))", re.IGNORECASE
+)
+_MAY_BE_ANOTHER = re.compile(
+    rf"{_BLANK}(?:[-‐‑–—]|t|to|o|or|a|an|and|(?:/|ou|out|out o|out of){_BLANK}[0-9]*)?{_BLANK}\Z", re.IGNORECASE
+)
+
+
+def _rating(text: str, top: int) -> tuple[int, bool] | None:
+    """The first number that rates, and whether that is settled; None where there is none."""
+    on_scale = {str(rating): rating for rating in range(top + 1)}
+    opening = _OPENING.match(text)
+    begins = [(opening.end(), True)] if opening else []
+    for begin, leads in chain(begins, ((match.end(), False) for match in _NAMED.finditer(text))):
+        number = _NUMBER.match(text, begin)
+        if number is None or _in_word(text, number):
+            continue
+        written = _as_written(text, number)
+        rating = on_scale.get(written.removesuffix(f"/{top}"))
+        if rating is None:
+            continue
+        end = number.end()
+        whole = _MAY_GROW.match(text, end) is None
+        if leads and "/" not in written:
+            ends = _ENDS.match(text, end)
+            if ends is not None:
+                return rating, whole and ends["open"] is None
+        elif leads:
+            return rating, whole
+        else:
+            another = _ANOTHER_NUMBER.match(text, end)
+            if another is None or another["scale"] == str(top):
+                return rating, whole and _MAY_BE_ANOTHER.match(text, end) is None
+    return None
 
 
 def _in_word(text: str, number: re.Match[str]) -> bool:
@@ -127,7 +188,11 @@ def _before(text: str, position: int) -> tuple[str, str]:
 _FILLER = r"[\s\"'“”‘’«»`*_#>(\[\-\u200b\ufeff]*+"  # possessive, so that a megabyte of it takes no time
 _LEAD = rf"{_FILLER}(?:(?:[Ff]inal )?(?:[Aa]nswer|ANSWER){_FILLER}[:=]{_FILLER})?"
 _WORD_ENDS = r"(?![^\W_]|[\u0300-\u036f]|[-‐‑'’][^\W_])"
-_YES_NO = re.compile(rf"{_LEAD}([Yy][Ee][Ss]|[Nn][Oo]|[Xx]{{3}}){_WORD_ENDS}")
+_VERDICTS = {"yes": 1, "true": 1, "no": 0, "false": 0}
+_YES_NO = re.compile(
+    rf"{_LEAD}(?:(?i:(?:(?:the|my|correct|final)\s+)*(?:answer|judge?ment|verdict)(?:\s+is\b)?){_FILLER}[:=]?{_FILLER})?"
+    rf"([Yy][Ee][Ss]|[Nn][Oo]|[Xx]{{3}}|(?i:true|false)(?=[^\w\s]|\s*\Z|[ \t]*[\n\r])){_WORD_ENDS}"
+)
 _LETTER = re.compile(
     rf"{_FILLER}(?:(?:(?:the|my|correct|right|best|final)\s+)*(?:answer|option|choice)\b(?:\s+is\b)?"
     rf"{_FILLER}[:=]?{_FILLER}(?:option\b{_FILLER})?)?([^\W_]+){_WORD_ENDS}",
@@ -138,7 +203,10 @@ _CONNECTORS = frozenset("/|\\&,") | {"or", "and", "OR", "AND"}
 
 
 def parse_yes_no(text: str, complete: bool = True) -> Parsed:
-    """Read an answer that begins with yes (1) or no (0), in any case; one that names both has failed.
+    """Read yes (1) or no (0): the answer begins with it, in any case, or is prose that names exactly one of them.
+
+    "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer that names both has
+    failed, as one that doubts has, and a refusal.
 
     Args:
         text: what the model wrote. XXX is how the Q and QA judges say that they cannot tell.
@@ -150,12 +218,21 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
         return _failed(EMPTY)
     match = _YES_NO.match(text)
     if match is None:
-        return _failed("neither yes nor no")
+        return _verdict_in_prose(text)
     if match[1].lower() == "xxx":
-        return _failed("the judge could not tell")
+        return _failed(UNDECIDED)
     if _goes_on(text, match.end(), _other_words(match[1]), bare=True)[0]:
-        return _failed("ambiguous: both yes and no")
-    return Parsed(int(match[1].lower() == "yes"), "graded")
+        return _failed(BOTH)
+    return Parsed(_VERDICTS[match[1].lower()], "graded")
+
+
+def _verdict_in_prose(text: str) -> Parsed:
+    if refuses(text):
+        return _failed(REFUSED)
+    verdicts = verdicts_in(text)
+    if len(verdicts) > 1:
+        return _failed(BOTH)
+    return Parsed(verdicts.pop(), "graded") if verdicts else _failed("neither yes nor no")
 
 
 def settled_yes_no(text: str) -> bool:
@@ -202,8 +279,9 @@ def settled_letter(text: str, letters: Sequence[str]) -> bool:
 
 
 def _other_words(word: str) -> frozenset[str]:
-    other = "no" if word.lower() == "yes" else "yes"
-    return frozenset((other, other.title(), other.upper()))
+    """The words for the other verdict, as answers write them: of these a sentence that goes on seldom has any."""
+    others = ("no", "false") if _VERDICTS.get(word.lower()) else ("yes", "true")
+    return frozenset(written for other in others for written in (other, other.title(), other.upper()))
 
 
 def _other_letters(letter: str, letters: Sequence[str]) -> frozenset[str]:

@@ -84,14 +84,17 @@ def readiness(project: Project, policy: Policy) -> Readiness:
     )
 
 
-def _failed(project: Project, base: Basis) -> int:
-    return int(
-        project.value(
-            f"SELECT count(*) FROM ({graded_pairs(base)}) g JOIN {bank_for(base.grader.spec)} b"
-            " USING (query_key, question_key) JOIN pool p USING (query_key, passage_key)"
-            " SEMI JOIN (SELECT DISTINCT question_text_key, passage_text_key FROM failures"
-            "  WHERE grader_key = $grader) f ON f.question_text_key = b.text_key AND f.passage_text_key = p.text_key"
-            " WHERE g.rating IS NULL AND g.weight > 0",
-            base.parameters,
-        )
+def failed_pairs(base: Basis) -> str:
+    """The needed pairs that were asked and have no rating, as a query: query_key, question_key, passage_key."""
+    return (
+        f"SELECT g.query_key, g.question_key, g.passage_key FROM ({graded_pairs(base)}) g"
+        f" JOIN {bank_for(base.grader.spec)} b USING (query_key, question_key)"
+        " JOIN pool p USING (query_key, passage_key)"
+        " SEMI JOIN (SELECT DISTINCT question_text_key, passage_text_key FROM failures"
+        "  WHERE grader_key = $grader) f ON f.question_text_key = b.text_key AND f.passage_text_key = p.text_key"
+        " WHERE g.rating IS NULL AND g.weight > 0"
     )
+
+
+def _failed(project: Project, base: Basis) -> int:
+    return int(project.value(f"SELECT count(*) FROM ({failed_pairs(base)})", base.parameters))

@@ -9,11 +9,22 @@ from typing import Any
 import numpy as np
 
 from core.errors import InputError
-from core.leaderboard import Leaderboard, boards, find_source, judgments, label_qrels, leaderboard, rankings
+from core.leaderboard import (
+    Leaderboard,
+    Qrels,
+    boards,
+    find_source,
+    judgments,
+    label_board,
+    label_qrels,
+    leaderboard,
+    rankings,
+)
 from core.measures import trec_order
 from core.policy import Policy
 from core.project import Project
-from core.scores import basis
+from core.readiness import failed_pairs
+from core.scores import Basis, basis
 
 DEFAULT_TOP_K = 10
 MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
@@ -79,6 +90,33 @@ class Classification:
 
 
 @dataclass(frozen=True)
+class Verdicts:
+    """What a judge said of the distinct passages that any run has in its top k; numbers of (query, passage).
+
+    Args:
+        yes: relevant.
+        no: not relevant.
+        unreadable: asked, but nothing that was written could be read.
+        ungraded: never asked; no verdict.
+    """
+
+    yes: int
+    no: int
+    unreadable: int
+    ungraded: int
+
+    @property
+    def shares(self) -> dict[str, float | None]:
+        """Share of yes, no and unreadable among the passages that the judge was asked about; None without any."""
+        asked = self.yes + self.no + self.unreadable
+        return {name: _ratio(getattr(self, name), asked) for name in ("yes", "no", "unreadable")}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts and shares as plain values."""
+        return {**asdict(self), "shares": self.shares}
+
+
+@dataclass(frozen=True)
 class MeasureChoice:
     """One measure on both boards.
 
@@ -113,6 +151,8 @@ class Selection:
         choices: one a measure.
         pearson: over all measures and systems, each measure standardised; None exactly where undefined.
         undefined: why there is no correlation.
+        verdicts: what the judge said, and how often it could not be read.
+        unreadable_no: whether an unreadable verdict counts as no in all the rest.
     """
 
     grader: str
@@ -125,6 +165,8 @@ class Selection:
     choices: list[MeasureChoice]
     pearson: float | None
     undefined: str | None
+    verdicts: Verdicts
+    unreadable_no: bool
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, as `--json` prints it."""
@@ -141,6 +183,8 @@ class Selection:
             "measures": [{**asdict(choice), "same_choice": choice.same_choice} for choice in self.choices],
             "pearson": self.pearson,
             "undefined": self.undefined,
+            "verdicts": self.verdicts.as_dict(),
+            "unreadable_no": self.unreadable_no,
         }
 
 
@@ -151,6 +195,7 @@ def select(
     top_k: int = DEFAULT_TOP_K,
     measures: Sequence[str] = MEASURES,
     unjudged_zero: bool = False,
+    unreadable_no: bool = False,
 ) -> Selection:
     """Compare a judge's labels with judgments as the text on retriever selection does.
 
@@ -165,6 +210,8 @@ def select(
         measures: measures of labels that both boards are made of.
         unjudged_zero: whether a passage without judgment is non-relevant in truth, as where the judgments are a
             list of what is relevant (the text's set-up); if not, it is left out and counted.
+        unreadable_no: whether a passage that the judge was asked about in vain is non-relevant by it (label 0), in
+            the classification and on the judge's boards; if not, it has no label.
 
     Raises:
         InputError: no such source, grader or measure, nothing graded, or a depth below 1.
@@ -176,21 +223,27 @@ def select(
     source = find_source(project, against)
     if source in dict(boards(project)):
         raise InputError(f"{source} is an imported leaderboard: it has no judgments.", "Name a source of judgments.")
-    by_judge = {
-        (query, passage): label >= base.min_rating
-        for query, labels in label_qrels(project, policy).items()
-        for passage, label in labels.items()
-    }
+    qrels = label_qrels(project, policy)
+    unreadable = _unreadable(project, base, qrels)
+    said = _relevant(qrels, base.min_rating)
+    if unreadable_no:
+        qrels = _with_zeros(qrels, unreadable)
+    by_judge = _relevant(qrels, base.min_rating)
     in_truth = {
         (query, passage): value >= policy.min_judgment
         for query, values in judgments(project, source).items()
         for passage, value in values.items()
     }
     tops = {run: _top(ranking, top_k) for run, ranking in rankings(project).items()}
+    looked_at: Pairs = set().union(*tops.values())
     if unjudged_zero:
         in_truth = {pair: False for pairs in tops.values() for pair in pairs} | in_truth
     pairs = [
-        (leaderboard(project, name, "exam", policy), leaderboard(project, name, source, policy)) for name in measures
+        (
+            label_board(project, name, policy, qrels) if unreadable_no else leaderboard(project, name, "exam", policy),
+            leaderboard(project, name, source, policy),
+        )
+        for name in measures
     ]
     choices = [_choice(judge, truth) for judge, truth in pairs]
     pearson, undefined = standardised_pearson([(choice.judge, choice.truth) for choice in choices])
@@ -199,13 +252,44 @@ def select(
         source,
         top_k,
         policy,
-        classify(set().union(*tops.values()), by_judge, in_truth),
+        classify(looked_at, by_judge, in_truth),
         {run: classify(found, by_judge, in_truth) for run, found in tops.items()},
         {run: (_share(found, by_judge), _share(found, in_truth)) for run, found in tops.items()},
         choices,
         pearson,
         undefined,
+        _count_verdicts(looked_at, said, unreadable),
+        unreadable_no,
     )
+
+
+def _relevant(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
+    return {
+        (query, passage): label >= threshold for query, labels in qrels.items() for passage, label in labels.items()
+    }
+
+
+def _unreadable(project: Project, base: Basis, qrels: Qrels) -> Pairs:
+    """The pairs of the pool without a label that the judge was asked about."""
+    asked = project.rows(
+        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)",
+        base.parameters,
+    )
+    return {(query, passage) for query, passage in asked if passage not in qrels.get(query, {})}
+
+
+def _with_zeros(qrels: Qrels, pairs: Pairs) -> Qrels:
+    filled = {query: dict(labels) for query, labels in qrels.items()}
+    for query, passage in sorted(pairs):
+        filled.setdefault(query, {})[passage] = 0
+    return filled
+
+
+def _count_verdicts(looked_at: Pairs, said: Mapping[tuple[str, str], bool], unreadable: Pairs) -> Verdicts:
+    verdicts = [said[pair] for pair in looked_at if pair in said]
+    failed = len(looked_at & unreadable)
+    return Verdicts(sum(verdicts), len(verdicts) - sum(verdicts), failed, len(looked_at) - len(verdicts) - failed)
 
 
 def classify(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from core.bank import latest_version
+from core.grades import bank_for
 from core.project import Project
+from core.types import GraderSpec
 
 _COUNTS = {
     "queries": "SELECT count(*) FROM queries",
@@ -35,6 +38,43 @@ def counts(project: Project) -> dict[str, int]:
     names = list(_COUNTS)
     row = project.rows("SELECT " + ", ".join(f"({sql})" for sql in _COUNTS.values()))[0]
     return dict(zip(names, row, strict=True))
+
+
+@dataclass(frozen=True)
+class JudgedQueries:
+    """How well the bank covers the queries that have judgments.
+
+    Args:
+        queries: how many there are.
+        without_questions: those of which no active question is asked.
+        questions: active questions a judged query, the mean over all of them; None where there are none.
+    """
+
+    queries: int
+    without_questions: int
+    questions: float | None
+
+    def as_dict(self) -> dict[str, int | float | None]:
+        """The numbers by what they are, as `exam status` prints them."""
+        return {
+            "judged queries": self.queries,
+            "judged queries without questions": self.without_questions,
+            "questions a judged query": self.questions,
+        }
+
+
+_ANY_GRADER = GraderSpec("any", "self-rating", "")
+
+
+def judged_queries(project: Project) -> JudgedQueries:
+    """Count the active questions of the bank that are asked of queries with judgments, of whatever source."""
+    row = project.rows(
+        "SELECT count(*), count(*) FILTER (n IS NULL), avg(coalesce(n, 0))"
+        " FROM (SELECT DISTINCT query_key FROM judgments) LEFT JOIN (SELECT query_key, count(*) AS n"
+        f" FROM {bank_for(_ANY_GRADER)} GROUP BY query_key) USING (query_key)",
+        {"version": latest_version(project)},
+    )[0]
+    return JudgedQueries(*row)
 
 
 @dataclass(frozen=True)

@@ -224,15 +224,30 @@ class Grade:
     distribution: tuple[float, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class GradeDetail:
+    """What is known of a grade in a file beside its rating and answer; the fields are those of `Grade`."""
+
+    defaulted: bool = False
+    confidence: float | None = None
+    raw: str | None = None
+    reason: str | None = None
+    note: str | None = None
+
+
 @dataclass
 class GradeColumns:
-    """Many grades of one grader in columns of equal length, as files carry them."""
+    """Many grades of one grader in columns of equal length, as files carry them.
+
+    `details` has what else is known of them, by row; rows of which there is nothing more are absent.
+    """
 
     grader: GraderSpec
     question_ids: list[str] = field(default_factory=list)
     passage_ids: list[str] = field(default_factory=list)
     ratings: list[int | None] = field(default_factory=list)
     answers: list[str | None] = field(default_factory=list)
+    details: dict[int, GradeDetail] = field(default_factory=dict)
 
 
 @dataclass

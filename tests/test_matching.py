@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.matching import STOP_WORDS, normalise, without_letter, word_match
-from core.parsing import UNANSWERABLE, ill_formed, unanswerable
+from core.matching import STOP_WORDS, is_no_answer, normalise, without_letter, word_match
+from core.parsing import UNANSWERABLE, ill_formed
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,36 @@ def test_answers_of_other_words_do_not_match(answer: str, key: str) -> None:
 
 
 @pytest.mark.parametrize("answer", [*UNANSWERABLE, "Unanswerable.", "a.", "(iii)", "", "...", "No answer is given."])
-def test_an_answer_that_is_none_matches_no_key_not_even_itself(answer: str) -> None:
-    assert not word_match(answer, answer)
+def test_an_answer_that_is_none_matches_no_key_of_substance(answer: str) -> None:
+    for key in ("rise", "Norway", "all of the above", "true"):
+        assert not word_match(answer, key) and is_no_answer(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("yes", "true"), ("Yes.", "True"), ("true", "yes"), ("Yes, the tides rise.", "b. true"), ("It is true", "yes"),
+        ("The answer is yes", "true"), ("no", "false"), ("No.", "False"), ("False", "No"), ("No, it falls.", "no"),
+        ("unknown", "Unknown"), ("Unknown.", "(c) unknown"), ("no", "No"), ("It does not say", "it does not say"),
+        ("none of the above", "none of the above"), ("None of these", "d. none of the above"), ("none",
+        "none of these"),
+        ("d. all of the above", "all of the above"), ("All of these.", "all of the choices"),
+    ],
+)  # fmt: skip
+def test_keys_that_are_verdicts_or_say_that_there_is_none_can_be_matched(answer: str, key: str) -> None:
+    assert word_match(answer, key) and not is_no_answer(answer, key)
+
+
+@pytest.mark.parametrize(
+    ("answer", "key"),
+    [
+        ("no", "true"), ("yes", "false"), ("No water rises", "false"), ("no answer", "false"), ("not true", "true"),
+        ("unknown", "no"), ("no", "unknown"), ("unknown", "unanswerable"), ("none of the above", "all of the above"),
+        ("all", "none"), ("Yes and no", "true"), ("a.", "a."),
+    ],
+)  # fmt: skip
+def test_another_verdict_does_not_match(answer: str, key: str) -> None:
+    assert not word_match(answer, key)
 
 
 def test_answers_differ_from_a_fifth_of_the_longer_one_on() -> None:
@@ -86,8 +114,7 @@ def test_the_letter_of_a_choice_is_no_part_of_it() -> None:
 @given(st.text() | st.sampled_from(["rise", "the", "b. rise", "\ud800", "Ⅳ"]), st.text(max_size=20))
 def test_any_text_can_be_compared_and_a_sound_answer_matches_itself(answer: str, key: str) -> None:
     assert word_match(answer, key) in (True, False)
-    said = not ill_formed(answer) and not unanswerable(answer)
-    assert word_match(answer, answer) == said
+    assert word_match(answer, answer) == (not ill_formed(answer))
 
 
 def test_threads_can_compare_at_the_same_time() -> None:

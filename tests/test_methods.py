@@ -89,7 +89,7 @@ def test_a_distribution_runs_over_the_scale_and_gives_the_confidence() -> None:
 @pytest.mark.parametrize(
     ("completion", "reason"),
     [
-        (Completion("6"), "out of range: 6 is no rating from 0 to 5"),
+        (Completion("I cannot rate this 5."), "a refusal"),
         (Completion(""), "empty"),
         (Completion("4", complete=False), "cut off"),
         (Completion('{"rating": ', structured=True), "cut off or malformed JSON"),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -33,17 +31,44 @@ LETTERS = ("A", "B", "C", "D")
 @pytest.mark.parametrize(
     ("text", "rating"),
     [
-        ("4", 4), ("0", 0), (" 5\n", 5), ("4.", 4), ("**4**", 4), ("_4_", 4), ("(4)", 4), ("[2]", 2), ("`3`", 3),
-        ("4/5", 4), ("Rating: 4/5.", 4), ("0/5", 0), ("4: The answer is mostly relevant.", 4), ("4:The answer", 4),
-        ("4.The answer", 4), ("- 4: mostly", 4), ("Rating=4", 4), ("Rating: 4", 4), ("3-4", 3), ("3 to 5", 3),
-        ("I would say 2, perhaps 3.", 2), ("$\\boxed{3}$", 3), ("4\ufe0f\u20e3", 4), ("Rating -- 4", 4),
-        ("Rating--4", 4), ("Rating — 4", 4), ("Rating – 4", 4), ("+4", 4), ("'4'", 4), ("<b>4</b>", 4),
-        ("\x004\x00", 4), ("COVID-19 is dealt with: 4", 4), ("B12 and the 5th vitamin: 3", 3), ("Q1: 2", 2),
-        ("a 3-day, two_2_part trip: 4", 4), ("4\n\n5", 4),
+        # the whole answer, in quotes and markup too
+        ("4", 4), ("0", 0), (" 5\n", 5), ("**4**", 4), ("_4_", 4), ("[2]", 2), ("`3`", 3), ("'4'", 4), ('1"', 1),
+        ("<b>4</b>", 4), ("\x004\x00", 4), ("$\\boxed{3}$", 3), ("4\ufe0f\u20e3", 4), ("+4", 4), ("Answer: 4", 4),
+        # followed by : . ) - /5, or the end of its line
+        ("4: The answer is mostly relevant.", 4), ("4:The answer", 4), ("- 4: mostly", 4), ("4.", 4),
+        ("4.The answer", 4),
+        ("4. Mostly", 4), ("(4)", 4), ("4) mostly", 4), ("(4) mostly", 4), ("4 - mostly", 4), ("4 – mostly", 4),
+        ("4—mostly", 4), ("**4** - mostly", 4), ("4/5", 4), ("0/5", 0), ("4/5, for it says so", 4), ("4\n\n5", 4),
+        ("4 \nIt says so.", 4),
+        # after rating, grade or score
+        ("Rating: 4", 4), ("Rating=4", 4), ("Rating: 4/5.", 4), ("Rating -- 4", 4), ("Rating--4", 4), ("Rating — 4", 4),
+        ("Rating – 4", 4), ("rating 4 because it says so", 4), ("**Rating:** 4", 4), ("Rating:\n\n4", 4),
+        ("I give it a score of 2, as it says so.", 2), ("The final score is 0.", 0), ("##final score: 3", 3),
+        ("My rating would be 3", 3), ("Rating (0-5): 4", 4), ("The rating for this passage is 4 stars", 4),
+        ("Score: 4 out of 5", 4), ('"rating": 4', 4), ("final_score: 2", 2), ("GRADE: 5", 5),
+        ("##M: 2\n##T: 1\n##O: 1\n\n##final score: 1", 1), ("##M: 2  \n##T: 3  \n##O: 1", 1),
+        ("Article 5 is quoted. Score: 3", 3), ("8 months, so I rate it low. Rating: 1", 1),
     ],
 )  # fmt: skip
-def test_the_first_standalone_number_is_the_rating(text: str, rating: int) -> None:
+def test_a_number_rates_that_is_the_answer_or_is_called_the_rating(text: str, rating: int) -> None:
     assert parse_rating(text) == Parsed(rating, "graded")
+
+
+NO_RATINGS = [
+    "8 months", "349", "4-6 weeks", "4 - 6 weeks", "4 – 6", "Article 5", "Article 5 of the treaty", "3 to 5", "3-4",
+    "3 or 4 months", "1 8 inch", "2 months", "I would say 2", "Yes, at 5.", "4 of 5 patients", "4, 5 and 6", "4;",
+    "5% of it",
+    "5°", "It is (4), as in the table", "http://example.org/3. and 4.", "COVID-19: 4", "Q1: 2", "so 3", '4" pipes',
+    "Rating: 3-4", "Score: 3 to 5", "Score: 3 or 4", "Score: 8/10", "Score: 4 out of 10", "Score: 4 / 10",
+    "Rating: 4.5",
+    "upgrade 4", "scored 4", "O 4", "The O: B12",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_RATINGS)
+def test_an_answer_that_holds_another_number_gets_the_default_and_of_a_direct_judge_fails(text: str) -> None:
+    assert parse_rating(text) == Parsed(1, "defaulted")
+    assert parse_rating(text, top=3) == Parsed(None, "failed", "no rating")
 
 
 @pytest.mark.parametrize(
@@ -53,39 +78,53 @@ def test_the_first_standalone_number_is_the_rating(text: str, rating: int) -> No
         "1/4", "3/10", "4/50", "4/5/2020", "4:30", "0%", "4%", "2½", "4²", "1990", "9" * 5000, "3.0", "1\u0662", "0.4",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize(
-    "pattern", ["{}", "Rating: {}", "**{}**", "{} weeks", "It is ({}), so I give it a 4.", "{}: 4"]
-)
-def test_another_number_is_a_failure_and_never_passed_over_for_a_later_one(number: str, pattern: str) -> None:
-    parsed = parse_rating(pattern.format(number))
-    assert (parsed.rating, parsed.status) == (None, "failed")
-    assert parsed.reason is not None and parsed.reason.startswith("out of range")
-    assert number[:15] in parsed.reason, "the reason quotes what was written"
+@pytest.mark.parametrize("pattern", ["{}", "Rating: {}", "**{}**", "{} weeks", "It is ({}), so I give it 4.", "{}: 4"])
+def test_a_number_off_the_scale_is_no_rating(number: str, pattern: str) -> None:
+    assert parse_rating(pattern.format(number)) == Parsed(1, "defaulted")
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "B12",
-        "5th",
-        "covid-19",
-        "4x",
-        "x4",
-        "CO2",
-        "3rd-rate",
-        "2-day",
-        "mp3",
-        "N/4",
-        "é4",
-        "e\u03014",
-        "v_4",
-        "四4",
+        "B12", "5th", "covid-19", "4x", "x4", "CO2", "3rd-rate", "2-day", "mp3", "N/4", "é4", "e\u03014", "v_4", "四4",
         "4分",
     ],
-)
+)  # fmt: skip
 def test_digits_within_words_are_no_numbers(text: str) -> None:
-    assert parse_rating(text) == Parsed(1, "defaulted")
-    assert parse_rating(f"{text} so 3") == Parsed(3, "graded")
+    for written in (text, f"Rating: {text}"):
+        assert parse_rating(written) == Parsed(1, "defaulted")
+    assert parse_rating(f"{text}, so my rating is 3") == Parsed(3, "graded")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I cannot rate this 5", "I'm sorry, but I can't give a score of 4.", "I’m sorry, I cannot assist with that. 5",
+        "As an AI language model, I have no rating: 3", "Sorry, I am not able to rate it. Rating: 0", "I won't grade 4",
+        "**I must respectfully decline** Rating: 2", "I am unable to provide a rating from 0 to 5.",
+        "I apologize for the confusion, but I cannot find out. 1", "This request violates rule 4: no answer",
+        "I'm just an AI. 5", "We cannot evaluate this: 4", "I refuse to answer 5",
+    ],
+)  # fmt: skip
+def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
+    for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text)):
+        assert parsed == Parsed(None, "failed", "a refusal")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I cannot find it in the passage. Rating: 1", "Sorry to say, it is wrong. Rating: 1", "As an example: rating 1",
+        "I am a teacher. Score: 1", "The model declines to answer. Score: 1", "Unfortunately it is old. Grade: 1",
+    ],
+)  # fmt: skip
+def test_an_answer_about_the_passage_is_no_refusal(text: str) -> None:
+    assert parse_rating(text) == Parsed(1, "graded")
+
+
+@pytest.mark.parametrize("text", ["a.", "(iii)", "b)", "...", "?!", "[d]"])
+def test_an_ill_formed_answer_is_rated_0(text: str) -> None:
+    assert parse_rating(text) == Parsed(0, "defaulted")
 
 
 @pytest.mark.parametrize("text", ["４", "²", "٤", "Ⅳ", "④", "५", "four", "Rating: ５/５"])
@@ -111,10 +150,9 @@ def test_an_answer_that_says_there_is_none_is_rated_0(expression: str, pattern: 
         ("no answers were found by them", 1),
         ("unknown soldiers", 1),
         ("The bridge was built by monks.", 1),
-        ("...", 1),
     ],
 )
-def test_an_answer_without_any_number_is_rated_1_unless_it_begins_with_saying_that_there_is_none(
+def test_an_answer_without_a_rating_is_rated_1_unless_it_begins_with_saying_that_there_is_none(
     text: str, rating: int
 ) -> None:
     assert parse_rating(text) == Parsed(rating, "defaulted")
@@ -130,7 +168,7 @@ def test_nothing_to_see_is_a_failure(text: str) -> None:
 def test_a_direct_judge_has_no_default_and_its_own_scale() -> None:
     assert parse_rating("2", top=2) == Parsed(2, "graded")
     assert parse_rating("1/2", top=2) == Parsed(1, "graded")
-    assert parse_rating("1/2").status == "failed"
+    assert parse_rating("1/2").status == "defaulted"
     assert parse_rating("3", top=2).status == "failed"
     assert parse_rating("unanswerable", top=3) == Parsed(None, "failed", "no rating")
 
@@ -153,9 +191,11 @@ PIECES = st.lists(
 def test_a_rating_that_was_read_stands_in_the_text_as_an_integer_of_its_own(text: str) -> None:
     parsed = parse_rating(text)
     if parsed.status == "graded":
-        assert re.search(rf"(?<![^\W_]){parsed.rating}(?![^\W_])", text)
-        before = text[: re.search(r"[0-9]", text).start()]  # type: ignore[union-attr]
-        assert parse_rating(before).status != "graded"
+        own = rf"(?<![^\W_]){parsed.rating}(?![^\W_])"
+        assert re.search(
+            rf"\A[\W_]*(?:boxed|</?[a-zA-Z]+>)?(?:(?:final )?answer[\W_]*)?{own}", text, re.IGNORECASE
+        ) or (re.search(rf"(?i:rating|grade|score)|O\s*[:=].*{own}", text, re.DOTALL))
+        assert re.search(own, text)
 
 
 NOT_NUMBERS = [
@@ -175,21 +215,23 @@ NOT_NUMBERS = [
     "N/4",
     "(é4)",
 ]
-RATINGS = [(r, p.format(r)) for r in range(6) for p in ("{}", "{}.", "({})", "{}/5", "**{}**", '"{}"', "={}", "{}:")]
 OTHERS = ["6", "-1", "4.5", "1/4", "10", "1e3", "0%", ".4", "12:30", "2½", "04", "(-3)"]
+NAMES = ["Rating: {}", "score of {}", "grade={}", "**Score:** {}", "O: {}", "the final rating is {}/5"]
 
 
 @settings(deadline=None)
 @given(
-    st.lists(st.sampled_from(NOT_NUMBERS), max_size=5),
-    st.sampled_from(RATINGS) | st.sampled_from([(None, other) for other in OTHERS]),
-    st.lists(st.sampled_from(NOT_NUMBERS + OTHERS + [written for _, written in RATINGS]), max_size=5),
+    st.lists(st.sampled_from(NOT_NUMBERS + OTHERS), min_size=1, max_size=5),
+    st.integers(0, 5),
+    st.sampled_from(NAMES),
+    st.lists(st.sampled_from([word for word in NOT_NUMBERS if word[0].isalpha()]), max_size=5),
     st.sampled_from([" ", "\n", "  "]),
 )
-def test_the_first_number_decides_whatever_words_come_before_and_whatever_follows(
-    before: list[str], number: tuple[int | None, str], after: list[str], glue: str
+def test_a_named_rating_decides_whatever_stands_around_it_and_numbers_without_a_name_do_not(
+    before: list[str], rating: int, name: str, after: list[str], glue: str
 ) -> None:
-    assert parse_rating(glue.join([*before, number[1], *after])).rating == number[0]
+    assert parse_rating(glue.join(before)).status == "defaulted"
+    assert parse_rating(glue.join([*before, name.format(rating), *after])) == Parsed(rating, "graded")
 
 
 @settings(deadline=None)
@@ -278,11 +320,14 @@ def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, mo
     ("text", "settled"),
     [
         ("4", False), ("4.", False), ("4:", False), ("4/", False), ("4/5", False), ("4-", False), ("B12", False),
-        ("", False), ("4 ", True), ("4\n", True), ("4: ", True), ("4. ", True), ("**4**", True), ("4)", True),
-        ("10 ", True), ("4/5 ", True),
+        ("", False), ("4 ", False), ("**4**", False), ("4 -", False), ("4 - ", False), ("10 ", False),
+        ("8 months", False),
+        ("4\n", True), ("4: ", True), ("4. ", True), ("4)", True), ("4/5 ", True), ("4 - m", True), ("**4**\n", True),
+        ("Rating: 4", False), ("Rating: 4 ", False), ("Rating: 4 t", False), ("Rating: 4 out of 5", False),
+        ("Rating: 4\n", True), ("Rating: 4 b", True), ("Rating: 4 out of 5 s", True),
     ],
 )  # fmt: skip
-def test_a_number_is_settled_as_soon_as_a_character_ends_it(text: str, settled: bool) -> None:
+def test_a_rating_is_settled_as_soon_as_what_follows_cannot_change_it(text: str, settled: bool) -> None:
     assert settled_rating(text) is settled
 
 
@@ -291,7 +336,10 @@ def test_a_number_is_settled_as_soon_as_a_character_ends_it(text: str, settled: 
     [
         ("Yes", 1), ("no", 0), ("YES.", 1), ("“YES”", 1), ("**No**, it is not.", 0), ("'yes'", 1), ("\n Yes\nit is", 1),
         ("Answer: Yes", 1), ("**Answer:** no", 0), ("Final answer: yes", 1), ("Yes, the passage says so.", 1),
-        ("No. Yes would be wrong.", 0), ("Yes yes", 1), ("_No_", 0), ("- No", 0),
+        ("No. Yes would be wrong.", 0), ("Yes yes", 1), ("_No_", 0), ("- No", 0), ("True", 1), ("false.", 0),
+        ("TRUE, it says so", 1), ("The answer is: Yes", 1), ("The answer is no.", 0),
+        ("The correct answer is “YES”", 1),
+        ("My verdict: No", 0), ("Answer: True", 1),
     ],
 )  # fmt: skip
 def test_yes_and_no_count_where_the_answer_begins_with_them(text: str, rating: int) -> None:
@@ -309,6 +357,7 @@ def test_yes_and_no_count_where_the_answer_begins_with_them(text: str, rating: i
         "yes\nno",
         "No, yes",
         "Yes and/or No",
+        "The passage is relevant, so no, it is.",
     ],
 )
 def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
@@ -316,10 +365,32 @@ def test_an_answer_that_names_both_is_a_failure(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("I would say yes", 1), ("So the answer to the query is: “YES”.", 1), ("The passage is relevant.", 1),
+        ("relevant", 1), ("The candidate is correct, as the film was made in England.", 1), ("Correct!", 1),
+        ("The passage answers the question.", 1), ("The answer can be derived from the passage.", 1),
+        ("It is about dogs. Hence, no.", 0), ("not relevant", 0), ("Incorrect.", 0), ("The answer is wrong", 0),
+        ("The passage isn’t relevant to it.", 0), ("It is not a correct answer.", 0),
+        ("It does not include an answer.", 0),
+        ("The answer cannot be found in the passage", 0), ("The passage does not directly answer the query.", 0),
+    ],
+)  # fmt: skip
+def test_prose_is_read_where_it_names_exactly_one_verdict(text: str, verdict: int) -> None:
+    assert parse_yes_no(text) == Parsed(verdict, "graded")
+
+
+@pytest.mark.parametrize(
     "text",
-    ["Maybe yes", "Nobody", "no-one", "yesterday", "The answer is yes", "1", "yeſ", "не", "n\u00f3", "no\u0301", "not"],
-)
-def test_an_answer_that_does_not_begin_with_yes_or_no_is_a_failure(text: str) -> None:
+    [
+        "Maybe yes", "Nobody", "no-one", "yesterday", "1", "yeſ", "не", "n\u00f3", "no\u0301", "not", "True North",
+        "True or false",
+        "It is partially correct.", "It is correct, but not complete", "There is no evidence",
+        "I cannot tell: yes is one",
+        "I cannot determine if the candidate is correct.", "unknown", "It lists relevant facts", "Is it correct?",
+    ],
+)  # fmt: skip
+def test_an_answer_that_names_no_verdict_or_doubts_is_a_failure(text: str) -> None:
     assert parse_yes_no(text) == Parsed(None, "failed", "neither yes nor no")
 
 
@@ -444,21 +515,3 @@ def test_a_word_a_number_or_a_symbol_is_an_answer(text: str) -> None:
 def test_only_what_says_that_there_is_no_answer_is_unanswerable() -> None:
     assert unanswerable("  It is not possible to tell, sadly.") and unanswerable("NO")
     assert not unanswerable("Norway") and not unanswerable("no, never") and not unanswerable("")
-
-
-def test_what_a_model_once_wrote_is_read_as_rubric_read_it(shared_data: Path) -> None:
-    """The file keeps what FLAN-T5 wrote for 144,000 self-ratings, and the rating that RUBRIC's program read in it."""
-    count = 0
-    differing = []
-    with gzip.open(shared_data / "dl23-llmjudge" / "graded.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for grades in (g for line in lines for passage in json.loads(line)[1] for g in passage["exam_grades"]):
-            ratings = {r.get("question_id") or r["nugget_id"]: r["self_rating"] for r in grades.get("self_ratings", [])}
-            for question, written in grades["answers"] if ratings else []:
-                count += 1
-                parsed = parse_rating(written)
-                if parsed.status == "graded" and parsed.rating != ratings[question]:
-                    differing.append(written)
-    assert count > 140_000
-    # RUBRIC gives 0 to a rating with its explanation ("3: Detailed, clear coverage.") and to an answer with a number.
-    assert len(differing) < count / 1000
-    assert all(len(written) > 1 for written in differing)

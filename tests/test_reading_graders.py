@@ -23,6 +23,7 @@ from core.importing import import_files
 from core.leaderboard import leaderboard
 from core.overrides import override
 from core.pairs import make_plan
+from core.parsing import READING
 from core.policy import Policy
 from core.price_tag import price_tag
 from core.prices import prices, set_price
@@ -319,3 +320,16 @@ def test_a_failed_pair_is_kept_with_its_reason_and_asked_again_alone(filled: Pro
         server.behave = lambda seen: rate(seen, 3)
         assert run_job(filled, made, Request(retry_failed=True), "ann").graded == 4
         assert len(server.seen) == asked + 4
+
+
+@pytest.mark.parametrize("kind", ["self-rating", "answer", "extractive", "direct"])
+def test_a_grader_whose_ratings_are_read_by_rules_has_their_number_in_its_identity(kind: str) -> None:
+    spec = make_grader(kind, {}).spec
+    before = {name: value for name, value in spec.parameters.items() if name != "reading"}
+    assert spec.parameters["reading"] == READING
+    assert replace(spec, parameters=before).fingerprint != spec.fingerprint
+
+
+@pytest.mark.parametrize("kind", ["choice", "embedding"])
+def test_a_grader_that_reads_by_no_such_rule_stays_the_same(kind: str) -> None:
+    assert "reading" not in make_grader(kind, {}).spec.parameters

@@ -69,6 +69,37 @@ def test_passages_without_judgment_may_count_as_non_relevant(project: Project) -
     assert (found.true_negative, found.unjudged, found.compared) == (1, 0, 5)
 
 
+def test_verdicts_are_counted_with_those_that_could_not_be_read(project: Project) -> None:
+    """Of the passages in the tops p1, p2 and q2's p4 are yes, p3 and p5 no, q2's p1 was asked in vain; p9 never was."""
+    fill(project, BANK, RATINGS, RUNS | {"w": {"q1": ["p9"]}})
+    judge(project, JUDGMENTS)
+    found = select(project, top_k=3, measures=["P@1"])
+    verdicts = found.verdicts
+    assert (verdicts.yes, verdicts.no, verdicts.unreadable, verdicts.ungraded) == (3, 2, 1, 1)
+    assert verdicts.shares == {"yes": 3 / 6, "no": 2 / 6, "unreadable": 1 / 6}
+    assert found.as_dict()["verdicts"]["shares"]["unreadable"] == 1 / 6
+    assert found.overall.unlabelled == 2 and not found.unreadable_no
+
+
+def test_what_could_not_be_read_may_count_as_no(project: Project) -> None:
+    _fill(project)
+    found = select(project, top_k=3, measures=["P@1"], unreadable_no=True)
+    # q2's p1 has no label, and is non-relevant in truth.
+    assert (found.overall.true_negative, found.overall.unlabelled, found.overall.compared) == (1, 0, 5)
+    assert found.verdicts.unreadable == 1, "it is still told apart"
+    assert found.as_dict()["unreadable_no"] is True
+
+
+def test_a_query_of_which_nothing_could_be_read_counts_where_that_is_a_no(project: Project) -> None:
+    fill(project, BANK, RATINGS | {("B?", "p4"): None}, RUNS)
+    judge(project, JUDGMENTS)
+    (left_out,) = select(project, measures=["P@1"]).choices
+    (counted,) = select(project, measures=["P@1"], unreadable_no=True).choices
+    assert left_out.judge == {"x": 1.0, "y": 1.0, "z": 0.0}
+    assert counted.judge == {"x": 0.5, "y": 0.5, "z": 0.0}
+    assert left_out.truth == counted.truth
+
+
 def test_thresholds_of_both_sides_come_from_the_policy(project: Project) -> None:
     _fill(project)
     found = select(project, policy=Policy(min_rating=1, min_judgment=2), top_k=3, measures=["P@1"]).overall
@@ -149,3 +180,8 @@ def test_the_shell_prints_the_same(
     cli.main()
     shown = capsys.readouterr().out
     assert "all runs" in shown and "Pearson over all measures and systems" in shown
+    assert "verdicts: yes 3 (50.0%), no 2 (33.3%), unreadable 1 (16.7%); ungraded 0" in shown
+    monkeypatch.setattr(sys, "argv", [*line, "--unreadable-no", "--json"])
+    cli.main()
+    found = json.loads(capsys.readouterr().out)
+    assert found["unreadable_no"] and found["overall"]["unlabelled"] == 0

@@ -17,7 +17,7 @@ from core.cli.options import (
 )
 from core.curves import DEFAULT_MAX_K, MAX_K, cover_curves
 from core.policy import Policy
-from core.retriever_selection import DEFAULT_TOP_K, MEASURES, select
+from core.retriever_selection import DEFAULT_TOP_K, MEASURES, Verdicts, select
 from core.unjudged import LISTED
 from core.unjudged import unjudged as find_unjudged
 
@@ -55,6 +55,7 @@ def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: 
               help="Passages of each run and query that are classified.")  # fmt: skip
 @click.option("--measure", "measures", multiple=True, help=f"May be repeated; {', '.join(MEASURES)} where not given.")
 @click.option("--unjudged-zero", is_flag=True, help="Take passages without judgment for non-relevant.")
+@click.option("--unreadable-no", is_flag=True, help="Take what the grader was asked in vain for non-relevant by it.")
 @policy_options
 @json_option
 def selection(
@@ -63,16 +64,18 @@ def selection(
     top_k: int,
     measures: tuple[str, ...],
     unjudged_zero: bool,
+    unreadable_no: bool,
     policy: Policy,
     as_json: bool,
 ) -> None:
     """Say how well a grader tells relevant passages, and whether its boards choose the same system."""
     with opened(project_path) as project:
-        found = select(project, against, policy, top_k, measures or MEASURES, unjudged_zero)
+        found = select(project, against, policy, top_k, measures or MEASURES, unjudged_zero, unreadable_no)
     if as_json:
         print_json(found.as_dict())
         return
     click.echo(f"{found.grader} against {found.against}, top {found.top_k}")
+    click.echo(_verdicts_line(found.verdicts, unreadable_no))
     print_table(
         ("passages of", "precision", "recall", "F1", "accuracy", "compared", "unlabelled", "unjudged"),
         [
@@ -99,6 +102,15 @@ def selection(
         if found.pearson is not None
         else f"undefined: {found.undefined}"
     )
+
+
+def _verdicts_line(verdicts: Verdicts, unreadable_no: bool) -> str:
+    counts = ", ".join(
+        f"{name} {getattr(verdicts, name):,}" + ("" if share is None else f" ({share:.1%})")
+        for name, share in verdicts.shares.items()
+    )
+    counted = " and counts as no" if unreadable_no else ""
+    return f"verdicts: {counts}{counted}; ungraded {verdicts.ungraded:,}"
 
 
 @click.command()

@@ -26,7 +26,7 @@ from core.importing import IMPORTERS, Options, import_files
 from core.parquet_project import import_project
 from core.policy import Policy
 from core.project import create, current_author, projects_folder
-from core.status import counts
+from core.status import counts, judged_queries
 
 
 @click.command()
@@ -126,7 +126,7 @@ def _import_project(folder: Path, path: Path, as_json: bool) -> None:
 def status(project_path: Path | None, as_json: bool) -> None:
     """Say what the project holds."""
     with opened(project_path) as project:
-        found = counts(project)
+        found = {**counts(project), **judged_queries(project).as_dict()}
     if as_json:
         print_json(found)
     else:

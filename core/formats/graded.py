@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from core.formats import grade_details
 from core.formats.queries import query_of, query_row
 from core.formats.question_bank import question_of, question_row
 from core.formats.source import Limits, Refused, Report, Source, good_id, open_byte_lines, parse_json
@@ -121,9 +122,9 @@ def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
     """Write a graded file that `read_graded` reads back to the same records, gzip-compressed.
 
     The bytes depend on the records alone. What the interchange form has no place for (graders made
-    here, question texts, pairs that failed) stands under keys `exam_workbench`, which its other
-    readers pass over. A passage that only a judgment, a ranking or a grade names is listed with an
-    empty text; a query without any passage keeps its id only.
+    here, question texts, pairs that failed, what else is known of a grade) stands under keys
+    `exam_workbench`, which its other readers pass over. A passage that only a judgment, a ranking or a
+    grade names is listed with an empty text; a query without any passage keeps its id only.
 
     Args:
         queries: one record a line.
@@ -250,7 +251,8 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
         rated = given is not None
     grader = _grader(entry, bool(rated), False, state)
     answered = dict(entry.get("answers") or ())
-    asked = entry[OURS]["asked"] if OURS in entry else None
+    ours = entry.get(OURS) or {}
+    asked = ours.get("asked")
     if rated:
         if given is None:
             raise Refused("an entry is self-rated but has no self_ratings")
@@ -278,6 +280,10 @@ def _exam_grades(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     columns = state.exam.get(grader.fingerprint)
     if columns is None:
         columns = state.exam[grader.fingerprint] = GradeColumns(grader.spec)
+    if ours:
+        begin = len(columns.ratings)
+        details = grade_details.read_columns(ours, len(ids))
+        columns.details.update((begin + position, detail) for position, detail in details)
     columns.question_ids += ids
     columns.passage_ids += [passage_id] * len(ids)
     columns.ratings += ratings
@@ -311,7 +317,8 @@ def _refuse_rating(ids: list[str], ratings: list[Any], grader: _Grader) -> None:
 def _direct_grade(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     rating = entry.get("self_ratings")
     rated = bool((entry.get("prompt_info") or {}).get("is_self_rated")) or rating is not None
-    failed = bool(entry.get(OURS))
+    ours = entry.get(OURS) or {}
+    failed = bool(ours.get("failed"))
     grader = _grader(entry, rated or failed, True, state)
     if not rated and not failed and entry.get("correctAnswered") is not None:
         rating = int(bool(entry["correctAnswered"]))
@@ -323,6 +330,8 @@ def _direct_grade(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
     columns = state.direct.get(grader.fingerprint)
     if columns is None:
         columns = state.direct[grader.fingerprint] = GradeColumns(grader.spec)
+    if (detail := grade_details.read_one(ours)) != grade_details.NOTHING:
+        columns.details[len(columns.ratings)] = detail
     columns.question_ids.append(state.query_id)
     columns.passage_ids.append(passage_id)
     columns.ratings.append(rating)
@@ -451,14 +460,16 @@ def _exam_entry(written: _Written, rows: list[int], prompt_type: str | None) -> 
     if columns.grader.max_rating > 1:
         key = "nugget_id" if prompt_type == "nugget" else "question_id"
         entry["self_ratings"] = [{key: question_id, "self_rating": rating} for question_id, rating in usable]
-    if _asked(entry) != ids:
-        entry[OURS] = {"asked": ids}
+    ours: dict[str, Any] = {} if _asked(entry) == ids else {"asked": ids}
+    ours |= grade_details.write_columns([columns.details.get(row) for row in rows])
+    if ours:
+        entry[OURS] = ours
     return entry
 
 
 def _asked(entry: dict[str, Any]) -> list[str]:
     """The questions of an entry in the order in which it is read."""
-    if OURS in entry:
+    if "asked" in entry.get(OURS, ()):
         asked: list[str] = entry[OURS]["asked"]
         return asked
     if "self_ratings" in entry:
@@ -479,6 +490,8 @@ def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
     }
     if answer is not None:
         entry["answer"] = answer
-    if rating is None and scaled:
-        entry[OURS] = {"failed": True}
+    known: dict[str, Any] = {"failed": True} if rating is None and scaled else {}
+    known |= grade_details.write_one(columns.details.get(row))
+    if known:
+        entry[OURS] = known
     return entry

@@ -10,6 +10,7 @@ from core.errors import InputError
 from core.graders import methods
 from core.graders.calls import BackEnd
 from core.graders.reading import Method, ReadingGrader
+from core.parsing import READING
 from core.prompts import Prompt, variables
 from core.types import GraderSpec, Kind
 
@@ -47,6 +48,9 @@ IDENTIFYING = ("dtype", "max_tokens_in", "structured", "temperature", "extra")
 """Settings that can change a rating, beside the model whose name has its revision in it. Where it runs and how
 patient one is with it cannot."""
 
+READ_BY_RULES = ("self-rating", "answer", "direct")
+"""Kinds whose ratings hang on `parsing.READING`, beside `extractive`; a choice is read by its letter or likelihood."""
+
 
 def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
     """Make a grader of a kind from parameters; no model is loaded yet.
@@ -83,6 +87,8 @@ def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str,
             method = partial(methods.direct, prompt=prompt, fence=fence)
         else:
             method = partial(methods.self_rating, prompt=prompt, fence=fence)
+    if kind in READ_BY_RULES:
+        own["reading"] = READING
     spec = GraderSpec(
         name=f"{_TITLES[kind]} {_of(kind, prompt, parameters)}({_short(model)})",
         method=kind,
@@ -130,7 +136,9 @@ def _extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Readin
         name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} ({_short(identity)})",
         method="extractive",
         model=identity,
-        parameters={"back_end": "transformers", "reads": ["answer_key"]} | own | _identifying(parameters),
+        parameters={"back_end": "transformers", "reads": ["answer_key"], "reading": READING}
+        | own
+        | _identifying(parameters),
         kinds=("question", "choice"),
         max_rating=1,
     )

@@ -9,21 +9,21 @@ from dataclasses import replace
 from string import ascii_uppercase
 
 from core.graders.calls import Call, Completion, Steps
-from core.matching import without_letter, word_match
+from core.matching import is_no_answer, without_letter, word_match
 from core.parsing import (
     CUT_OFF,
     EMPTY,
+    REFUSED,
     Parsed,
-    ill_formed,
     parse_json_answer,
     parse_json_rating,
     parse_letter,
     parse_rating,
     parse_yes_no,
-    unanswerable,
     without_thoughts,
 )
 from core.prompts import Prompt, variables
+from core.refusals import refuses
 from core.types import Asked, Grade
 
 RATING_TOKENS = 64  # room for a sentence before the rating
@@ -79,6 +79,8 @@ def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
         return _fail(completion.error)
     if not completion.complete or not without_thoughts(completion.text).strip():
         return _with(_fail(EMPTY if completion.complete else CUT_OFF), completion)
+    if refuses(without_thoughts(completion.text)):
+        return _with(_fail(REFUSED), completion)
     return (yield from _checked(asked, completion, check))
 
 
@@ -198,7 +200,7 @@ def _parsed(completion: Completion, call: Call) -> Parsed:
 def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
     """Grade an extracted answer; one that is none needs no check."""
     given = without_thoughts(completion.text).strip()
-    if ill_formed(given) or unanswerable(given):
+    if is_no_answer(given, asked.answer_key):
         return replace(_with(Grade(0), completion), answer=_sound(given) or None)
     verdict = yield from check(asked, given)
     written = None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"

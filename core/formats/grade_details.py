@@ -1,0 +1,69 @@
+"""What a graded file says of its grades beyond the interchange form: confidence, raw output, reasons of failures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import Any
+
+from core.formats.source import Refused
+from core.types import GradeDetail
+
+NOTHING = GradeDetail()
+_NAMES = tuple(field.name for field in fields(GradeDetail))
+
+
+def write_columns(details: Sequence[GradeDetail | None]) -> dict[str, list[Any]]:
+    """Details of the grades of one entry as columns in the order of its questions, without empty ones."""
+    given = [detail or NOTHING for detail in details]
+    columns = {name: [getattr(detail, name) for detail in given] for name in _NAMES}
+    return {name: values for name, values in columns.items() if set(values) != {getattr(NOTHING, name)}}
+
+
+def read_columns(ours: dict[str, Any], length: int) -> Iterator[tuple[int, GradeDetail]]:
+    """The details that `write_columns` wrote, with their positions in the entry.
+
+    Args:
+        ours: what the entry has under the key of this program.
+        length: number of its grades.
+
+    Raises:
+        Refused: a column is of another length, or a value of another type.
+    """
+    columns = {name: ours[name] for name in _NAMES if name in ours}
+    if any(not isinstance(values, list) or len(values) != length for values in columns.values()):
+        raise Refused("what is said of its grades is not one value a grade")
+    for position, values in enumerate(zip(*columns.values(), strict=True)):
+        detail = _checked(dict(zip(columns, values, strict=True)))
+        if detail != NOTHING:
+            yield position, detail
+
+
+def write_one(detail: GradeDetail | None) -> dict[str, Any]:
+    """Details of the one grade of a direct judge, without empty ones."""
+    return {name: values[0] for name, values in write_columns([detail]).items()}
+
+
+def read_one(ours: dict[str, Any]) -> GradeDetail:
+    """The details that `write_one` wrote.
+
+    Raises:
+        Refused: a value is of another type.
+    """
+    return _checked({name: ours[name] for name in _NAMES if name in ours})
+
+
+def _checked(values: dict[str, Any]) -> GradeDetail:
+    detail = GradeDetail(**values)
+    if type(detail.defaulted) is not bool:
+        raise Refused("whether a grade is a default is neither true nor false")
+    if detail.confidence is not None and not _is_share(detail.confidence):
+        raise Refused(f"the confidence {detail.confidence!r} is not a number from 0 to 1")
+    if not all(isinstance(text, str | None) for text in (detail.raw, detail.reason, detail.note)):
+        raise Refused("the raw output, the reason or the note of a grade is not a text")
+    return detail
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 <= value <= 1
