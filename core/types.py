@@ -239,8 +239,9 @@ class GradeColumns:
 class GradedQuery:
     """One line of an Autograder/RUBRIC file: a query with its passages and all that is known of them.
 
-    `rankings` maps a run's name to its ranking of this query. Grades of direct graders carry the
-    query id in place of a question id. `questions` names every question that a grade refers to.
+    `rankings` maps a run's name to its ranking of this query, and of its facets `query/facet` where they have rankings
+    of their own; judgments may be of facets, too. Grades of direct graders carry the query id in place of a question
+    id. `questions` names every question that a grade refers to.
     """
 
     query: Query
