@@ -83,9 +83,10 @@ def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool) -> N
     types = dict.fromkeys(names, "VARCHAR") | {"position": "INTEGER"}
     stage(cursor, "new_subtopics", columns, types)
     cursor.execute(
-        "INSERT INTO subtopics SELECT query_key, n.subtopic_id, n.text, n.position"
+        "INSERT INTO subtopics SELECT query_key, n.subtopic_id, arg_min(n.text, n.rowid), min(n.position)"
         " FROM new_subtopics n JOIN queries USING (query_id)"
         " ANTI JOIN subtopics s ON s.query_key = queries.query_key AND s.subtopic_id = n.subtopic_id"
+        " GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
     )
     # As with a query, a text that is no more than the id gives way to every other.
     cursor.execute(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from core import bank_saving, collection
@@ -17,7 +17,7 @@ from core.gold import write_gold
 from core.graded_import import GradedImport
 from core.project import Cursor, Project, log
 from core.responses import known_responses, write_responses
-from core.topics import add_topics
+from core.topics import add_topics, take_queries
 from core.types import Query, Question, Run
 
 
@@ -133,7 +133,7 @@ def _queries(
                 reason = f"query {query.query_id} is in another of the files with another content"
                 report.refuse(source.name, None, reason)
     report.raise_if_refused(_MEND)
-    new = collection.add_queries(cursor, list(found.values()), replace=True)
+    new = take_queries(cursor, list(found.values()), replace=True)
     return {"queries": len(found), "new queries": new}
 
 
@@ -176,15 +176,42 @@ def _responses(
 
 
 def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str, str]:
-    """What the project calls each run: its name, or its file's where a run of another file has the name."""
-    holders = dict(cursor.execute("SELECT name, file FROM runs").fetchall())
-    names = {}
+    """What the project calls each run: its name, or its file's where a run of another file has the name.
+
+    A run of which a graded file brought the part that it had passages of gives way to the whole.
+    """
+    holders = {
+        name: (file, partly)
+        for name, file, partly in cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
+    }
+    names, replaced, renamed = {}, [], {}
     for run in runs:
-        taken = holders.get(run.name, run.file) != run.file
+        file, partly = holders.get(run.name, (run.file, False))
+        taken = file != run.file and not partly
         names[run.name] = Source(run.file).stem if taken else run.name
-        if taken:
-            report.remark(run.file, None, f"the name {run.name} is taken: the run is called {names[run.name]}")
+        if partly:
+            replaced.append(run.name)
+        elif names[run.name] != run.name:
+            renamed[run.name] = names[run.name]
+        elif taken:
+            replaced.append(run.name)
+    if replaced:
+        reason = f"{_some(replaced)}: the project's runs of these names give way to those of the files"
+        report.remark(runs[0].file, None, reason)
+    if renamed:
+        reason = f"{_some([f'{old} is called {new}' for old, new in renamed.items()])}: their names are taken"
+        report.remark(runs[0].file, None, reason)
     return names
+
+
+_NAMED = 3
+"""Things that one note names at most."""
+
+
+def _some(things: Sequence[str]) -> str:
+    """The first of some things, and how many there are more."""
+    rest = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
+    return ", ".join(things[:_NAMED]) + rest
 
 
 def _qrels(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
@@ -241,7 +268,7 @@ def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Op
     read = [question_bank.read_bank(source, report) for source in sources]
     report.raise_if_refused(_MEND)
     found = [question for part in read for question in part.questions]
-    new = collection.add_queries(cursor, [query for part in read for query in part.queries], replace=False)
+    new = take_queries(cursor, [query for part in read for query in part.queries], replace=False)
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     names = ", ".join(Path(source.name).name for source in sources)
     version = bank_saving.save_questions(cursor, found, f"Imported {names}", author)
@@ -299,7 +326,11 @@ def _graded(cursor: Cursor, sources: Sequence[Source], report: Report, options: 
 def _leaderboard(
     cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
 ) -> dict[str, int]:
-    found = [board for source in sources for board in leaderboards.read_boards(source, report)]
+    found = [
+        replace(board, name=options.source + board.name.removeprefix(source.stem)) if options.source else board
+        for source in sources
+        for board in leaderboards.read_boards(source, report)
+    ]
     report.raise_if_refused(_MEND)
     for board in found:
         collection.write_board(cursor, board)

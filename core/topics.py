@@ -68,7 +68,7 @@ def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int
         " JOIN queries k ON k.query_key = n.topic_key WHERE k.text IN (n.text, k.query_id)"
     )
     made = collection.add_queries(cursor, queries, replace)
-    given = [query.query_id for query in queries]
+    given = [query.query_id for query in queries if query.text not in ("", query.query_id)]
     cursor.execute(
         f"UPDATE queries SET text = n.text FROM ({named}) n SEMI JOIN named_topics USING (topic_key)"
         " WHERE queries.query_key = n.topic_key AND queries.text <> n.text AND NOT list_contains(?, query_id)",
@@ -90,6 +90,8 @@ def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
     Returns:
         The number of queries that were made.
     """
+    if not topic_ids:
+        return 0
     stage(cursor, "new_topics", {"query_id": list(dict.fromkeys(topic_ids))}, {"query_id": "VARCHAR"})
     made = cursor.execute(
         "INSERT INTO queries SELECT nextval('keys'), query_id, text, NULL, NULL FROM ("
