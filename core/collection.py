@@ -224,8 +224,7 @@ def state_ranks(cursor: Cursor, rankings: Mapping[str, Sequence[Ranked]]) -> Non
     types = dict.fromkeys(names, "VARCHAR") | {"rank": "INTEGER"}
     stage(cursor, "new_ranks", columns, types)
     cursor.execute(
-        "CREATE TEMP TABLE IF NOT EXISTS stated_ranks"
-        " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, rank INTEGER)"
+        "CREATE TEMP TABLE IF NOT EXISTS stated_ranks (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, rank INTEGER)"
     )
     cursor.execute("INSERT INTO stated_ranks FROM new_ranks")
 

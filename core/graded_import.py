@@ -12,7 +12,7 @@ from core.formats.source import Report
 from core.grades import put_grader, question_text_key, write_staged_grades
 from core.project import Cursor, stage
 from core.topics import TITLES, add_topics, take_queries
-from core.types import GradedQuery, GraderSpec, Question, Query, Subtopic
+from core.types import GradedQuery, GraderSpec, Query, Question, Subtopic
 
 GRADES_A_BATCH = 200_000
 
@@ -165,7 +165,8 @@ class GradedImport:
         """The key of what a direct judge, or a grader that reads answer keys, was asked; None where that is unknown."""
         if spec.method == "direct":
             found = self.cursor.execute(
-                f"SELECT t.text, t.answer FROM {TITLES} t JOIN queries USING (query_key) WHERE query_id = ?", [question_id]
+                f"SELECT t.text, t.answer FROM {TITLES} t JOIN queries USING (query_key) WHERE query_id = ?",
+                [question_id],
             ).fetchall()
             question = Question(question_id, question_id, found[0][0], answer_key=found[0][1])
         else:

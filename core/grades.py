@@ -132,7 +132,7 @@ def bank_for(spec: GraderSpec) -> str:
     """
     if spec.method == "direct" or spec.reads:
         return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
-    kinds = ", ".join(f"'{kind}'" for kind in spec.kinds)
+    kinds = ", ".join(f"'{kind}'" for kind in spec.takes)
     return f"(SELECT query_key, question_key, text_key, weight FROM {_PLACED} WHERE active AND kind IN ({kinds}))"
 
 
@@ -144,7 +144,7 @@ def asked_bank(spec: GraderSpec) -> str:
             f" FROM {TITLES} WHERE $version >= 0"
         )
     else:
-        kinds = ", ".join(f"'{kind}'" for kind in spec.kinds)
+        kinds = ", ".join(f"'{kind}'" for kind in spec.takes)
         source = (
             "SELECT query_key, question_key, weight, text, answer_key, choices"
             f" FROM {_PLACED} JOIN question_texts USING (text_key)"

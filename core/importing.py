@@ -12,6 +12,7 @@ from core import bank_saving, collection
 from core.bank import AT_VERSION
 from core.errors import InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels, trec_run
+from core.formats.question_bank import BankFile
 from core.formats.source import Report, Source, open_lines
 from core.gold import write_gold
 from core.graded_import import GradedImport
@@ -28,7 +29,8 @@ class Options:
     Args:
         source: name under which judgments or a board are kept; the file's name for None.
         skip_unknown: whether lines of runs and qrels about queries that the project does not have
-            are left out, instead of the file being refused.
+            are left out, instead of the file being refused; and such questions of a bank, instead of their
+            queries being made.
         gold: whether responses are the gold texts, one a query, and no system's.
     """
 
@@ -180,11 +182,11 @@ def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str
 
     A run of which a graded file brought the part that it had passages of gives way to the whole.
     """
-    holders = {
-        name: (file, partly)
-        for name, file, partly in cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
-    }
-    names, replaced, renamed = {}, [], {}
+    known = cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
+    holders = {name: (file, partly) for name, file, partly in known}
+    names: dict[str, str] = {}
+    replaced: list[str] = []
+    renamed: dict[str, str] = {}
     for run in runs:
         file, partly = holders.get(run.name, (run.file, False))
         taken = file != run.file and not partly
@@ -267,6 +269,9 @@ def _first_line(source: Source, query_id: str) -> int | None:
 def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
     read = [question_bank.read_bank(source, report) for source in sources]
     report.raise_if_refused(_MEND)
+    read = [_as_named_here(cursor, part) for part in read]
+    if options.skip_unknown:
+        read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
     found = [question for part in read for question in part.questions]
     new = take_queries(cursor, [query for part in read for query in part.queries], replace=False)
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
@@ -284,6 +289,34 @@ def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Op
         "new queries": new,
     }
     return counts | ({"bank version": version} if version else {})
+
+
+def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
+    """A bank with its query ids as the project has them, where it has them under the bank's prefix."""
+    if not part.prefix:
+        return part
+    ids = [query.query_id for query in part.queries]
+    longer = [part.prefix + query_id for query_id in ids]
+    unknown = set(collection.unknown_queries(cursor, [*ids, *longer]))
+    names = {a: b for a, b in zip(ids, longer, strict=True) if a in unknown and b not in unknown}
+
+    def name(query_id: str) -> str:
+        return names.get(query_id, query_id)
+
+    return BankFile(
+        [replace(query, query_id=name(query.query_id)) for query in part.queries],
+        [replace(question, query_id=name(question.query_id)) for question in part.questions],
+    )
+
+
+def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) -> BankFile:
+    """The part of a bank that is about queries of the project."""
+    unknown = set(collection.unknown_queries(cursor, [question.query_id for question in part.questions]))
+    questions = [question for question in part.questions if question.query_id not in unknown]
+    if unknown:
+        rest = len(part.questions) - len(questions)
+        report.remark(source.name, None, f"left out {rest} questions of {len(unknown)} queries that are unknown")
+    return BankFile([query for query in part.queries if query.query_id not in unknown], questions)
 
 
 def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:

@@ -135,7 +135,7 @@ def find_source(project: Project, name: str) -> str:
 
 
 def rankings(project: Project) -> Runs:
-    """The score of every ranked passage, by run, query and passage id; where a file stated ranks, as `by_rank` has it."""
+    """The score of every ranked passage, by run, query and passage id; from ranks where a file stated them."""
 
     def compute() -> dict[str, dict[str, dict[str, float]]]:
         found: dict[str, dict[str, dict[str, float]]] = {

@@ -49,7 +49,7 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
     for question in asked:
         if queries is not None and question.query_id not in queries:
             continue
-        if spec.method != "direct" and question.kind not in spec.kinds:
+        if spec.method != "direct" and question.kind not in spec.takes:
             other_kind += 1
         elif not question.text or (spec.method == "direct" and question.text in untitled):
             no_text += 1

@@ -192,7 +192,7 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
     groups: dict[str, list[tuple[int, int]]] = {}
     for question in drafted:
         asked = spec.asked_text(question)
-        if not question.active or question.kind not in spec.kinds or not asked:
+        if not question.active or question.kind not in spec.takes or not asked:
             continue
         with project.transaction() as cursor:
             text_key = question_text_key(cursor, asked)

@@ -20,7 +20,7 @@ def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = 
         ids = [found.query_id for found in bank.overview(project) if query_id in (None, found.query_id)]
         asked = [query_as_question(project, found) for found in ids]
     else:
-        asked = [q for q in bank.questions(project, None, query_id) if q.active and q.kind in spec.kinds]
+        asked = [q for q in bank.questions(project, None, query_id) if q.active and q.kind in spec.takes]
     return [question for question in asked if spec.asked_text(question)]
 
 

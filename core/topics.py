@@ -60,8 +60,8 @@ def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int
     Args, returns: as for `core.collection.add_queries`.
     """
     named = (
-        f"SELECT topic_key, any_value({_NAME}) AS text FROM {TOPICS} t JOIN {SUBTOPICS} s USING (query_key, subtopic_id)"
-        " JOIN queries q USING (query_key) GROUP BY topic_key"
+        f"SELECT topic_key, any_value({_NAME}) AS text FROM {TOPICS}"
+        f" JOIN {SUBTOPICS} s USING (query_key, subtopic_id) JOIN queries q USING (query_key) GROUP BY topic_key"
     )
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE named_topics AS SELECT topic_key FROM ({named}) n"
@@ -206,7 +206,7 @@ def without_answered_by_topic(project: Project, query_ids: Iterable[str]) -> lis
 
 
 def query_as_question(project: Project, query_id: str) -> Question:
-    """The query itself as the one question of a direct judge, by the title that it is asked by, its answer as the key."""
+    """The query itself as the one question of a direct judge: the title that it is asked by, its answer as the key."""
     ((text, answer),) = project.rows(
         f"SELECT t.text, t.answer FROM {TITLES} t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
     )

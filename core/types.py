@@ -187,6 +187,11 @@ class GraderSpec:
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     @property
+    def takes(self) -> tuple[Kind, ...]:
+        """The kinds of question that it can be asked: one that takes questions is asked a multiple-choice one, too."""
+        return (*self.kinds, "choice") if "question" in self.kinds and "choice" not in self.kinds else self.kinds
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """What the grader reads beside the question: nothing, `answer_key`, or that and `choices`."""
         return tuple(self.parameters.get("reads", ()))
