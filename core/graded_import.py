@@ -238,6 +238,7 @@ def _with_facets(line: GradedQuery) -> Query:
 def _listed(line: GradedQuery) -> list[tuple[str, str]]:
     """Query and passage ids of what a line asks to be graded by itself: not what stands in it for a facet alone."""
     query_id = line.query.query_id
-    ranked = [ranked for ranking in line.rankings.values() for ranked in ranking]
-    of_facet = {one.passage_id for one in [*ranked, *line.judgments] if one.query_id != query_id}
+    placed = [(one.query_id, one.passage_id) for ranking in line.rankings.values() for one in ranking]
+    placed += [(one.query_id, one.passage_id) for one in line.judgments]
+    of_facet = {passage_id for topic, passage_id in placed if topic != query_id}
     return [(query_id, p.passage_id) for p in line.passages if p.passage_id not in of_facet]
