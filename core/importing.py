@@ -198,10 +198,11 @@ def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str
         elif taken:
             replaced.append(run.name)
     if replaced:
-        reason = f"{_some(replaced)}: the project's runs of these names give way to those of the files"
+        reason = f"what the project had of runs of the same names gives way to these files: {_some(replaced)}"
         report.remark(runs[0].file, None, reason)
     if renamed:
-        reason = f"{_some([f'{old} is called {new}' for old, new in renamed.items()])}: their names are taken"
+        names_given = _some([f"{old} is called {new}" for old, new in renamed.items()])
+        reason = f"runs of other files have the names already, so runs are called by their files: {names_given}"
         report.remark(runs[0].file, None, reason)
     return names
 
@@ -315,7 +316,8 @@ def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) 
     questions = [question for question in part.questions if question.query_id not in unknown]
     if unknown:
         rest = len(part.questions) - len(questions)
-        report.remark(source.name, None, f"left out {rest} questions of {len(unknown)} queries that are unknown")
+        counts = f"questions: {rest}, queries: {len(unknown)}"
+        report.remark(source.name, None, f"left out what is asked of queries that the project does not have ({counts})")
     return BankFile([query for query in part.queries if query.query_id not in unknown], questions)
 
 

@@ -283,7 +283,7 @@ def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collect
     runs = [Source(f"{name}.run", data=f"{T1} Q0 p3 1 2.0 {name}\n".encode()) for name in ("one", "two")]
     done = import_files(collection, "runs", runs, "ann")
     assert [note.reason for note in done.notes] == [
-        "one, two: the project's runs of these names give way to those of the files"
+        "what the project had of runs of the same names gives way to these files: one, two"
     ]
     assert rankings(collection) == {name: {T1: {"p3": 2.0}} for name in ("one", "two")}
     again = import_files(collection, "graded", [car.graded()], "ann")
