@@ -90,12 +90,6 @@ def questions(project: Project, version: int | None = None, query_id: str | None
     ]
 
 
-def query_as_question(project: Project, query_id: str) -> Question:
-    """The query itself as the one question of a direct judge, its answer as the key."""
-    ((text, answer),) = project.rows("SELECT text, answer FROM queries WHERE query_id = ?", [query_id])
-    return Question(query_id, query_id, text, answer_key=answer)
-
-
 _COLUMNS = "question_id, query_id, t.text, kind, weight, active, subtopic_id, answer_key, choices, r.note, r.position"
 
 

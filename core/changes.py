@@ -25,7 +25,7 @@ from core.ratings import (
     wording,
 )
 from core.scores import Basis, basis
-from core.topics import asked_questions, asking
+from core.topics import asked_questions, asking, query_as_question
 from core.types import GraderSpec, Question
 
 Edits = Mapping[str, Sequence[Question]]
@@ -254,7 +254,7 @@ def _asked(
     """
     if base.grader.spec.method == "direct":
         # Asked about the query alone, it does not care what the bank says.
-        before = after = [bank.query_as_question(project, query_id)]
+        before = after = [query_as_question(project, query_id)]
     else:
         before = asked_questions(project, base.version, query_id, saved)
         after = asked_questions(project, base.version, query_id, {**saved, **edits})
@@ -266,7 +266,7 @@ def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
     saved = {query_id: bank.questions(project, base.version, query_id) for query_id in edits}
     found: dict[str, _Asked] = {}
     for query_id, questions in edits.items():
-        places = [(query_id, None), *((query_id, q.subtopic_id) for q in (*saved[query_id], *questions))]
+        places = [(query_id, q.subtopic_id) for q in (*saved[query_id], *questions)]
         group = {}
         for key in asking(project, places):
             if key not in saved:

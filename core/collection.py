@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -60,7 +60,7 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int:
         " AND n.text <> n.query_id AND (? OR queries.text = queries.query_id)",
         [replace],
     )
-    _add_subtopics(cursor, queries)
+    _add_subtopics(cursor, queries, replace)
     return int(added)
 
 
@@ -74,7 +74,7 @@ def _take_titles(cursor: Cursor) -> None:
     )
 
 
-def _add_subtopics(cursor: Cursor, queries: Sequence[Query]) -> None:
+def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool) -> None:
     rows = [(q.query_id, s.subtopic_id, s.text, i) for q in queries for i, s in enumerate(q.subtopics)]
     if not rows:
         return
@@ -83,9 +83,17 @@ def _add_subtopics(cursor: Cursor, queries: Sequence[Query]) -> None:
     types = dict.fromkeys(names, "VARCHAR") | {"position": "INTEGER"}
     stage(cursor, "new_subtopics", columns, types)
     cursor.execute(
-        "INSERT INTO subtopics SELECT query_key, n.subtopic_id, n.text, n.position"
+        "INSERT INTO subtopics SELECT query_key, n.subtopic_id, arg_min(n.text, n.rowid), min(n.position)"
         " FROM new_subtopics n JOIN queries USING (query_id)"
         " ANTI JOIN subtopics s ON s.query_key = queries.query_key AND s.subtopic_id = n.subtopic_id"
+        " GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
+    )
+    # As with a query, a text that is no more than the id gives way to every other.
+    cursor.execute(
+        "UPDATE subtopics SET text = n.text FROM new_subtopics n JOIN queries USING (query_id)"
+        " WHERE queries.query_key = subtopics.query_key AND n.subtopic_id = subtopics.subtopic_id"
+        " AND n.text NOT IN (subtopics.text, n.subtopic_id) AND (? OR subtopics.text = subtopics.subtopic_id)",
+        [replace],
     )
 
 
@@ -197,6 +205,8 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
             "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS (SELECT * FROM runs WHERE name = ?)",
             [name, tag, file, name],
         )
+        cursor.execute("UPDATE runs SET tag = ?, file = ? WHERE name = ?", [tag, file, name])
+        cursor.execute("DELETE FROM ranked_runs WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
     cursor.execute(
         "INSERT INTO rankings SELECT run_key, query_key, passage_key, row_number() OVER"
         f" (PARTITION BY run_key, query_key ORDER BY {single} DESC, passage_id DESC) AS rank, score"
@@ -204,6 +214,49 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
         " JOIN passages USING (passage_id) ORDER BY query_key, run_key, rank"
     )
     cursor.execute("DROP TABLE staged_rankings")
+
+
+def state_ranks(cursor: Cursor, rankings: Mapping[str, Sequence[Ranked]]) -> None:
+    """Collect ranks that a file states in the temporary table `stated_ranks`, to be written by `write_stated_ranks`."""
+    rows = [(run, r.query_id, r.passage_id, r.rank) for run, lines in rankings.items() for r in lines]
+    names = ("run", "query_id", "passage_id", "rank")
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    types = dict.fromkeys(names, "VARCHAR") | {"rank": "INTEGER"}
+    stage(cursor, "new_ranks", columns, types)
+    cursor.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS stated_ranks (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, rank INTEGER)"
+    )
+    cursor.execute("INSERT INTO stated_ranks FROM new_ranks")
+
+
+def write_stated_ranks(cursor: Cursor, runs: Sequence[str]) -> int:
+    """Let runs that were written have the ranks that their file states, gaps and all, whatever their scores say.
+
+    Ranks that begin below 1 are moved up. Where a ranking states one rank twice, passages are counted in the order of
+    rank, score and passage id.
+
+    Returns:
+        The number of rankings (run and query) that state a rank twice.
+    """
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE read_ranks AS SELECT run_key, query_key, passage_key,"
+        " CASE WHEN count(DISTINCT s.rank) OVER ranking = count(*) OVER ranking"
+        "  THEN s.rank + greatest(0, 1 - min(s.rank) OVER ranking)"
+        "  ELSE row_number() OVER (PARTITION BY run_key, query_key ORDER BY s.rank, score DESC, passage_id DESC)"
+        " END::INTEGER AS rank, count(DISTINCT s.rank) OVER ranking < count(*) OVER ranking AS repeated"
+        " FROM stated_ranks s JOIN runs ON runs.name = s.run JOIN queries USING (query_id)"
+        " JOIN passages USING (passage_id) JOIN rankings USING (run_key, query_key, passage_key)"
+        " WHERE list_contains(?, s.run) WINDOW ranking AS (PARTITION BY run_key, query_key)",
+        [list(runs)],
+    )
+    cursor.execute(
+        "UPDATE rankings SET rank = r.rank FROM read_ranks r WHERE r.run_key = rankings.run_key"
+        " AND r.query_key = rankings.query_key AND r.passage_key = rankings.passage_key"
+    )
+    cursor.execute("INSERT INTO ranked_runs SELECT run_key FROM runs WHERE list_contains(?, name)", [list(runs)])
+    cursor.execute("DROP TABLE stated_ranks")
+    repeated = "SELECT count(DISTINCT (run_key, query_key)) FROM read_ranks WHERE repeated"
+    return int(cursor.execute(repeated).fetchall()[0][0])
 
 
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:

@@ -130,7 +130,7 @@ def diagnose(
 def _tops(project: Project, ratings: QueryRatings, query_id: str, cutoff: int) -> list[list[int]]:
     row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
     return [
-        [row_of[passage] for passage in trec_order(by_query[query_id], cutoff)] if query_id in by_query else []
+        [row_of[passage] for passage in trec_order(by_query.get(query_id, {}), cutoff) if passage in row_of]
         for by_query in rankings(project).values()
     ]
 

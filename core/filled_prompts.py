@@ -11,6 +11,7 @@ from core.graders.reading import ReadingGrader
 from core.project import Project
 from core.prompts import Messages, Prompt, fill, variables
 from core.sample_pair import questions_to_try
+from core.topics import query_as_question
 from core.types import Asked, Question
 
 OF_QUERY = ("generate questions", "generate nuggets")
@@ -26,7 +27,7 @@ def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Quest
     if grader is not None:
         return questions_to_try(project, grader.spec, query_id)
     if prompt.use in OF_QUERY:
-        return [bank.query_as_question(project, query_id)]
+        return [query_as_question(project, query_id)]
     found = [question for question in bank.questions(project, None, query_id) if question.active and question.text]
     return [q for q in found if q.answer_key] if "correct_answer" in variables(prompt) else found
 

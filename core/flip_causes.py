@@ -15,7 +15,7 @@ from core.policy import Policy
 from core.project import Project
 from core.ratings import MISSING, QueryRatings, labels_of, load_ratings, scored, weights_of, wording
 from core.scores import Basis, basis, graded_pairs
-from core.topics import asked_questions, questions_by_query
+from core.topics import asked_questions, query_as_question, questions_by_query
 from core.types import GraderSpec, Question
 
 
@@ -198,7 +198,7 @@ def _ratings_of_passage(
     if not project.value("SELECT count(*) FROM queries WHERE query_id = ?", [query_id]):
         raise InputError(f"There is no query {query_id}.", "Choose one from the list.")
     if base.grader.spec.method == "direct":
-        questions = [bank.query_as_question(project, query_id)]
+        questions = [query_as_question(project, query_id)]
     else:
         questions = asked_questions(project, base.version, query_id)
     asked = scored(questions, base.grader)

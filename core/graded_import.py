@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from core import bank_saving, collection, jobs
@@ -10,7 +11,8 @@ from core.errors import InputError
 from core.formats.source import Report
 from core.grades import put_grader, question_text_key, write_staged_grades
 from core.project import Cursor, stage
-from core.types import GradeColumns, GradeDetail, GradedQuery, GraderSpec, Question
+from core.topics import TITLES, add_topics, take_queries
+from core.types import GradeColumns, GradeDetail, GradedQuery, GraderSpec, Query, Question, Subtopic
 
 GRADES_A_BATCH = 200_000
 
@@ -76,18 +78,20 @@ class GradedImport:
     def flush(self) -> None:
         """Write what was taken since the last time."""
         cursor, lines = self.cursor, self.lines
-        self.counts["queries"] += collection.add_queries(cursor, [line.query for line in lines], replace=False)
+        self.counts["queries"] += take_queries(cursor, [_with_facets(line) for line in lines], replace=False)
+        self.counts["queries"] += add_topics(cursor, [facet for line in lines for facet in _facets(line)])
         self.counts["passages"] += sum(len(line.passages) for line in lines)
         texted = (p for line in lines for p in line.passages if p.text)
         self.counts["new passages"] += collection.add_passages(cursor, texted)
         collection.name_passages(cursor, [p.passage_id for line in lines for p in line.passages if not p.text])
-        collection.list_passages(cursor, [(line.query.query_id, p.passage_id) for line in lines for p in line.passages])
+        collection.list_passages(cursor, [pair for line in lines for pair in _listed(line)])
         rankings: dict[str, list[Any]] = {}
         for line in lines:
             for run, ranking in line.rankings.items():
                 rankings.setdefault(run, []).extend(ranking)
         if rankings:
             collection.stage_rankings(cursor, rankings)
+            collection.state_ranks(cursor, rankings)
             self.runs.update(rankings)
         if found := [judgment for line in lines for judgment in line.judgments]:
             collection.stage_judgments(cursor, found)
@@ -179,7 +183,10 @@ class GradedImport:
     def _asked_key(self, spec: GraderSpec, question_id: str) -> int | None:
         """The key of what a direct judge, or a grader that reads answer keys, was asked; None where that is unknown."""
         if spec.method == "direct":
-            found = self.cursor.execute("SELECT text, answer FROM queries WHERE query_id = ?", [question_id]).fetchall()
+            found = self.cursor.execute(
+                f"SELECT t.text, t.answer FROM {TITLES} t JOIN queries USING (query_key) WHERE query_id = ?",
+                [question_id],
+            ).fetchall()
             question = Question(question_id, question_id, found[0][0], answer_key=found[0][1])
         else:
             question = self.questions[question_id]
@@ -196,6 +203,8 @@ class GradedImport:
                 self.runs.discard(run)
                 report.remark(names, None, f"the run {run} came whole from {known[run]}: that one is kept")
             collection.write_runs(self.cursor, [(run, run, names) for run in sorted(self.runs)])
+            if repeated := collection.write_stated_ranks(self.cursor, sorted(self.runs)):
+                report.remark(names, None, f"{repeated} rankings state a rank twice: their passages are counted anew")
             self.counts["runs"] = len(self.runs)
         if self.judged:
             self.counts["judgments"] = collection.write_judgments(self.cursor, source)
@@ -228,3 +237,27 @@ class GradedImport:
             )
         collection.refresh_pool(self.cursor)
         return {name: count for name, count in self.counts.items() if count}
+
+
+def _facets(line: GradedQuery) -> list[str]:
+    """The topics `query/facet` that rankings and judgments of a line are of."""
+    named = [*(ranked.query_id for ranking in line.rankings.values() for ranked in ranking)]
+    named += [judgment.query_id for judgment in line.judgments]
+    return [topic for topic in dict.fromkeys(named) if topic != line.query.query_id]
+
+
+def _with_facets(line: GradedQuery) -> Query:
+    """The query of a line with a subtopic for every facet; one that nothing is known of is called by its id."""
+    query = line.query
+    ids = [topic.removeprefix(f"{query.query_id}/") for topic in _facets(line)]
+    known = {subtopic.subtopic_id for subtopic in query.subtopics}
+    return replace(query, subtopics=query.subtopics + tuple(Subtopic(i, i) for i in ids if i not in known))
+
+
+def _listed(line: GradedQuery) -> list[tuple[str, str]]:
+    """Query and passage ids of what a line asks to be graded by itself: not what stands in it for a facet alone."""
+    query_id = line.query.query_id
+    placed = [(one.query_id, one.passage_id) for ranking in line.rankings.values() for one in ranking]
+    placed += [(one.query_id, one.passage_id) for one in line.judgments]
+    of_facet = {passage_id for topic, passage_id in placed if topic != query_id}
+    return [(query_id, p.passage_id) for p in line.passages if p.passage_id not in of_facet]

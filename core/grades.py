@@ -11,7 +11,7 @@ from core.bank import AT_VERSION
 from core.errors import InputError
 from core.graders.base import Outcome
 from core.project import Cursor, Project, stage
-from core.topics import TOPICS
+from core.topics import PLACES, TITLES, asks
 from core.types import SEPARATOR, GraderSpec
 
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
@@ -120,9 +120,8 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
 
 
 _PLACED = (
-    "(SELECT r.*, unnest(CASE WHEN topic_key IS NULL THEN [o.query_key] ELSE [o.query_key, topic_key] END) AS query_key"
-    f" FROM {AT_VERSION} r JOIN questions o USING (question_key)"
-    f" LEFT JOIN {TOPICS} t ON t.query_key = o.query_key AND t.subtopic_id = r.subtopic_id)"
+    f"(SELECT r.*, t.asking_key AS query_key FROM {AT_VERSION} r JOIN questions o USING (question_key)"
+    f" JOIN {PLACES} t ON t.query_key = o.query_key AND {asks('t', 'r')})"
 )
 """The revisions of the bank, one row a query or topic that asks the question."""
 
@@ -132,11 +131,11 @@ def bank_for(spec: GraderSpec) -> str:
 
     Its columns are query_key, question_key, text_key (of what the grader is asked; NULL where it never was),
     weight. For a direct grader the query itself is the one question. A question is asked for its query, and
-    for the topic `query/subtopic` where the project has one.
+    for the topic `query/subtopic` where the project has one; without a subtopic for every topic of its query.
     """
     if spec.method == "direct" or spec.reads:
         return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
-    kinds = ", ".join(f"'{kind}'" for kind in spec.kinds)
+    kinds = ", ".join(f"'{kind}'" for kind in spec.takes)
     return f"(SELECT query_key, question_key, text_key, weight FROM {_PLACED} WHERE active AND kind IN ({kinds}))"
 
 
@@ -145,10 +144,10 @@ def asked_bank(spec: GraderSpec) -> str:
     if spec.method == "direct":
         source = (
             "SELECT query_key, query_key AS question_key, 1.0 AS weight, text, answer AS answer_key, '[]' AS choices"
-            " FROM queries WHERE $version >= 0"
+            f" FROM {TITLES} WHERE $version >= 0"
         )
     else:
-        kinds = ", ".join(f"'{kind}'" for kind in spec.kinds)
+        kinds = ", ".join(f"'{kind}'" for kind in spec.takes)
         source = (
             "SELECT query_key, question_key, weight, text, answer_key, choices"
             f" FROM {_PLACED} JOIN question_texts USING (text_key)"

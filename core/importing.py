@@ -5,19 +5,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from core import bank_saving, collection
 from core.bank import AT_VERSION
 from core.errors import InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels, trec_run
+from core.formats.question_bank import BankFile
 from core.formats.source import Report, Source, open_lines
 from core.gold import write_gold
 from core.graded_import import GradedImport
 from core.project import Cursor, Project, log
 from core.responses import known_responses, write_responses
-from core.topics import add_topics
+from core.topics import add_topics, take_queries
 from core.types import Query, Question, Run
 
 
@@ -28,7 +29,8 @@ class Options:
     Args:
         source: name under which judgments or a board are kept; the file's name for None.
         skip_unknown: whether lines of runs and qrels about queries that the project does not have
-            are left out, instead of the file being refused.
+            are left out, instead of the file being refused; and such questions of a bank, instead of their
+            queries being made.
         gold: whether responses are the gold texts, one a query, and no system's.
     """
 
@@ -133,7 +135,7 @@ def _queries(
                 reason = f"query {query.query_id} is in another of the files with another content"
                 report.refuse(source.name, None, reason)
     report.raise_if_refused(_MEND)
-    new = collection.add_queries(cursor, list(found.values()), replace=True)
+    new = take_queries(cursor, list(found.values()), replace=True)
     return {"queries": len(found), "new queries": new}
 
 
@@ -176,15 +178,43 @@ def _responses(
 
 
 def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str, str]:
-    """What the project calls each run: its name, or its file's where a run of another file has the name."""
-    holders = dict(cursor.execute("SELECT name, file FROM runs").fetchall())
-    names = {}
+    """What the project calls each run: its name, or its file's where a run of another file has the name.
+
+    A run of which a graded file brought the part that it had passages of gives way to the whole.
+    """
+    known = cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
+    holders = {name: (file, partly) for name, file, partly in known}
+    names: dict[str, str] = {}
+    replaced: list[str] = []
+    renamed: dict[str, str] = {}
     for run in runs:
-        taken = holders.get(run.name, run.file) != run.file
+        file, partly = holders.get(run.name, (run.file, False))
+        taken = file != run.file and not partly
         names[run.name] = Source(run.file).stem if taken else run.name
-        if taken:
-            report.remark(run.file, None, f"the name {run.name} is taken: the run is called {names[run.name]}")
+        if partly:
+            replaced.append(run.name)
+        elif names[run.name] != run.name:
+            renamed[run.name] = names[run.name]
+        elif taken:
+            replaced.append(run.name)
+    if replaced:
+        reason = f"what the project had of runs of the same names gives way to these files: {_some(replaced)}"
+        report.remark(runs[0].file, None, reason)
+    if renamed:
+        names_given = _some([f"{old} is called {new}" for old, new in renamed.items()])
+        reason = f"runs of other files have the names already, so runs are called by their files: {names_given}"
+        report.remark(runs[0].file, None, reason)
     return names
+
+
+_NAMED = 3
+"""Things that one note names at most."""
+
+
+def _some(things: Sequence[str]) -> str:
+    """The first of some things, and how many there are more."""
+    rest = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
+    return ", ".join(things[:_NAMED]) + rest
 
 
 def _qrels(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
@@ -240,8 +270,11 @@ def _first_line(source: Source, query_id: str) -> int | None:
 def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
     read = [question_bank.read_bank(source, report) for source in sources]
     report.raise_if_refused(_MEND)
+    read = [_as_named_here(cursor, part) for part in read]
+    if options.skip_unknown:
+        read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
     found = [question for part in read for question in part.questions]
-    new = collection.add_queries(cursor, [query for part in read for query in part.queries], replace=False)
+    new = take_queries(cursor, [query for part in read for query in part.queries], replace=False)
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     names = ", ".join(Path(source.name).name for source in sources)
     version = bank_saving.save_questions(cursor, found, f"Imported {names}", author)
@@ -257,6 +290,35 @@ def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Op
         "new queries": new,
     }
     return counts | ({"bank version": version} if version else {})
+
+
+def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
+    """A bank with its query ids as the project has them, where it has them under the bank's prefix."""
+    if not part.prefix:
+        return part
+    ids = [query.query_id for query in part.queries]
+    longer = [part.prefix + query_id for query_id in ids]
+    unknown = set(collection.unknown_queries(cursor, [*ids, *longer]))
+    names = {a: b for a, b in zip(ids, longer, strict=True) if a in unknown and b not in unknown}
+
+    def name(query_id: str) -> str:
+        return names.get(query_id, query_id)
+
+    return BankFile(
+        [replace(query, query_id=name(query.query_id)) for query in part.queries],
+        [replace(question, query_id=name(question.query_id)) for question in part.questions],
+    )
+
+
+def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) -> BankFile:
+    """The part of a bank that is about queries of the project."""
+    unknown = set(collection.unknown_queries(cursor, [question.query_id for question in part.questions]))
+    questions = [question for question in part.questions if question.query_id not in unknown]
+    if unknown:
+        rest = len(part.questions) - len(questions)
+        counts = f"questions: {rest}, queries: {len(unknown)}"
+        report.remark(source.name, None, f"left out what is asked of queries that the project does not have ({counts})")
+    return BankFile([query for query in part.queries if query.query_id not in unknown], questions)
 
 
 def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
@@ -299,7 +361,11 @@ def _graded(cursor: Cursor, sources: Sequence[Source], report: Report, options: 
 def _leaderboard(
     cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
 ) -> dict[str, int]:
-    found = [board for source in sources for board in leaderboards.read_boards(source, report)]
+    found = [
+        replace(board, name=options.source + board.name.removeprefix(source.stem)) if options.source else board
+        for source in sources
+        for board in leaderboards.read_boards(source, report)
+    ]
     report.raise_if_refused(_MEND)
     for board in found:
         collection.write_board(cursor, board)

@@ -102,7 +102,8 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Callab
     A passage at rank i gains (1 - alpha)^c for each question that it answers, c being how many
     passages above it answer that question too; gains are divided by log2(1 + i), summed over the
     top ranks, and divided by the same sum for the ideal ranking. Finding the ideal is NP-complete;
-    like the paper we build it greedily from the passages in `intents` (ties by passage id).
+    like the paper we build it greedily from the passages in `intents`. Among passages of equal gain the greatest id
+    comes first, as in NIST's ndeval, so that both give the same number.
     Source: Clarke et al., Novelty and Diversity in Information Retrieval Evaluation, SIGIR 2008, section 3.
 
     Args:
@@ -128,7 +129,7 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Callab
         numbers: dict[str, int] = {}
         answered[query] = {
             passage: [numbers.setdefault(question, len(numbers)) for question, yes in row.items() if yes > 0]
-            for passage, row in sorted(passages.items())
+            for passage, row in sorted(passages.items(), reverse=True)
         }
         ideal[query] = _ideal_gain(list(answered[query].values()), len(numbers), discounts, alpha)
 
@@ -151,7 +152,10 @@ def make_alpha_ndcg(intents: Intents, cutoff: int, alpha: float = 0.5) -> Callab
 
 
 def _ideal_gain(rows: list[list[int]], questions: int, discounts: list[float], alpha: float) -> float:
-    """Discounted gain of the greedy ideal ranking of passages, each a list of answered questions."""
+    """Discounted gain of the greedy ideal ranking of passages, each a list of answered questions.
+
+    Among passages of equal gain the first of the rows is taken.
+    """
     matrix = np.zeros((len(rows), questions))
     for position, row in enumerate(rows):
         matrix[position, row] = 1

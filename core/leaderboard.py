@@ -19,7 +19,7 @@ from core.policy import Policy
 from core.project import Project
 from core.scores import Scores, basis, coverage, graded_pairs, labels
 from core.statistics import system_score
-from core.topics import ANSWERED_BY_TOPIC
+from core.topics import ANSWERED_BY_TOPIC, without_answered_by_topic
 
 COVER = "EXAM-Cover"
 
@@ -135,20 +135,39 @@ def find_source(project: Project, name: str) -> str:
 
 
 def rankings(project: Project) -> Runs:
-    """The score of every ranked passage, by run, query and passage id."""
+    """The score of every ranked passage, by run, query and passage id; from ranks where a file stated them."""
 
     def compute() -> dict[str, dict[str, dict[str, float]]]:
         found: dict[str, dict[str, dict[str, float]]] = {
             name: {} for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")
         }
-        for run, query, passages, scores in project.rows(
-            "SELECT name, query_id, list(passage_id), list(score) FROM rankings JOIN runs USING (run_key)"
+        for run, query, stated, passages, values in project.rows(
+            "SELECT name, query_id, run_key IN (FROM ranked_runs) AS stated, list(passage_id),"
+            " list(if(run_key IN (FROM ranked_runs), rank, score)) FROM rankings JOIN runs USING (run_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key) GROUP BY ALL"
         ):
-            found[run][query] = dict(zip(passages, scores, strict=True))
+            found[run][query] = by_rank(passages, values) if stated else dict(zip(passages, values, strict=True))
         return found
 
     return project.remember("rankings", compute)
+
+
+DEEPEST_GAP = 10_000
+"""Rank down to which gaps in stated ranks are kept; a ranking that goes deeper is closed up."""
+
+
+def by_rank(passages: Sequence[str], ranks: Sequence[float]) -> dict[str, float]:
+    """Scores that put passages at the ranks that a file states, for programs that see scores only.
+
+    A graded file ranks the passages that it has, so that ranks are missing between them. What stood there is not known:
+    names that no passage can have (they hold a control character) keep its place, as passages without any value.
+    """
+    scores = {passage: -float(rank) for passage, rank in zip(passages, ranks, strict=True)}
+    deepest = int(max(ranks))
+    if len(scores) < deepest <= DEEPEST_GAP:
+        gaps = set(range(1, deepest)).difference(map(int, ranks))
+        scores |= {f"\x1f{rank}": -float(rank) for rank in gaps}
+    return scores
 
 
 def judgments(project: Project, source: str) -> Qrels:
@@ -309,7 +328,7 @@ def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, S
     base = basis(project, policy)
     if info.needs_intents:
         intents = answered_questions(project, policy)
-        queries: list[str] = list(intents)
+        queries = without_answered_by_topic(project, intents)
 
         def compute() -> Scores:
             evaluator = make_intent_evaluator(info, intents)
@@ -317,7 +336,7 @@ def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, S
 
     else:
         qrels = label_qrels(project, policy)
-        queries = list(qrels)
+        queries = without_answered_by_topic(project, qrels)
 
         def compute() -> Scores:
             return _per_query(score_runs(rankings(project), [name], qrels, base.min_rating), name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core import bank
 from core.project import Project
+from core.topics import query_as_question
 from core.types import GraderSpec
 
 
@@ -39,17 +40,18 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
         queries: ids of the queries to look at; all for None.
     """
     other_kind = no_text = no_answer_key = no_choices = 0
+    untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
     if spec.method == "direct":
         ids = [query.query_id for query in bank.overview(project)]
-        asked = [bank.query_as_question(project, query_id) for query_id in ids]
+        asked = [query_as_question(project, query_id) for query_id in ids]
     else:
         asked = [question for question in bank.questions(project, version) if question.active]
     for question in asked:
         if queries is not None and question.query_id not in queries:
             continue
-        if spec.method != "direct" and question.kind not in spec.kinds:
+        if spec.method != "direct" and question.kind not in spec.takes:
             other_kind += 1
-        elif not question.text or (spec.method == "direct" and question.text == question.query_id):
+        elif not question.text or (spec.method == "direct" and question.text in untitled):
             no_text += 1
         elif "answer_key" in spec.reads and not question.answer_key:
             no_answer_key += 1

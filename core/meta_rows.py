@@ -24,6 +24,7 @@ from core.measures import parse_measure
 from core.policy import Policy
 from core.project import Project
 from core.scores import basis, labels
+from core.topics import without_answered_by_topic
 
 MIN_RATINGS = (1, 3, 4, 5)
 """The thresholds of exam-plus-plus, table 3."""
@@ -174,8 +175,9 @@ def row_boards(
     for measure in measures:
         if measure in trec:
             per_query = {run: by_measure[measure] for run, by_measure in scores.items()}
-            systems = order_systems(per_query, list(qrels), policy)
-            found[measure] = Leaderboard(measure, row.source, policy, systems, per_query, list(qrels), needed, usable)
+            queries = without_answered_by_topic(project, qrels) if exam else list(qrels)
+            systems = order_systems(per_query, queries, policy)
+            found[measure] = Leaderboard(measure, row.source, policy, systems, per_query, queries, needed, usable)
         elif exam:
             found[measure] = leaderboard(project, measure, "exam", policy)
         else:

@@ -20,7 +20,7 @@ from core.project import Project
 from core.query_scores import query_scores
 from core.ratings import MISSING, labels_of, load_ratings, scored, weights_of
 from core.scores import Basis, basis
-from core.topics import TOPICS, asked_questions, asking
+from core.topics import PLACES, asked_questions, asking, asks
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
         f" versions AS MATERIALIZED (SELECT * FROM {AT_VERSION}),"
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
         "  FROM overrides o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
-        f"  LEFT JOIN {TOPICS} t ON t.query_key = q.query_key AND t.subtopic_id = r.subtopic_id"
-        "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key IN (q.query_key, t.topic_key)"
-        "  QUALIFY row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key) = 1)"
+        f"  JOIN {PLACES} t ON t.query_key = q.query_key AND {asks('t', 'r')}"
+        "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
+        "  row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
         # A grader that reads more than the question has a text of its own for it; one never asked counts for nobody.
         " SELECT override_key, b.weight, g.rating, if(b.text_key IS NULL, NULL, r.text_key), places.text_key"
         " FROM places JOIN bank b USING (query_key) LEFT JOIN versions r USING (question_key)"

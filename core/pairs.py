@@ -40,6 +40,10 @@ _IN_RUNS = (
 """Whether pool p's passage is one that named runs brought into the pool."""
 
 
+_TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
+"""Whether bank b asks by a title: a query that is known by its id alone says nothing to a judge."""
+
+
 def missing_pairs(spec: GraderSpec) -> str:
     """The pairs that a grader is asked for and whether it has them, as a query.
 
@@ -58,8 +62,7 @@ def missing_pairs(spec: GraderSpec) -> str:
         "  p.text_key AS passage_text_key"
         f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
         "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
-        f"  AND {_IN_RUNS}" + ("  AND q.text <> q.query_id" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
-        # A query that is known by its id alone says nothing to a judge.
+        f"  AND {_IN_RUNS}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
     )
 
 
@@ -189,7 +192,7 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
     groups: dict[str, list[tuple[int, int]]] = {}
     for question in drafted:
         asked = spec.asked_text(question)
-        if not question.active or question.kind not in spec.kinds or not asked:
+        if not question.active or question.kind not in spec.takes or not asked:
             continue
         with project.transaction() as cursor:
             text_key = question_text_key(cursor, asked)

@@ -16,7 +16,7 @@ from core.policy import Policy
 from core.project import Project
 from core.ratings import MISSING, labels_of, weights_of
 from core.scores import Basis, basis, ratings
-from core.topics import asked_questions
+from core.topics import asked_questions, query_as_question
 from core.types import Question, Status
 
 
@@ -160,7 +160,7 @@ def _asked(
     of_query = [g for g in looked_at if g.spec.method == "direct"]
     if base is not None and base.grader.spec.method == "direct":
         of_query = [base.grader, *of_query]
-    questions = [*([bank.query_as_question(project, query_id)] if of_query else []), *active]
+    questions = [*([query_as_question(project, query_id)] if of_query else []), *active]
     return [
         AskedQuestion(
             number=number,

@@ -37,19 +37,20 @@ def query_scores(
     active = scored(questions, base.grader)
     weights = weights_of(active, base.policy)
     cutoff = cover_cutoff(measure, base.policy)
+    if answered_by_topic(project, query_id, questions):
+        return None
     if cutoff is None and of_answers(measure, base.policy):
         raise InputError(
             f"What one change does to {measure} cannot be told beforehand.",
             "Choose EXAM-Cover or a measure of labels; the Leaderboard has the score once it is saved.",
         )
     if cutoff is not None:
-        if not known.pooled.any() and answered_by_topic(project, query_id, questions):
-            return None
         row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
         tops = project.remember(
             ("tops", query_id, cutoff, len(row_of)),
             lambda: {
-                run: [row_of[passage] for passage in trec_order(scores, cutoff)] for run, scores in answered.items()
+                run: [row_of[passage] for passage in trec_order(scores, cutoff) if passage in row_of]
+                for run, scores in answered.items()
             },
         )
         found = {run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()}

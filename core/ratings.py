@@ -62,7 +62,7 @@ def wording(question: Question, spec: GraderSpec) -> str:
 def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
     """The questions that a grader can grade and that are active."""
     spec = grader.spec
-    return [q for q in questions if q.active and q.kind in spec.kinds and (not spec.reads or spec.asked_text(q))]
+    return [q for q in questions if q.active and q.kind in spec.takes and (not spec.reads or spec.asked_text(q))]
 
 
 def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> QueryRatings:

@@ -6,6 +6,7 @@ from core import bank
 from core.errors import InputError
 from core.inspection import passage_texts
 from core.project import Project
+from core.topics import query_as_question
 from core.types import Asked, GraderSpec, Question
 
 
@@ -17,9 +18,9 @@ def questions_to_try(project: Project, spec: GraderSpec, query_id: str | None = 
     """
     if spec.method == "direct":
         ids = [found.query_id for found in bank.overview(project) if query_id in (None, found.query_id)]
-        asked = [bank.query_as_question(project, found) for found in ids]
+        asked = [query_as_question(project, found) for found in ids]
     else:
-        asked = [q for q in bank.questions(project, None, query_id) if q.active and q.kind in spec.kinds]
+        asked = [q for q in bank.questions(project, None, query_id) if q.active and q.kind in spec.takes]
     return [question for question in asked if spec.asked_text(question)]
 
 

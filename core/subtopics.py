@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, cast
 
 from core.bank import AT_VERSION
 from core.errors import InputError
@@ -27,10 +27,11 @@ from core.measures import parse_measure
 from core.policy import Policy, Skipped, label_sql, weight_sql
 from core.project import Project
 from core.scores import Basis, Scores, basis, ratings
-from core.topics import ANSWERED_BY_TOPIC, TOPICS
+from core.topics import TOPICS
+from core.union_coverage import coverage_of_union
 
-Per = Literal["query", "subtopic", "topic"]
-PERS: tuple[Per, ...] = ("query", "subtopic", "topic")
+Per = Literal["query", "subtopic", "topic", "union"]
+PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
 
 Topics = dict[str, str]
 """The query id behind every topic id `query/subtopic`, in the order of the queries."""
@@ -43,14 +44,16 @@ def leaderboard_per(
 
     Each (query, subtopic) is a topic, evaluated by the questions of that subtopic alone. A run is taken by its own
     ranking for the topic `query/subtopic` where it has one, else by its ranking for the query. Questions without a
-    subtopic make up one more topic, which bears the query's id; so does a query none of whose questions has one.
-    Judgments know subtopics by the query ids `query/subtopic` only.
+    subtopic are asked of every topic that is among the queries; where none is, they make up one more topic, which bears
+    the query's id; so does a query none of whose questions has one. Judgments know subtopics by the query ids
+    `query/subtopic` only.
 
     Args:
         measure, source, policy: as for `core.leaderboard.leaderboard`.
         per: `query`: one score a query from all its questions; `subtopic`: the mean over a query's subtopics, then
             over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries); `topic`: the mean
-            over all (query, subtopic) pairs alike.
+            over all (query, subtopic) pairs alike; `union`: one score a query from all its questions and the top k of
+            all its topics together (exam-plus-plus, equation 1), for coverage only.
 
     Returns:
         The board; for `topic` its scores are by topic id. An imported board is as it is.
@@ -61,6 +64,11 @@ def leaderboard_per(
     if per not in PERS:
         raise InputError(f"'{per}' is nothing to take the mean over.", f"Use one of {', '.join(PERS)}.")
     policy = policy or Policy()
+    if per == "union" and cover_cutoff(measure, policy) is None:
+        raise InputError(
+            f"{measure} is not taken over the passages of several topics together: they have no order.",
+            "Take EXAM-Cover, or the mean over queries, subtopics or topics.",
+        )
     plain = leaderboard(project, measure, source, policy)
     if per == "query" or (source != "exam" and find_source(project, source) in dict(boards(project))):
         return plain
@@ -70,6 +78,8 @@ def leaderboard_per(
                 f"{plain.measure} compares whole queries with gold texts or the pool: it is not taken by subtopic.",
                 "Take EXAM-Cover or a measure of labels, or the mean over queries.",
             )
+        if per == "union":
+            return _union_board(project, plain, policy)
         scores, topics = _exam_scores(project, plain, policy)
     else:
         stands_for = _topics_among_queries(project)
@@ -111,27 +121,32 @@ def bank_topics(project: Project, policy: Policy) -> Topics:
     """
     base = basis(project, policy)
     rows = project.rows(
-        f"SELECT topic_id, query_id, bool_and(query_key IN {ANSWERED_BY_TOPIC}) FROM {_parts(base)}"
+        f"SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM {TOPICS})) FROM {_parts(base)}"
         " WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
         " ORDER BY min(query_key), min(question_key)",
         base.parameters,
     )
-    # What has no subtopic belongs to no topic of a query that is answered by topic.
-    return {topic: query for topic, query, by_topic in rows if not (by_topic and topic == query)}
+    # A query with topics asks them what has no subtopic: it makes up no further one.
+    return {topic: query for topic, query, has_topics in rows if not (has_topics and topic == query)}
 
 
 def _parts(base: Basis) -> str:
     """The bank with the topic of each question, as a subquery over $version.
 
-    Its columns are those of `bank_for`, topic_id, and the query_id that the topic is of.
+    Its columns are those of `bank_for`, topic_id, and the query_id that the topic is of. A question stands once for
+    each topic that it counts in, beside each query that asks it.
     """
     return (
-        "(SELECT b.*, CASE WHEN t.topic_key IS NOT NULL OR r.subtopic_id IS NULL THEN q.query_id"
-        " ELSE q.query_id || '/' || r.subtopic_id END AS topic_id, coalesce(parent.query_id, q.query_id) AS query_id"
+        "(SELECT b.*, unnest(CASE WHEN t.topic_key IS NOT NULL THEN [q.query_id]"
+        "  WHEN r.subtopic_id IS NOT NULL THEN [q.query_id || '/' || r.subtopic_id]"
+        "  ELSE list_prepend(q.query_id, coalesce(own.topic_ids, [])) END) AS topic_id,"
+        " coalesce(parent.query_id, q.query_id) AS query_id"
         f" FROM {bank_for(base.grader.spec)} b JOIN queries q ON q.query_key = b.query_key"
         f" LEFT JOIN {AT_VERSION} r ON r.question_key = b.question_key"
         f" LEFT JOIN {TOPICS} t ON t.topic_key = b.query_key"
-        " LEFT JOIN queries parent ON parent.query_key = t.query_key)"
+        " LEFT JOIN queries parent ON parent.query_key = t.query_key"
+        f" LEFT JOIN (SELECT s.query_key, list(k.query_id ORDER BY topic_key) AS topic_ids FROM {TOPICS} s"
+        "  JOIN queries k ON k.query_key = topic_key GROUP BY s.query_key) own ON own.query_key = b.query_key)"
     )
 
 
@@ -197,6 +212,20 @@ def coverage_by_topic(project: Project, policy: Policy, cutoff: int) -> Scores:
     for run, topic, value in rows:
         scores.setdefault(run, {})[topic] = value
     return scores
+
+
+def _union_board(project: Project, plain: Leaderboard, policy: Policy) -> Leaderboard:
+    found = coverage_of_union(project, policy, cast(int, cover_cutoff(plain.measure, policy)))
+    scores = {run: found.scores.get(run, {}) for run in rankings(project)}
+    systems = order_systems(scores, found.query_ids, policy)
+    return replace(
+        plain,
+        systems=systems,
+        per_query=scores,
+        query_ids=found.query_ids,
+        needed=found.needed,
+        usable=found.usable,
+    )
 
 
 def _rated(base: Basis) -> str:

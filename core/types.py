@@ -187,6 +187,11 @@ class GraderSpec:
         return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
     @property
+    def takes(self) -> tuple[Kind, ...]:
+        """The kinds of question that it can be asked: one that takes questions is asked a multiple-choice one, too."""
+        return (*self.kinds, "choice") if "question" in self.kinds and "choice" not in self.kinds else self.kinds
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """What the grader reads beside the question: nothing, `answer_key`, or that and `choices`."""
         return tuple(self.parameters.get("reads", ()))
@@ -254,8 +259,9 @@ class GradeColumns:
 class GradedQuery:
     """One line of an Autograder/RUBRIC file: a query with its passages and all that is known of them.
 
-    `rankings` maps a run's name to its ranking of this query. Grades of direct graders carry the
-    query id in place of a question id. `questions` names every question that a grade refers to.
+    `rankings` maps a run's name to its ranking of this query, and of its facets `query/facet` where they have rankings
+    of their own; judgments may be of facets, too. Grades of direct graders carry the query id in place of a question
+    id. `questions` names every question that a grade refers to.
     """
 
     query: Query

@@ -32,7 +32,8 @@ from core.subtopics import PERS, Per, leaderboard_per
 )
 @click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
 @click.option("--per", type=click.Choice(PERS), default="query", show_default=True,
-              help="Mean over queries, over subtopics then queries, or over all (query, subtopic) topics.")  # fmt: skip
+              help="Mean over queries, over subtopics then queries, over all (query, subtopic) topics, or over queries"
+              " by the union of what is ranked for their subtopics (coverage only).")  # fmt: skip
 @click.option("--queries", is_flag=True, help="Every system's score on every query too.")
 @policy_options
 @json_option

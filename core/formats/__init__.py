@@ -10,13 +10,15 @@ from typing import Any
 import orjson
 
 from core.formats import leaderboards, passages, queries, responses
+from core.formats.car_outlines import is_outline, is_outline_list
 from core.formats.graded import read_graded, write_graded
 from core.formats.leaderboards import is_number, read_boards, write_board_tsv
 from core.formats.passages import read_passages, write_passages
 from core.formats.queries import read_queries, write_queries
-from core.formats.question_bank import read_bank, write_bank
+from core.formats.question_bank import ITEM_KEYS, read_bank, write_bank
 from core.formats.responses import read_responses, write_responses
 from core.formats.source import Source, peek
+from core.formats.tqa import is_tqa
 from core.formats.trec_qrels import read_qrels, write_qrels
 from core.formats.trec_run import read_runs, write_run
 
@@ -49,7 +51,7 @@ KINDS_OF_FILE: dict[str, FileKind] = {
     for kind in (
         FileKind(
             "queries",
-            "queries: JSON map, TSV or JSONL",
+            "queries: JSON map, TSV or JSONL, or outlines of TREC CAR as JSON",
             ("json", "tsv", "jsonl"),
             read_queries,
             write_queries,
@@ -66,7 +68,7 @@ KINDS_OF_FILE: dict[str, FileKind] = {
         FileKind("qrels", "judgments in TREC's four columns", ("qrels", "qrel", "txt"), read_qrels, write_qrels),
         FileKind(
             "bank",
-            "question bank: Autograder/RUBRIC JSONL, our JSONL or CSV, or a JSON map of nuggets",
+            "question bank: Autograder/RUBRIC JSONL, our JSONL or CSV, a JSON map of nuggets, or TQA's lessons",
             ("jsonl", "csv", "json"),
             read_bank,
             write_bank,
@@ -100,6 +102,10 @@ def detect(source: Source) -> str | None:
     lines = text.splitlines()
     lines = [line for line in (lines if whole or len(lines) < 2 else lines[:-1]) if line.strip()][:40]
     start = lines[0].lstrip()
+    if is_tqa(text):
+        return "bank"
+    if is_outline_list(text):
+        return "queries"
     if start.startswith("["):
         return "graded" if re.match(r'\[\s*("[^"]*"|\d+)\s*,\s*\[', start) else None
     if start.startswith("{"):
@@ -117,8 +123,10 @@ def _of_objects(lines: list[str], name: str) -> str | None:
         return "responses"
     if all(keys.intersection(wanted) for wanted in (responses.RUN_KEYS, responses.QUERY_KEYS, responses.TEXT_KEYS)):
         return "responses"
-    if "query_id" in keys and ("items" in keys or keys & BANK_KEYS):
+    if "query_id" in keys and keys & {*ITEM_KEYS, *BANK_KEYS}:
         return "bank"
+    if is_outline(dict.fromkeys(keys)):
+        return "queries"
     is_passage = keys.intersection(passages.ID_KEYS) and keys.intersection(passages.TEXT_KEYS)
     is_query = keys.intersection(queries.ID_KEYS) and keys.intersection(queries.TEXT_KEYS)
     if is_passage and is_query:

@@ -58,8 +58,8 @@ class _Line:
     title: str = ""
     query: Query | None = None
     passages: dict[str, Passage] = field(default_factory=dict)
-    judgments: dict[str, Judgment] = field(default_factory=dict)
-    rankings: dict[str, list[Ranked]] = field(default_factory=dict)
+    judgments: dict[tuple[str, str], Judgment] = field(default_factory=dict)
+    rankings: dict[str, dict[tuple[str, str], Ranked]] = field(default_factory=dict)
     questions: dict[str, Question] = field(default_factory=dict)
     banked: list[Question] = field(default_factory=list)
     exam: dict[str, GradeColumns] = field(default_factory=dict)
@@ -72,8 +72,9 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
     `exam_grades` become grades of a self-rating grader (its ratings) or of an answering one (1 where
     the question counts as answered, else 0); `grades` become those of a direct grader, with the query
     id in place of a question id. What the file says of model and prompt goes verbatim into the
-    grader's parameters, so that it can be written back. Ranks are the file's own. A (grader, question,
-    passage) that comes twice is yielded twice; a query that comes on several lines likewise.
+    grader's parameters, so that it can be written back. Ranks are the file's own. A ranking or judgment of a facet
+    (`queryId` or `query` is `query/facet`, as in TREC CAR) is of that topic and not of the line's query. A (grader,
+    question, passage) that comes twice is yielded twice; a query that comes on several lines likewise.
 
     Args:
         source: JSONL, gzip or not; lines `[query id, [passage, ...]]`.
@@ -142,8 +143,6 @@ def _query(line: bytes, graders: dict[Any, _Grader], remark: Callable[[str], Non
     state = _Line(good_id(record[0], "query"), graders, remark)
     for passage in record[1]:
         _passage(passage, state)
-    for ranking in state.rankings.values():
-        ranking.sort(key=lambda ranked: ranked.rank)
     banked = {question.question_id: question for question in state.banked}
     for question_id, question in state.questions.items():
         banked.setdefault(question_id, question)
@@ -151,7 +150,7 @@ def _query(line: bytes, graders: dict[Any, _Grader], remark: Callable[[str], Non
         state.query or Query(state.query_id, state.title),
         list(state.passages.values()),
         list(state.judgments.values()),
-        state.rankings,
+        {run: _in_order(ranking.values()) for run, ranking in state.rankings.items()},
         list(banked.values()),
         [*state.exam.values(), *state.direct.values()],
     )
@@ -193,25 +192,50 @@ def _paragraph_data(data: dict[str, Any], passage_id: str, state: _Line) -> None
             raise Refused(f"the relevance {value!r} is not an integer up to {LARGEST}")
         if not state.title and isinstance(entry.get("titleQuery"), str):
             state.title = entry["titleQuery"]
-        if entry.get("query", state.query_id) != state.query_id:
-            state.remark("judgments of subqueries are taken as of the query, the highest of several counts")
-        before = state.judgments.get(passage_id)
+        place = (_topic(entry.get("query"), state), passage_id)
+        before = state.judgments.get(place)
         if before is None or value > before.value:
-            state.judgments[passage_id] = Judgment(state.query_id, passage_id, value)
+            state.judgments[place] = Judgment(*place, value)
     for entry in data.get("rankings") or ():
-        name, rank, score = entry["method"], entry["rank"], float(entry["score"])
-        if name not in state.rankings:
-            if not isinstance(name, str):
-                raise Refused("the method of a ranking is not a text")
-            state.rankings[good_id(name, "run")] = []
-        if type(rank) is not int or not math.isfinite(score):
-            raise Refused("a ranking has a rank that is no integer or a score that is no number")
-        state.rankings[name].append(Ranked(state.query_id, passage_id, rank, score))
+        _ranking(entry, passage_id, state)
     if OURS in data:
         ours = data[OURS]
         if "query" in ours:
             state.query = query_of({**ours["query"], "query_id": state.query_id})
         state.banked += [question_of(row) for row in ours.get("questions") or ()]
+
+
+def _ranking(entry: dict[str, Any], passage_id: str, state: _Line) -> None:
+    name, rank, score = entry["method"], entry["rank"], float(entry["score"])
+    if name not in state.rankings:
+        if not isinstance(name, str):
+            raise Refused("the method of a ranking is not a text")
+        state.rankings[good_id(name, "run")] = {}
+    if type(rank) is not int or abs(rank) > LARGEST or not math.isfinite(score):
+        raise Refused("a ranking has a rank that is no integer or a score that is no number")
+    place = (_topic(entry.get("queryId"), state), passage_id)
+    before = state.rankings[name].get(place)
+    if before is not None:
+        state.remark("a passage stands twice in one ranking: its better rank is kept")
+    if before is None or rank < before.rank:
+        state.rankings[name][place] = Ranked(*place, rank, score)
+
+
+def _topic(named: object, state: _Line) -> str:
+    """The query that a judgment or ranking is of: the line's, or a facet of it, `query/facet`."""
+    if isinstance(named, str) and named.startswith(f"{state.query_id}/"):
+        return good_id(named, "query")
+    if named not in (None, state.query_id):
+        state.remark("a judgment or ranking names a query that is no facet of the line's: it is taken as of the line's")
+    return state.query_id
+
+
+def _in_order(ranking: Iterable[Ranked]) -> list[Ranked]:
+    """A ranking by topic, in the order in which the file first names them, then by rank."""
+    by_topic: dict[str, list[Ranked]] = {}
+    for ranked in ranking:
+        by_topic.setdefault(ranked.query_id, []).append(ranked)
+    return [ranked for part in by_topic.values() for ranked in sorted(part, key=lambda ranked: ranked.rank)]
 
 
 def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: _Line) -> _Grader:
@@ -362,7 +386,7 @@ def _record(graded: GradedQuery) -> list[Any]:
     for judgment in graded.judgments:
         judged = {
             "paragraphId": judgment.passage_id,
-            "query": query_id,
+            "query": judgment.query_id,
             "relevance": judgment.value,
             "titleQuery": graded.query.text,
         }
@@ -372,7 +396,7 @@ def _record(graded: GradedQuery) -> list[Any]:
             ranked = {
                 "method": name,
                 "paragraphId": entry.passage_id,
-                "queryId": query_id,
+                "queryId": entry.query_id,
                 "rank": entry.rank,
                 "score": entry.score,
             }

@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 import orjson
 
+from core.formats.car_outlines import is_outline, is_outline_list, outline_of
 from core.formats.source import (
     Refused,
     Report,
@@ -15,6 +16,7 @@ from core.formats.source import (
     good_id,
     good_text,
     open_lines,
+    parse_json,
     parse_object,
     parse_pairs,
 )
@@ -30,7 +32,8 @@ def read_queries(source: Source, report: Report) -> list[Query]:
     Args:
         source: a JSON map id -> text; or lines `id<TAB>text`, optionally with a narrative third; or
             JSONL with an id, a text, and optionally `narrative`, `answer` and `subtopics`
-            (list of `{"subtopic_id", "text"}`).
+            (list of `{"subtopic_id", "text"}`); or outlines of TREC CAR, as JSONL or a JSON list
+            (`core.formats.car_outlines`).
         report: takes refused lines, among them an id with a second, different content.
 
     Returns:
@@ -100,6 +103,9 @@ def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
         if not line or line.isspace():
             continue
         if row_of is None:
+            if line.lstrip().startswith("["):
+                yield from _list(source, report, number, [line, *(rest for _, rest in lines)])
+                return
             if line.lstrip().startswith("{") and not _is_row(line):
                 yield from _map(source, report, number, [line, *(rest for _, rest in lines)])
                 return
@@ -121,7 +127,7 @@ def _is_row(line: str) -> bool:
         # A map broken over lines begins with a bare bracket or a first pair; a broken object of
         # JSONL with an id key.
         return any(line.lstrip("{ \t").startswith(f'"{key}"') for key in ID_KEYS)
-    return isinstance(value, dict) and any(key in value for key in (*ID_KEYS, *TEXT_KEYS))
+    return isinstance(value, dict) and (any(key in value for key in (*ID_KEYS, *TEXT_KEYS)) or is_outline(value))
 
 
 def _is_header(line: str) -> bool:
@@ -130,7 +136,27 @@ def _is_header(line: str) -> bool:
 
 
 def _of_json(line: str) -> Query:
-    return query_of(parse_object(line))
+    row = parse_object(line)
+    return outline_of(row) if is_outline(row) else query_of(row)
+
+
+def _list(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
+    """The pages of a JSON list, numbered in place of lines."""
+    text = "\n".join(lines)
+    try:
+        rows = parse_json(text)
+        if not is_outline_list(text):
+            raise Refused("the list is no outline of TREC CAR: objects with page_id, page_name and headings")
+    except Refused as refused:
+        report.refuse(source.name, start, str(refused))
+        return
+    for at, row in enumerate(rows, 1):
+        try:
+            if not isinstance(row, dict):
+                raise Refused("it is not an object")
+            yield at, outline_of(row)
+        except Refused as refused:
+            report.refuse(source.name, None, f"page {at}: {refused}")
 
 
 def _of_cells(line: str) -> Query:

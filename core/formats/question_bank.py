@@ -23,7 +23,9 @@ from core.formats.source import (
     open_lines,
     parse_json,
     parse_object,
+    peek,
 )
+from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
 from core.types import KINDS, Kind, Query, Question, Subtopic
 
 COLUMNS = (
@@ -43,24 +45,35 @@ YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
 LARGEST_CELL = 10_000_000
 
+ITEM_KEYS = ("items", "questions", "nuggets")
+"""Where an Autograder/RUBRIC line has its questions; older ones, as in the appendix of EXAM++, say `questions`."""
+
+_LOOK = 1 << 12
+"""Characters that tell a list of lessons."""
+
 _Found = tuple[int, Query | None, list[Question]]
 
 
 @dataclass(frozen=True)
 class BankFile:
-    """What a bank file holds: the questions, and the queries that it brings (a map of nuggets: without texts)."""
+    """What a bank file holds: the questions, and the queries that it brings (a map of nuggets: without texts).
+
+    `prefix` may stand before the query ids in a project: TREC CAR has named the lessons of TQA anew.
+    """
 
     queries: list[Query]
     questions: list[Question]
+    prefix: str = ""
 
 
 def read_bank(source: Source, report: Report) -> BankFile:
     """Read a question bank.
 
     Args:
-        source: Autograder/RUBRIC JSONL (a line per query and facet, questions or nuggets in `items`);
-            or our JSONL, one question a line; or CSV with a header and the columns of our JSONL; or a JSON map
-            query -> nugget id -> text and relevance, as iKAT has it (`read_nugget_map`).
+        source: Autograder/RUBRIC JSONL (a line per query and facet, questions or nuggets in `items`, or in
+            `questions` as older ones have it); or our JSONL, one question a line; or CSV with a header and the columns
+            of our JSONL; or a JSON map query -> nugget id -> text and relevance, as iKAT has it (`read_nugget_map`);
+            or the lessons of TQA, a JSON list (`read_tqa`).
             A question without an id gets one: its query id, `/`, and 12 hex digits of its text's SHA-256.
         report: takes refused lines, among them a question id that occurs twice, and notes.
 
@@ -71,6 +84,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
     first_lines: dict[str, int] = {}
     questions: list[Question] = []
     refused_before = report.count
+    prefix = CAR_PREFIX if is_tqa(peek(source, _LOOK) or "") else ""
     for number, query, found in _read(source, report):
         if query is not None:
             _collect(queries, query, source.name, number, report)
@@ -83,7 +97,7 @@ def read_bank(source: Source, report: Report) -> BankFile:
                 report.refuse(source.name, number, reason)
     if not questions and report.count == refused_before:
         report.refuse(source.name, None, "the file has no questions in it")
-    return BankFile(list(queries.values()), questions)
+    return BankFile(list(queries.values()), questions, prefix)
 
 
 def write_bank(questions: Iterable[Question], out: TextIO) -> None:
@@ -158,6 +172,14 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
     if start is None:
         return
     lines = chain([start], lines)
+    if start[1].lstrip().startswith("["):
+        text = "\n".join(line for _, line in lines)
+        if not is_tqa(text):
+            report.refuse(source.name, start[0], "the list is none of TQA's lessons with globalID and lessonName")
+            return
+        for query, found in read_tqa(source, report, text):
+            yield start[0], query, found
+        return
     if not start[1].lstrip().startswith("{"):
         yield from _read_csv(lines, source.name, report)
         return
@@ -170,7 +192,7 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
             continue
         try:
             row = parse_object(line)
-            if "items" in row:
+            if any(key in row for key in ITEM_KEYS):
                 yield number, *_rubric(row)
             else:
                 yield number, *_ours(row, source.name, number, report)
@@ -196,7 +218,7 @@ def _rubric(row: dict[str, Any]) -> tuple[Query, list[Question]]:
     if facet_id is not None:
         text, _, facet = text.partition(" / ")
         subtopics = (Subtopic(good_id(facet_id, "facet"), facet or text),)
-    items = row["items"]
+    items = next(row[key] for key in ITEM_KEYS if key in row)
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise Refused("the items are not a list of objects")
     questions = [_rubric_item(item, query_id, facet_id) for item in items]

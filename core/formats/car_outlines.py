@@ -1,0 +1,63 @@
+"""Outlines of TREC CAR: pages with their sections as queries with subtopics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from core.formats.source import Refused, first_of, good_id, good_text
+from core.types import Query, Subtopic
+
+ID_KEYS = ("page_id", "squid", "pageId")
+NAME_KEYS = ("page_name", "title", "pageName")
+SECTION_KEYS = ("headings", "child_sections", "sections", "skeleton", "query_facets", "children")
+HEADING_ID_KEYS = ("headingId", "heading_id")
+
+_START = re.compile(r'\s*\[\s*\{[^{}\[\]]*"(page_id|pageId|squid)"\s*:')
+
+
+def is_outline(row: dict[str, Any]) -> bool:
+    """Whether an object is a page of an outline."""
+    return any(key in row for key in ID_KEYS) and any(key in row for key in NAME_KEYS)
+
+
+def is_outline_list(text: str) -> bool:
+    """Whether a file, of which this is the beginning, is a JSON list of pages."""
+    return _START.match(text) is not None
+
+
+def outline_of(row: dict[str, Any]) -> Query:
+    """A page as a query: its id and name, and a subtopic for every section.
+
+    Args:
+        row: `page_id`, `page_name`, and `headings` with `headingId`, `heading` and headings of their own, as trec-car's
+            tools name them; or `squid`, `title`, and `query_facets` with `heading_id` and `heading`, as the pages that
+            are submitted to TREC CAR Y3 have it. A section inside another is called by both ids, OUTER/INNER, and
+            by both headings, OUTER / INNER.
+
+    Raises:
+        Refused: an id or a text is missing or unusable, or a list of headings is none.
+    """
+    page = good_id(first_of(row, ID_KEYS), "page")
+    subtopics: dict[str, Subtopic] = {}
+    for subtopic in _sections(row, page, "", ""):
+        if subtopics.setdefault(subtopic.subtopic_id, subtopic) != subtopic:
+            raise Refused(f"the heading id {subtopic.subtopic_id} stands twice with different headings")
+    return Query(page, good_text(first_of(row, NAME_KEYS), "page's name"), subtopics=tuple(subtopics.values()))
+
+
+def _sections(row: dict[str, Any], page: str, outer: str, above: str) -> Iterator[Subtopic]:
+    sections = first_of(row, SECTION_KEYS) or []
+    if not isinstance(sections, list) or not all(isinstance(section, dict) for section in sections):
+        raise Refused("the headings are not a list of objects with heading and headingId")
+    for section in sections:
+        # A skeleton holds paragraphs and images beside its sections.
+        if "heading" not in section:
+            continue
+        heading = good_text(section["heading"], "heading")
+        # The facets of a page name it in their ids.
+        own = good_id(first_of(section, HEADING_ID_KEYS), "heading").removeprefix(f"{page}/")
+        subtopic = Subtopic(outer + own, above + heading)
+        yield subtopic
+        yield from _sections(section, page, f"{subtopic.subtopic_id}/", f"{subtopic.text} / ")

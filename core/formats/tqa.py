@@ -1,0 +1,102 @@
+"""The question sets of Textbook Question Answering (TQA): lessons with multiple-choice questions and their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from core.formats.source import Refused, Report, Source, good_id, good_text, parse_json
+from core.types import Query, Question
+
+CAR_PREFIX = "tqa2:"
+"""TREC CAR Y3 made its queries from these lessons: its query tqa2:L_0384 is the lesson L_0384."""
+
+_START = re.compile(
+    r'\s*\[\s*\{\s*"(adjunctTopics|diagramAnnotations|globalID|instructionalDiagrams|lessonName|metadataVersion|questions|'
+    r'topics)"\s*:'
+)
+
+
+def is_tqa(text: str) -> bool:
+    """Whether a file, of which this is the beginning, is a list of TQA lessons."""
+    return _START.match(text) is not None
+
+
+def read_tqa(source: Source, report: Report, text: str) -> Iterator[tuple[Query, list[Question]]]:
+    """Read the questions that need no diagram, lesson by lesson.
+
+    Args:
+        source: the file, for its name.
+        report: takes what is refused, by lesson and question since the list has no lines to go by, and notes.
+        text: a JSON list of lessons: `globalID`, `lessonName`, and `questions.nonDiagramQuestions` by id, each with
+            `beingAsked`, `answerChoices` by letter and `correctAnswer` (that letter), whose texts are `processedText`.
+
+    Yields:
+        Each lesson that has such questions, as a query, with its questions: of kind `choice`, with the text of the
+        right choice as the answer key. Without choices, or only one, it is a plain question. A question whose key is
+        none of its choices is left out, as the authors of EXAM++ do it.
+    """
+    try:
+        lessons = parse_json(text)
+    except Refused as refused:
+        report.refuse(source.name, None, str(refused))
+        return
+    for at, lesson in enumerate(lessons, 1):
+        place = f"lesson {at}"
+        try:
+            if not isinstance(lesson, dict):
+                raise Refused("it is not an object")
+            query = Query(
+                good_id(lesson.get("globalID"), "lesson"), good_text(lesson.get("lessonName"), "lesson's name")
+            )
+            place = f"lesson {query.query_id}"
+            asked = _object(_object(lesson.get("questions"), "questions").get("nonDiagramQuestions"), "questions")
+        except Refused as refused:
+            report.refuse(source.name, None, f"{place}: {refused}")
+            continue
+        found = []
+        for name, content in asked.items():
+            try:
+                question = _question(query.query_id, name, content)
+            except Refused as refused:
+                report.refuse(source.name, None, f"{place}, question {name[:40]}: {refused}")
+                continue
+            if question is None:
+                report.remark(source.name, None, "the right answer of a question is none of its choices: left out")
+            else:
+                found.append(question)
+        if found:
+            yield query, found
+
+
+def _question(query_id: str, name: str, content: object) -> Question | None:
+    """A question; None where its key is none of its choices."""
+    content = _object(content, "question")
+    text = good_text(_text(content.get("beingAsked")), "question's text").strip()
+    letters = _object(content.get("answerChoices"), "choices")
+    choices = {letter: good_text(_text(choice), f"choice {letter}").strip() for letter, choice in letters.items()}
+    key = good_text(_text(content.get("correctAnswer")), "right answer").strip()
+    if len(choices) > 1:
+        right = choices.get(key) or next((c for c in choices.values() if c.lower() == key.lower()), None)
+        if right is None:
+            return None
+        return Question(
+            good_id(name, "question"), query_id, text, "choice", answer_key=right, choices=tuple(choices.values())
+        )
+    return Question(good_id(name, "question"), query_id, text, answer_key=choices.get(key, key))
+
+
+def _object(value: object, what: str) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Refused(f"its {what} are not an object")
+    return value
+
+
+def _text(value: object) -> object:
+    """The text of a part, which stands in it as processed and as raw."""
+    if not isinstance(value, dict):
+        return value
+    return value.get("processedText") or value.get("rawText")

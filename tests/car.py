@@ -1,0 +1,163 @@
+"""A collection in the shape of TREC CAR Y3, made for tests: two pages, their sections, runs and grades by section."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from core.formats.source import Source
+from core.importing import Options, import_files
+from core.project import Project
+
+OUTLINES = [
+    {
+        "page_id": "tqa2:L_1",
+        "page_name": "The water cycle",
+        "headings": [
+            {"heading": "Evaporation", "headingId": "T_1", "headings": []},
+            {"heading": "Rain", "headingId": "T_2", "headings": []},
+        ],
+    },
+    {"page_id": "tqa2:L_2", "page_name": "Volcanoes", "headings": [{"heading": "Lava", "headingId": "T_3"}]},
+]
+
+LESSONS = [
+    {
+        "globalID": "L_1",
+        "lessonName": "The water cycle",
+        "questions": {
+            "diagramQuestions": {"DQ_1": {"beingAsked": {"processedText": "Which arrow shows rain?"}}},
+            "nonDiagramQuestions": {
+                "NDQ_1": {
+                    "answerChoices": {
+                        "a": {"processedText": "the sun", "rawText": "a. the sun"},
+                        "b": {"processedText": "the moon", "rawText": "b. the moon"},
+                    },
+                    "beingAsked": {"processedText": "What drives the water cycle?", "rawText": "1. What drives it?"},
+                    "correctAnswer": {"processedText": "a", "rawText": "a"},
+                    "questionType": "Multiple Choice",
+                },
+                "NDQ_2": {
+                    "answerChoices": {"a": {"processedText": "true"}, "b": {"processedText": "false"}},
+                    "beingAsked": {"processedText": "Clouds are made of drops."},
+                    "correctAnswer": {"processedText": "True"},
+                },
+                "NDQ_3": {
+                    "answerChoices": {"a": {"processedText": "x"}, "b": {"processedText": "y"}},
+                    "beingAsked": {"processedText": "What is left out?"},
+                    "correctAnswer": {"processedText": "e"},
+                },
+            },
+        },
+    },
+    {
+        "globalID": "L_9",
+        "lessonName": "Sailing",
+        "questions": {
+            "nonDiagramQuestions": {
+                "NDQ_9": {
+                    "answerChoices": {},
+                    "beingAsked": {"processedText": "What is a jib?"},
+                    "correctAnswer": {"processedText": "a sail"},
+                }
+            }
+        },
+    },
+]
+
+RATED = {
+    "p1": {"NDQ_1": 5, "NDQ_2": 0, "tqa2:L_1/T_1/how": 4, "tqa2:L_1/T_2/why": 0},
+    "p2": {"NDQ_1": 1, "NDQ_2": 0, "tqa2:L_1/T_1/how": 0, "tqa2:L_1/T_2/why": 5},
+    "p3": {"NDQ_1": 0, "NDQ_2": 4, "tqa2:L_1/T_1/how": 5, "tqa2:L_1/T_2/why": 0},
+}
+"""Rating of each question of the first page by passage."""
+
+RANKED = {
+    "one": {"tqa2:L_1/T_1": [("p1", 1, 9.0), ("p2", 3, 7.0)], "tqa2:L_1/T_2": [("p3", 1, 5.0)]},
+    "two": {"tqa2:L_1/T_1": [("p2", 1, 1.0), ("p1", 2, 1.0)], "tqa2:L_1/T_2": [("p2", 1, 4.0), ("p3", 2, 4.0)]},
+}
+"""Passage, rank and score by run and topic. One run lacks a rank in between; the other's scores are tied."""
+
+
+def source(name: str, content: Any) -> Source:
+    """A JSON file."""
+    return Source(name, data=json.dumps(content).encode())
+
+
+def jsonl(name: str, rows: Iterable[Any]) -> Source:
+    """A JSONL file."""
+    return Source(name, data="".join(json.dumps(row) + "\n" for row in rows).encode())
+
+
+def graded(name: str = "car.jsonl.gz", rated: Mapping[str, Mapping[str, int]] = RATED) -> Source:
+    """The graded file of the first page, with a direct judge beside the ratings."""
+    passages = [_passage(passage, ratings) for passage, ratings in rated.items()]
+    return Source(name, data=gzip.compress((json.dumps(["tqa2:L_1", passages]) + "\n").encode()))
+
+
+def _passage(passage: str, ratings: Mapping[str, int]) -> dict[str, Any]:
+    info = {"prompt_class": "QuestionSelfRated", "is_self_rated": True}
+    return {
+        "paragraph_id": passage,
+        "text": f"Text of {passage}.",
+        "paragraph_data": {
+            "judgments": [
+                {"paragraphId": passage, "query": topic, "relevance": int(passage == "p1"), "titleQuery": "tqa2:L_1"}
+                for topic in ("tqa2:L_1/T_1", "tqa2:L_1/T_2")
+            ],
+            "rankings": [
+                {"method": run, "paragraphId": passage, "queryId": topic, "rank": rank, "score": score}
+                for run, by_topic in RANKED.items()
+                for topic, ranking in by_topic.items()
+                for named, rank, score in ranking
+                if named == passage
+            ],
+        },
+        "exam_grades": [
+            {
+                "correctAnswered": [question for question, rating in ratings.items() if rating],
+                "wrongAnswered": [question for question, rating in ratings.items() if not rating],
+                "answers": [],
+                "llm": "a model",
+                "llm_options": {},
+                "prompt_info": info,
+                "prompt_type": "question",
+                "self_ratings": [{"question_id": q, "self_rating": rating} for q, rating in ratings.items()],
+            }
+        ],
+        "grades": [
+            {
+                "correctAnswered": passage != "p2",
+                "answer": "",
+                "llm": "a model",
+                "llm_options": {},
+                "prompt_info": {"prompt_class": "Sun", "is_self_rated": False},
+                "prompt_type": "direct_grading",
+            }
+        ],
+    }
+
+
+BANK = [
+    {
+        "query_id": "tqa2:L_1",
+        "facet_id": facet,
+        "query_text": f"The water cycle / {heading}",
+        "questions": [{"query_id": "tqa2:L_1", "question_id": f"tqa2:L_1/{facet}/{name}", "question_text": text}],
+    }
+    for facet, heading, name, text in (
+        ("T_1", "Evaporation", "how", "How does water rise?"),
+        ("T_2", "Rain", "why", "Why does it rain?"),
+    )
+]
+"""Questions by section, as the appendix of EXAM++ has them: texts under `questions`."""
+
+
+def fill(project: Project) -> None:
+    """Outlines, questions of people, questions by section, and the graded file."""
+    import_files(project, "queries", [source("outlines.json", OUTLINES)], "ann")
+    import_files(project, "bank", [source("tqa.json", LESSONS)], "ann", Options(skip_unknown=True))
+    import_files(project, "bank", [jsonl("car.jsonl", BANK)], "ann")
+    import_files(project, "graded", [graded()], "ann")

@@ -1,0 +1,26 @@
+"""Ties of alpha_nDCG's greedy ideal, broken as NIST's ndeval breaks them: the greatest passage id first."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from core.intent_measures import evaluate_alpha_ndcg
+
+INTENTS = {
+    "q": {
+        "a": {"1": 1, "2": 1},
+        "b": {"3": 1, "4": 1},
+        "c": {"1": 1, "3": 1},
+    }
+}
+
+
+def test_the_greatest_id_comes_first_among_passages_of_equal_gain() -> None:
+    """All three answer two questions. From c on both others add one and a half; from a on, b would add two."""
+    ideal = 2 + 1.5 / math.log2(3) + 1.5 / 2
+    run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+    found = 2 + 2 / math.log2(3) + 1 / 2
+    assert evaluate_alpha_ndcg(INTENTS, run, 3)["q"] == pytest.approx(found / ideal)
+    assert evaluate_alpha_ndcg(INTENTS, {"q": {"c": 3.0, "b": 2.0, "a": 1.0}}, 3)["q"] == pytest.approx(1.0)
