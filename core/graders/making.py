@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args
 from core.errors import InputError
 from core.graders import methods
 from core.graders.calls import BackEnd, Per
+from core.graders.endpoint_chat import Api
 from core.graders.local_loading import has_chat_template, resolved_dtype
 from core.graders.reading import Method, ReadingGrader
 from core.prompts import Prompt, variables
@@ -21,6 +22,7 @@ Value = TypeVar("Value", bound=str)
 BACK_ENDS = ("transformers", "openai")
 CHECKS = ("words", "model")
 CHOICES_BY = ("likelihood", "letter")
+APIS: tuple[Api, ...] = get_args(Api)
 NORMALISATIONS: tuple[Per, ...] = get_args(Per)
 EXTRACTIVE_MODEL = "sjrhuschlee/flan-t5-large-squad2"
 LOCAL_MODEL = "google/flan-t5-large"
