@@ -46,7 +46,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name == "t5":
             size = {"d_model": 32, "d_kv": 16, "d_ff": 32, "num_layers": 1, "num_heads": 2, "dropout_rate": 0.0}
             model: Any = T5ForConditionalGeneration(
-                T5Config(**size, **ids, decoder_start_token_id=0, initializer_factor=8.0)
+                T5Config(**size, **ids, decoder_start_token_id=0, initializer_factor=2.0)
             )
         else:
             wide = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 512, "initializer_range": 0.5}
