@@ -36,9 +36,9 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
 
     A name that another grader has already gets a number.
     """
-    known = cursor.execute("SELECT grader_key FROM graders WHERE fingerprint = ?", [spec.fingerprint]).fetchall()
-    if known:
-        return int(known[0][0])
+    known = grader_key(cursor, spec)
+    if known is not None:
+        return known
     taken = {name for (name,) in cursor.execute("SELECT name FROM graders").fetchall()}
     name, number = spec.name, 2
     while name in taken:
@@ -58,6 +58,15 @@ def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
         ],
     ).fetchall()
     return int(rows[0][0])
+
+
+def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
+    """The key of a grader that the project has, under its fingerprint or an earlier version's; None without it."""
+    known = cursor.execute(
+        "SELECT grader_key FROM graders WHERE list_contains($all, fingerprint) ORDER BY fingerprint <> $own LIMIT 1",
+        {"all": list(spec.fingerprints), "own": spec.fingerprint},
+    ).fetchall()
+    return int(known[0][0]) if known else None
 
 
 def graders(project: Project) -> list[StoredGrader]:

@@ -14,6 +14,7 @@ from core.errors import GradingError, InputError, WorkbenchError
 from core.graders.base import Grader, Outcome
 from core.graders.control import NOTHING_USED, Control, Usage
 from core.grades import add_outcomes, put_grader
+from core.kept_vectors import ProjectVectors
 from core.pairs import pairs_to_grade, trial_pairs, with_texts
 from core.prices import prices
 from core.project import Project, log
@@ -185,14 +186,21 @@ def run_job(
 def make_control(
     project: Project, grader: Grader, request: Request, report: Callable[[str], None] = lambda line: None
 ) -> Control:
-    """The reins of a job: its caps, with the price that the project's table has for the grader's model."""
+    """The reins of a job: its caps, the price of the grader's model in the project's table, the project's vectors."""
     price = prices(project).get(grader.spec.model)
     if request.max_cost is not None and price is None:
         raise InputError(
             f"There is no price for {grader.spec.model}, so a budget in money cannot be kept.",
             "Set its price on the Grading screen or with exam prices set, or cap the calls.",
         )
-    return Control(request.max_calls, request.max_cost, price, request.concurrency, report)
+    return Control(
+        request.max_calls,
+        request.max_cost,
+        price,
+        request.concurrency,
+        report,
+        vectors=ProjectVectors(project),
+    )
 
 
 def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int, int]]]:

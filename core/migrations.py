@@ -28,6 +28,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0008_responses", _script("0008_responses")),
     ("0009_settled_cases", _script("0009_settled_cases")),
     ("0013_stated_ranks", _script("0013_stated_ranks")),
+    ("0014_text_vectors", _script("0014_text_vectors")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

@@ -101,7 +101,7 @@ def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
         except InputError:
             # Its folder or its prompt is gone; another may be the one.
             continue
-        if grader.spec.fingerprint == spec.fingerprint:
+        if spec.fingerprint in grader.spec.fingerprints:
             return grader
     return remake_grader(spec, library)
 

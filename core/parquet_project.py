@@ -23,6 +23,9 @@ FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 LARGEST_MANIFEST = 10_000_000
 
+CACHES = frozenset({"text_vectors"})
+"""Tables that hold nothing that could not be computed again: they stay out of exports."""
+
 _FILE = re.compile(r"\w+\.parquet", re.ASCII)
 
 
@@ -38,7 +41,7 @@ class _Table:
 
 
 def export_project(project: Project, target: Path, author: str) -> dict[str, int]:
-    """Write every table of a project as Parquet, with a manifest of names, sizes and hashes.
+    """Write every table of a project but its caches as Parquet, with a manifest of names, sizes and hashes.
 
     Args:
         target: a folder that is new or empty, or a new file that ends with .zip.
@@ -260,7 +263,7 @@ def _tables(cursor: Cursor) -> set[str]:
     rows = cursor.execute(
         "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' AND NOT internal AND NOT temporary"
     ).fetchall()
-    return {name for (name,) in rows}
+    return {name for (name,) in rows} - CACHES
 
 
 def _sequences(cursor: Cursor) -> dict[str, int | None]:

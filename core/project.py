@@ -134,6 +134,7 @@ _ARROW = {
     "FLOAT": pa.float32(),
     "FLOAT[]": pa.list_(pa.float32()),
     "BOOLEAN": pa.bool_(),
+    "BLOB": pa.binary(),
 }
 
 

@@ -174,12 +174,25 @@ class GraderSpec:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (16 hex digits) over all that changes a rating."""
+        return self._hash_with(self.parameters)
+
+    @cached_property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The fingerprint, and that under which earlier versions kept the same grader.
+
+        They put the number format of a local model down only where a person had named it.
+        """
+        if self.parameters.get("back_end") != "transformers" or "dtype" in self.parameters:
+            return (self.fingerprint,)
+        return self.fingerprint, self._hash_with({**self.parameters, "dtype": "float32"})
+
+    def _hash_with(self, parameters: dict[str, Any]) -> str:
         identity = [
             self.method,
             self.model,
             self.prompt,
             self.prompt_hash,
-            self.parameters,
+            parameters,
             sorted(self.kinds),
             self.max_rating,
         ]

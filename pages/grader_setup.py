@@ -13,14 +13,17 @@ import streamlit as st
 from core.errors import InputError
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
+from core.graders.local import MOST_BEAMS
 from core.graders.local_loading import DTYPES
 from core.graders.making import (
+    APIS,
     BACK_ENDS,
     CHECKS,
     CHOICES_BY,
     DEFAULT_PROMPTS,
     EXTRACTIVE_MODEL,
     LOCAL_MODEL,
+    NORMALISATIONS,
     back_end_name,
 )
 from core.named_graders import NamedGrader, named_graders, remove_named_grader, save_named_grader
@@ -34,6 +37,8 @@ from pages.grader_form import Form
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
 CHECK_NAMES = {"words": "Compare words", "model": "Ask a model"}
 BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter that it writes"}
+API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
+NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "Nothing"}
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
 DEFAULT_KEY = "OPENAI_API_KEY"
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
@@ -139,6 +144,12 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
         with first:
             by = form.select("by", "Chooses by", values, values[0], BY_NAMES)
         form = form.beside(by, by == form.stored.get("by", by))
+        if by == "likelihood":
+            with second:
+                form.select(
+                    "normalise", "Likelihood is divided by", NORMALISATIONS, "tokens", NORMALISATION_NAMES,
+                    "So that a choice does not lose by being long. The papers divide by its tokens.",
+                )  # fmt: skip
     with third:
         _prompt(form, kind, where, by, library, prompt)
     if kind == "answer":
@@ -151,7 +162,11 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
         "is an instruction. The papers' prompts have no such marks.",
     )  # fmt: skip
     with st.expander("More settings"):
-        _endpoint_details(form) if where == "openai" else _local_details(form)
+        if where == "openai":
+            _endpoint_details(form)
+        else:
+            _local_details(form, writes=by != "likelihood")
+        _cue(form)
     if not model:
         st.info("Say which model the endpoint shall use.", icon=":material/edit:")
         return None
@@ -210,7 +225,7 @@ def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | N
         if where == "openai":
             _address(form)
     with st.expander("More settings"):
-        _local_details(form)
+        _local_details(form, writes=False)
     if not model:
         st.info("Say which model checks the answers.", icon=":material/edit:")
         return None
@@ -246,20 +261,34 @@ def _address(form: Form) -> None:
         )
 
 
-def _local_details(form: Form) -> None:
-    columns = st.columns(4)
+def _local_details(form: Form, writes: bool) -> None:
+    columns = st.columns(5 if writes else 4)
     with columns[0]:
         form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")
     with columns[1]:
         form.text("device", "Device", "auto", "auto, cpu, cuda, or cuda:0 and so on.")
     with columns[2]:
-        form.select("dtype", "Number format", DTYPES, "auto")
+        form.select(
+            "dtype", "Number format", DTYPES, "auto",
+            about="Automatic is bfloat16 on a GPU and float32 on a processor, which are two graders.",
+        )  # fmt: skip
     with columns[3]:
         _tokens_in(form)
+    if writes:
+        with columns[4]:
+            form.number(
+                "num_beams", "Beams", 1, 1, MOST_BEAMS,
+                "Texts that beam search goes on with at each step. 1 is greedy and tells how likely each rating was.",
+            )  # fmt: skip
 
 
 def _endpoint_details(form: Form) -> None:
-    columns = st.columns(5)
+    columns = st.columns(6)
+    with columns[5]:
+        form.select(
+            "api", "Asked for", APIS, "chat", API_NAMES,
+            "Plain completions are for models that only go on from a text; they have no structured output.",
+        )  # fmt: skip
     with columns[0]:
         form.select(
             "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
@@ -287,6 +316,14 @@ def _endpoint_details(form: Form) -> None:
         if not isinstance(fields, dict):
             raise InputError("The further fields are no JSON object.", 'Write them as {"seed": 1}.')
         form.keep("extra", fields)
+
+
+def _cue(form: Form) -> None:
+    form.text(
+        "cue", "Last line of the prompt", "auto",
+        "A model that only goes on from a text needs a prompt that ends where the answer begins. Automatic: such a "
+        "line for a causal model without a chat template and for plain completions, unless the prompt has one.",
+    )  # fmt: skip
 
 
 def _tokens_in(form: Form) -> None:

@@ -1,4 +1,4 @@
-"""A chat-completions server on this computer that behaves, or misbehaves, as a script says.
+"""A server of chat and plain completions on this computer that behaves, or misbehaves, as a script says.
 
 In a test:
 
@@ -30,13 +30,15 @@ from typing import Any, Self
 
 @dataclass(frozen=True)
 class Seen:
-    """A request: the user's words, which attempt for these words it is (from 1), all its fields, its headers."""
+    """A request: the user's words (or the text to go on from), which attempt for these words it is (from 1), all its
+    fields, its headers, the path that it came to."""
 
     prompt: str
     attempt: int
     body: Mapping[str, Any]
     headers: Mapping[str, str]
     at: float = 0.0
+    path: str = ""
 
     @property
     def wants_json(self) -> bool:
@@ -87,8 +89,17 @@ def chat(content: object, finish: str = "stop", usage: bool = True, **message: o
     return Reply(content=json.dumps(body).encode())
 
 
+def going_on(text: object, finish: str = "stop") -> Reply:
+    """A plain completion."""
+    choice = {"index": 0, "text": text, "finish_reason": finish, "logprobs": None}
+    body = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
+    return Reply(content=json.dumps(body).encode())
+
+
 def rate(seen: Seen, rating: int) -> Reply:
     """A rating, in JSON where the request asks for that."""
+    if seen.path.endswith("/v1/completions"):
+        return going_on(f" {rating}")
     return chat(json.dumps({"rating": rating}) if seen.wants_json else str(rating))
 
 
@@ -249,9 +260,9 @@ class EndpointServer:
             name.lower(): value.strip() for name, colon, value in (line.partition(":") for line in lines[1:]) if colon
         }
         body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))))
-        prompt = next(m["content"] for m in reversed(body["messages"]) if m["role"] == "user")
+        prompt = body.get("prompt") or next(m["content"] for m in reversed(body["messages"]) if m["role"] == "user")
         self.counts[prompt] += 1
-        seen = Seen(prompt, self.counts[prompt], body, headers, self._clock())
+        seen = Seen(prompt, self.counts[prompt], body, headers, self._clock(), lines[0].split(" ")[1])
         self.seen.append(seen)
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)

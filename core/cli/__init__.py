@@ -22,6 +22,7 @@ from core.cli import (
     scores,
     serve,
     significance,
+    vectors,
 )
 from core.errors import InputError, WorkbenchError
 
@@ -45,6 +46,7 @@ for _command in (
     graders.graders,
     graders.prompts,
     graders.prices,
+    vectors.vectors,
     scores.leaderboard,
     scores.correlate,
     responses.responses,

@@ -14,6 +14,9 @@ import click
 from core.errors import InputError
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
+from core.graders.local import MOST_BEAMS
+from core.graders.local_loading import DTYPES
+from core.graders.making import APIS, NORMALISATIONS
 from core.named_graders import named_graders
 from core.project import Project, current_author
 from core.prompt_library import prompts, save_prompt
@@ -73,11 +76,26 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
         back_end: str | None,
         base_url: str | None,
         prompt: str | None,
+        api: str | None,
+        dtype: str | None,
+        num_beams: int | None,
+        normalise: str | None,
+        cue: str | None,
         settings: tuple[str, ...],
         examples: Path | None,
         **others: Any,
     ) -> Any:
-        named = {"model": model, "back_end": back_end, "base_url": base_url, "prompt": prompt}
+        named = {
+            "model": model,
+            "back_end": back_end,
+            "base_url": base_url,
+            "prompt": prompt,
+            "api": api,
+            "dtype": dtype,
+            "num_beams": num_beams,
+            "normalise": normalise,
+            "cue": cue,
+        }
         parameters = {name: value for name, value in named.items() if value is not None}
         return command(
             *args, chosen=GraderChoice(grader_name, parameters | dict(map(_setting, settings)), examples), **others
@@ -91,6 +109,21 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Any other parameter; may be repeated."
+        ),
+        click.option("--cue", help="Last line of a prompt that has none of its own: a line, none, or auto."),
+        click.option(
+            "--normalise",
+            type=click.Choice(NORMALISATIONS),
+            help="What the likelihood of a choice is divided by; tokens unless said otherwise.",
+        ),
+        click.option(
+            "--num-beams",
+            type=click.IntRange(1, MOST_BEAMS),
+            help="Beam search of a model on this computer; 1 is greedy.",
+        ),
+        click.option("--dtype", type=click.Choice(DTYPES), help="Number format of a model on this computer."),
+        click.option(
+            "--api", type=click.Choice(APIS), help="What an endpoint is asked for: chat or plain completions."
         ),
         click.option("--prompt", help="Name of the prompt: see exam prompts list."),
         click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),

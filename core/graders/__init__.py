@@ -54,8 +54,11 @@ def _make_reading(kind: str) -> Callable[[Parameters, Prompts], Grader]:
 
 MODEL = ("model", "back_end", "max_tokens_in")
 LOCAL = ("revision", "device", "dtype")
-ENDPOINT = ("base_url", "key_variable", "structured", "timeout_s", "attempts", "temperature", "extra")
+WRITING = ("num_beams", "cue")
+ENDPOINT = ("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra")
 CHECK = ("check", "verify_prompt")
+UNSAID = {"dtype": "float32", "cue": "none"}
+"""What a fingerprint means that does not say it, where making the grader anew would choose by the computer."""
 
 _KINDS = (
     GraderKind(
@@ -72,7 +75,7 @@ _KINDS = (
         "Self-rating",
         "A language model reads the passage and rates from 0 to 5 how well it answers the question.",
         _make_reading("self-rating"),
-        (*MODEL, *LOCAL, *ENDPOINT, "prompt", "fence"),
+        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence"),
         ("self-rating",),
     ),
     GraderKind(
@@ -81,7 +84,7 @@ _KINDS = (
         "A language model extracts an answer, which is then compared with the answer key, by words or by asking "
         "a model; 1 for right and 0 for wrong. Questions without an answer key are left out.",
         _make_reading("answer"),
-        (*MODEL, *LOCAL, *ENDPOINT, "prompt", "fence", *CHECK),
+        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", *CHECK),
         ("answer",),
     ),
     GraderKind(
@@ -98,7 +101,7 @@ _KINDS = (
         "A language model chooses among the choices after reading the passage: the likeliest by its logits, or "
         "the letter that it writes; 1 where that is the key. Questions without choices are left out.",
         _make_reading("choice"),
-        (*MODEL, *LOCAL, *ENDPOINT, "prompt", "fence", "by"),
+        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", "by", "normalise"),
         ("choice",),
     ),
     GraderKind(
@@ -107,7 +110,7 @@ _KINDS = (
         "A language model judges the passage against the query, without questions, on its prompt's own scale; "
         "its rating is the label.",
         _make_reading("direct"),
-        (*MODEL, *LOCAL, *ENDPOINT, "prompt", "fence"),
+        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence"),
         ("direct",),
     ),
 )
@@ -156,11 +159,11 @@ def remake_grader(spec: GraderSpec, prompts: Prompts | None = None) -> Grader | 
     if revision.startswith("sha256:") and spec.parameters.get("back_end"):
         # A folder is known by its content, not by its place.
         return None
-    stored = {"model": model, "revision": revision, "prompt": spec.prompt} | spec.parameters
+    stored = {"model": model, "revision": revision, "prompt": spec.prompt} | UNSAID | spec.parameters
     parameters = {name: stored[name] for name in kind.settable if stored.get(name) not in (None, "")}
     try:
         grader = make_grader(spec.method, parameters, prompts)
     except InputError:
         # A prompt or a folder that is not here any more: the grader cannot be had, which is an answer.
         return None
-    return grader if grader.spec.fingerprint == spec.fingerprint else None
+    return grader if spec.fingerprint in grader.spec.fingerprints else None

@@ -15,6 +15,9 @@ Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood
 """How an answer is read. `rating`, `yes-no` and `letter` end early and have a distribution; `text` and `json`
 are written out; `span` is cut out of the passage; `likelihood` writes nothing and weighs `Call.options`."""
 
+Per = Literal["tokens", "characters", "none"]
+"""What the log-likelihood of an option is divided by, so that it does not lose by being long."""
+
 
 @dataclass(frozen=True)
 class Call:
@@ -28,6 +31,7 @@ class Call:
         options: the answers to choose among: the ratings of the scale as digits, Yes and No, the letters, or
             for `likelihood` the texts to be weighed.
         max_tokens: length of the answer at most.
+        per: for `likelihood` what an option's log-likelihood is divided by.
     """
 
     prompt: Prompt
@@ -36,6 +40,7 @@ class Call:
     fence: bool = False
     options: tuple[str, ...] = ()
     max_tokens: int = 64
+    per: Per = "tokens"
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Completion:
         text: what it wrote; for `span` the passage's words, empty where it says that there is no answer.
         complete: False where a limit cut it off.
         distribution: probability by option, summing to 1, from a model whose logits can be seen; for
-            `likelihood` the mean log-likelihood per token by option (not probabilities).
+            `likelihood` the log-likelihood by option, divided as `Call.per` says (not probabilities).
         structured: whether the text was asked for as JSON of a schema.
         shortened: tokens of the passage left out so that the prompt fits; 0 where it is whole.
         error: why there is no answer at all: a refusal, a fault that outlasted every retry. None where there is one.

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from core.graders.vectors import VectorStore
+
 
 @dataclass(frozen=True)
 class Price:
@@ -48,6 +50,7 @@ class Control:
         concurrency: calls in flight at most, where the model can take several; may be changed while running.
         report: is told one line for every call that failed. It never holds a key.
         attempts: how often a call that fails is made at most; as often as the back end makes it for None.
+        vectors: where an encoder keeps what it made of texts; nowhere for None.
     """
 
     def __init__(
@@ -58,9 +61,11 @@ class Control:
         concurrency: int = 8,
         report: Callable[[str], None] = lambda line: None,
         attempts: int | None = None,
+        vectors: VectorStore | None = None,
     ) -> None:
         self.report = report
         self.attempts = attempts
+        self.vectors = vectors
         self._price = price or Price()
         self._max_calls = max_calls
         self._max_cost = max_cost

@@ -1,17 +1,17 @@
 """The embedded default grader: similarity of question and passage by a small sentence encoder.
 
 It needs no prompt, key, network or GPU. Each text is encoded once, so p passages and q questions cost
-p + q encodings and not p x q model calls. It measures similarity; it does not read.
+p + q encodings and not p x q model calls; with a vector store once for all sessions, and the model is not even loaded
+where nothing is new. It measures similarity; it does not read.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,17 +21,23 @@ from core.errors import InputError
 from core.graders import minilm
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
-from core.graders.minilm import DIMENSIONS, Encoder, Vectors
+from core.graders.minilm import DIMENSIONS, MAX_TOKENS, MODEL, SHA256, Encoder, Vectors
+from core.graders.vectors import Kept, VectorStore
 from core.sentences import SPLITTER, Span, split_sentences
 from core.types import MAX_RATING, Asked, Grade, GraderSpec
 
 DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
+
+QUESTION, PASSAGE = "question", "passage"
+"""What a text is encoded as: a passage with its sentences."""
 
 BLOCK = 64
 """Passages between two batches of grades: about two seconds on two cores, so that a cancel is quick."""
 BATCH = 4096
 """Grades in one batch at most."""
 CACHE_BYTES = 512 * 1024 * 1024
+ENCODER = f"{MODEL}@sha256:{SHA256[:12]}, {MAX_TOKENS} tokens, sentences {SPLITTER}"
+"""What kept vectors hang on beside their text."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,16 @@ class EncodedPassage:
     spans: list[Span]
     sentences: NDArray[np.float16]
 
+    def kept(self) -> Kept:
+        """As bytes, but for the spans, which are found again sooner than read."""
+        return Kept(self.vector.tobytes(), self.sentences.tobytes())
+
+
+def _from_kept(kept: Kept, text: str, role: str) -> EncodedPassage:
+    sentences = np.frombuffer(kept.sentences, np.float16).reshape(-1, DIMENSIONS)
+    spans = split_sentences(text) if role == PASSAGE else []
+    return EncodedPassage(np.frombuffer(kept.vector, np.float32), spans, sentences)
+
 
 class EncodingCache:
     """Encodings by text, up to a number of bytes; the least recently used go first. Thread safe."""
@@ -56,29 +72,39 @@ class EncodingCache:
         self._kept: OrderedDict[tuple[str, bytes], tuple[EncodedPassage, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(
-        self, texts: Sequence[str], role: str, encode: Callable[[list[str]], list[EncodedPassage]]
-    ) -> list[EncodedPassage]:
-        """The encodings of texts, in order; `encode` is called for those that are not kept."""
-        keys = [
-            (role, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()) for text in texts
-        ]
-        found: dict[tuple[str, bytes], EncodedPassage] = {}
-        with self._lock:
-            for key in keys:
-                if key in self._kept:
-                    self._kept.move_to_end(key)
-                    found[key] = self._kept[key][0]
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
-        if missing:
-            fresh = dict(zip(missing, encode(list(missing.values())), strict=True))
-            found |= fresh
-            self._keep(fresh)
-        return [found[key] for key in keys]
+    def get(self, texts: Sequence[str], role: str, store: VectorStore | None = None) -> list[EncodedPassage]:
+        """The encodings of texts, in order: those of the cache, else of the store, else encoded now.
 
-    def _keep(self, fresh: Mapping[tuple[str, bytes], EncodedPassage]) -> None:
+        Args:
+            texts: n texts.
+            role: QUESTION or PASSAGE.
+            store: where encodings outlast the process; gets those that it does not have.
+        """
+        digests = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        text_of = dict(zip(digests, texts, strict=True))
+        found: dict[bytes, EncodedPassage] = {}
         with self._lock:
-            for key, encoded in fresh.items():
+            for digest in text_of:
+                if (role, digest) in self._kept:
+                    self._kept.move_to_end((role, digest))
+                    found[digest] = self._kept[role, digest][0]
+        stored: dict[bytes, EncodedPassage] = {}
+        if store is not None:
+            lacking = [digest for digest in text_of if digest not in found]
+            kept = store.get(ENCODER, role, lacking)
+            stored = {digest: _from_kept(one, text_of[digest], role) for digest, one in kept.items()}
+        missing = [digest for digest in text_of if digest not in found and digest not in stored]
+        if missing:
+            found |= dict(zip(missing, _encode([text_of[digest] for digest in missing], role), strict=True))
+        if store is not None:
+            store.put(ENCODER, role, {digest: encoded.kept() for digest, encoded in found.items()})
+        found |= stored
+        self._keep(role, found)
+        return [found[digest] for digest in digests]
+
+    def _keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
+        with self._lock:
+            for key, encoded in (((role, digest), encoded) for digest, encoded in encodings.items()):
                 # 600 bytes stand for the key, the span objects and the array headers.
                 size = encoded.vector.nbytes + encoded.sentences.nbytes + 72 * len(encoded.spans) + 600
                 self._bytes += size - self._kept.pop(key, (encoded, 0))[1]
@@ -93,7 +119,15 @@ _CACHE = EncodingCache(CACHE_BYTES)
 _NO_SENTENCES = np.empty((0, DIMENSIONS), dtype=np.float16)
 
 
-def _encode_questions(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]:
+def _encode(texts: list[str], role: str) -> list[EncodedPassage]:
+    """Load the model, where that is not done yet, and encode.
+
+    Raises:
+        GradingError: the model is not installed or its weights are not the expected ones.
+    """
+    encoder = minilm.load_encoder(minilm.model_folder())
+    if role == PASSAGE:
+        return _encode_passages(encoder, texts)
     return [EncodedPassage(vector, [], _NO_SENTENCES) for vector in encoder.encode(texts)]
 
 
@@ -126,8 +160,7 @@ def similarity(texts: Sequence[str]) -> Vectors:
     """
     if not texts:
         return np.zeros((0, 0), dtype=np.float32)
-    encoder = minilm.load_encoder(minilm.model_folder())
-    encoded = _CACHE.get(list(texts), "question", functools.partial(_encode_questions, encoder))
+    encoded = _CACHE.get(texts, QUESTION)
     matrix = np.stack([text.vector for text in encoded])
     return np.asarray(matrix @ matrix.T, np.float32)
 
@@ -158,7 +191,7 @@ class EmbeddingGrader:
         return GraderSpec(
             name="Embedding (MiniLM)",
             method="embedding",
-            model=f"{minilm.MODEL}@sha256:{minilm.SHA256[:12]}",
+            model=f"{MODEL}@sha256:{SHA256[:12]}",
             parameters={"cuts": self._cuts.tolist(), "sentence_splitter": SPLITTER},
         )
 
@@ -171,7 +204,8 @@ class EmbeddingGrader:
             questions: what is asked by text key.
             passages: passage text by text key.
             pairs: (question key, passage key), each once; best ordered by query.
-            control: pauses and stops between two blocks; a block needs no call of a model that costs anything.
+            control: pauses and stops between two blocks; a block needs no call of a model that costs anything. Its
+                vector store is read first, and gets what it does not have.
 
         Yields:
             Outcomes of at most 64 passages and 4096 pairs. A pair with an empty text has failed.
@@ -188,12 +222,17 @@ class EmbeddingGrader:
             if control.stopping:
                 return
             block = {passage: wanted.pop(passage) for passage in order[start : start + BLOCK]}
-            outcomes = self._grade_block({key: asked.text for key, asked in questions.items()}, passages, block)
+            asked = {key: asked.text for key, asked in questions.items()}
+            outcomes = self._grade_block(asked, passages, block, control.vectors)
             for first in range(0, len(outcomes), BATCH):
                 yield outcomes[first : first + BATCH]
 
     def _grade_block(
-        self, questions: Mapping[int, str], passages: Mapping[int, str], block: Mapping[int, list[int]]
+        self,
+        questions: Mapping[int, str],
+        passages: Mapping[int, str],
+        block: Mapping[int, list[int]],
+        store: VectorStore | None,
     ) -> list[Outcome]:
         """Grade the questions wanted of a few passages (question keys by passage key)."""
         asked = [q for q in dict.fromkeys(q for some in block.values() for q in some) if questions[q].strip()]
@@ -206,11 +245,8 @@ class EmbeddingGrader:
         ]
         if not (asked and usable):
             return outcomes
-        encoder = minilm.load_encoder(minilm.model_folder())
-        encoded_questions = _CACHE.get(
-            [questions[q] for q in asked], "question", functools.partial(_encode_questions, encoder)
-        )
-        encoded = _CACHE.get([passages[p] for p in usable], "passage", functools.partial(_encode_passages, encoder))
+        encoded_questions = _CACHE.get([questions[q] for q in asked], QUESTION, store)
+        encoded = _CACHE.get([passages[p] for p in usable], PASSAGE, store)
         matrix = np.stack([q.vector for q in encoded_questions])
         cosines = np.stack([p.vector for p in encoded]) @ matrix.T
         nearness = np.concatenate([p.sentences for p in encoded]).astype(np.float32) @ matrix.T

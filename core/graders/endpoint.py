@@ -1,4 +1,4 @@
-"""The back end for any OpenAI-compatible chat endpoint: many calls in flight, retried, paced, within a budget."""
+"""The back end for any OpenAI-compatible endpoint: many calls in flight, retried, paced, within a budget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from core.graders.base import Outcome, Pair
 from core.graders.calls import Call, Completion, Steps
 from core.graders.control import Control
 from core.graders.endpoint_ask import Endpoint
-from core.graders.endpoint_chat import Dialect
+from core.graders.endpoint_chat import Api, Dialect
 from core.graders.endpoint_session import Session
 from core.secret_keys import find_key
 from core.types import Grade
@@ -28,7 +28,7 @@ Structured = Literal["auto", "json", "text"]
 
 
 class EndpointBackEnd:
-    """A model behind an OpenAI-compatible chat endpoint.
+    """A model behind an OpenAI-compatible endpoint, for chats or for plain completions.
 
     Args:
         model: its name there.
@@ -44,6 +44,8 @@ class EndpointBackEnd:
             to that. None where the endpoint's own limit is to be met.
         temperature: of the sampling; 0 for the likeliest answer.
         extra: further fields of every request, as {"seed": 1}.
+        api: `chat` for chat completions; `completions` for models that only go on from a text: the whole prompt is
+            one text, the answer ends at a blank line, and no structured output is asked for.
         clock: gives a time in seconds that never goes back; waits are measured by it.
 
     Raises:
@@ -61,12 +63,17 @@ class EndpointBackEnd:
         max_tokens_in: int | None = None,
         temperature: float = 0.0,
         extra: Mapping[str, Any] | None = None,
+        api: Api = "chat",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not model.strip():
             raise InputError("No model is named.", "Give the name that the endpoint knows it by.")
         if structured not in get_args(Structured):
             raise InputError(f"structured is {structured!r}.", f"Use one of {', '.join(get_args(Structured))}.")
+        if api not in get_args(Api):
+            raise InputError(f"api is {api!r}.", f"Use one of {', '.join(get_args(Api))}.")
+        if api == "completions" and structured == "json":
+            raise InputError("Plain completions have no structured output.", "Use structured auto or text.")
         if attempts < 1 or timeout_s <= 0 or (max_tokens_in is not None and max_tokens_in < 1) or temperature < 0:
             raise InputError(
                 "A number of the endpoint's parameters is out of range.",
@@ -90,7 +97,7 @@ class EndpointBackEnd:
             temperature=temperature,
             extra=dict(extra or {}),
             may_adapt_structure=structured == "auto",
-            dialect=Dialect(structured=structured != "text"),
+            dialect=Dialect(api=api, structured=structured != "text" and api == "chat"),
             clock=clock,
         )
 

@@ -153,10 +153,20 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
         # The client's own limits are for each step of a call, which a server that trickles never exceeds.
         async with asyncio.timeout(endpoint.timeout_s):
             # The fields go as they are: the client's conversion of typed ones takes a quarter of all that a call costs.
-            raw = await client.chat.completions.with_raw_response.create(
-                model=endpoint.model, messages=[], extra_body={**request.body, **endpoint.extra}
-            )
-        answer = read_answer(raw.content, request)
+            fields = {**request.body, **endpoint.extra}
+            if endpoint.dialect.api == "completions":
+                content = (
+                    await client.completions.with_raw_response.create(
+                        model=endpoint.model, prompt="", extra_body=fields
+                    )
+                ).content
+            else:
+                content = (
+                    await client.chat.completions.with_raw_response.create(
+                        model=endpoint.model, messages=[], extra_body=fields
+                    )
+                ).content
+        answer = read_answer(content, request)
     except (TimeoutError, openai.APITimeoutError):
         return Faulted(f"no answer within {endpoint.timeout_s:g} s")
     except openai.APIConnectionError as error:
@@ -223,7 +233,8 @@ def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
     if status == 404:
         return GradingError(
             f"The endpoint knows no model {endpoint.model!r}, or its address is wrong ({said}).",
-            f"Check the name of the model and the address {endpoint.base_url}.",
+            f"Check the name of the model, the address {endpoint.base_url}, and whether it offers "
+            f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
         )
     if status == 403:
         return GradingError(

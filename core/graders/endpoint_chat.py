@@ -1,4 +1,4 @@
-"""Chat completions as plain data: what is sent for a call, how a body is read, what an objection means."""
+"""Chat and plain completions as data: what is sent for a call, how a body is read, what an objection means."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from typing import Any, Literal
 import orjson
 
 from core.graders.calls import Call, Completion
-from core.prompts import fill, variables
+from core.graders.settled import settled
+from core.prompts import Messages, fill, variables
+
+Api = Literal["chat", "completions"]
+"""What an endpoint is asked for: an answer in a chat, or how a text goes on."""
 
 PASSAGE = "context"
 CHARACTERS_PER_TOKEN = 4
@@ -19,6 +23,8 @@ STRUCTURED_ROOM = 64
 """Tokens at least for an answer in JSON, whose braces and name take some."""
 SHORTEST_PASSAGE = 80
 """Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
+END = ("\n\n",)
+"""Where a completion stops: a model that only goes on writes no end of its answer, but the next question."""
 SHOWN = 200
 """Characters of an endpoint's own words in a message."""
 
@@ -28,11 +34,13 @@ class Dialect:
     """What an endpoint is thought to take, until it objects.
 
     Args:
+        api: chat, or plain completions.
         structured: answers in JSON of a schema.
         limit: name of the field that bounds the length of an answer.
         temperature: whether it may be set.
     """
 
+    api: Api = "chat"
     structured: bool = True
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     temperature: bool = True
@@ -43,14 +51,18 @@ class Request:
     """One call, ready to be sent.
 
     Args:
+        call: what is asked.
         body: fields of the request by name.
+        length: characters of the prompt.
         reserved: tokens read and written at most, for the budget.
         structured: whether it asks for JSON of a schema.
         shortened: estimated tokens of the passage left out.
         kept: characters of the passage in it; 0 where the prompt has none.
     """
 
+    call: Call
     body: dict[str, Any]
+    length: int
     reserved: tuple[int, int]
     structured: bool
     shortened: int
@@ -66,7 +78,7 @@ class Answer:
 
 
 class UnusableBodyError(Exception):
-    """A body that is no chat completion; its text says why."""
+    """A body that is no completion; its text says why."""
 
 
 def prepare(
@@ -93,31 +105,35 @@ def prepare(
         return Completion(error=f"the text cannot be sent: {error.reason}")
     whole = call.values.get(PASSAGE, "") if PASSAGE in variables(call.prompt) else ""
     passage = whole if keep is None else _cut(whole, keep)
-    messages = _messages(call, passage)
+    messages = _filled(call, passage)
     if max_tokens_in is not None and (excess := _length(messages) - max_tokens_in * CHARACTERS_PER_TOKEN) > 0:
         passage = _cut(passage, len(passage) - excess)
         if not passage:
             return Completion(error=f"the prompt is longer than {max_tokens_in} tokens even without the passage")
-        messages = _messages(call, passage)
+        messages = _filled(call, passage)
     schema = _response_format(call, messages) if dialect.structured else None
     structured = schema is not None and schema["type"] == "json_schema"
     room = max(call.max_tokens, STRUCTURED_ROOM) if structured else call.max_tokens
-    body: dict[str, Any] = {"model": model, "messages": messages, dialect.limit: room}
+    body: dict[str, Any] = {"model": model, dialect.limit: room}
+    if dialect.api == "completions":
+        body |= {"prompt": messages.joined(), "stop": list(END)}
+    else:
+        body["messages"] = _in_roles(messages)
     if dialect.temperature:
         body["temperature"] = temperature
     if schema is not None:
         body["response_format"] = schema
     # More than the usual four characters per token, as a budget must hold for numbers and for other scripts too.
-    read = sum(len(message["content"].encode()) // 2 + 8 for message in messages)
+    read = sum(len(text.encode()) // 2 + 8 for text in (messages.system, messages.user) if text)
     left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
-    return Request(body, (read, room), structured, left_out, len(passage))
+    return Request(call, body, _length(messages), (read, room), structured, left_out, len(passage))
 
 
 def read_answer(content: bytes, request: Request) -> Answer:
     """Read the body of an answer.
 
     Raises:
-        UnusableBodyError: it is no chat completion: not JSON, cut off, no choice, or of other types.
+        UnusableBodyError: it is no completion: not JSON, cut off, no choice, or of other types.
     """
     try:
         body = orjson.loads(content)
@@ -128,14 +144,20 @@ def read_answer(content: bytes, request: Request) -> Answer:
     if not isinstance(choices, list) or not choices:
         told = explanation(body)
         raise UnusableBodyError("the answer has no choice" + (f": {told}" if told else ""))
-    message = choices[0].get("message") if isinstance(choices[0], dict) else None
+    choice = choices[0] if isinstance(choices[0], dict) else {}
+    plain = "prompt" in request.body
+    message = {"content": choice.get("text", 0)} if plain else choice.get("message")
     if not isinstance(message, dict):
         raise UnusableBodyError("the answer has no message")
-    text, refusal, ended = message.get("content"), message.get("refusal"), choices[0].get("finish_reason")
+    text, refusal, ended = message.get("content"), message.get("refusal"), choice.get("finish_reason")
     if not isinstance(text, str | None):
         raise UnusableBodyError("the content of the answer is no text")
+    complete = ended != "length"
+    if plain and not complete and (enough := settled(request.call)) is not None:
+        # A model that only goes on writes until it is cut off, long after its answer.
+        complete = enough(text or "")
     completion = Completion(
-        text=text or "", complete=ended != "length", structured=request.structured, shortened=request.shortened
+        text=text or "", complete=complete, structured=request.structured, shortened=request.shortened
     )
     if isinstance(refusal, str) and refusal:
         completion = replace(completion, error=f"refused: {_brief(refusal)}")
@@ -146,7 +168,7 @@ def read_answer(content: bytes, request: Request) -> Answer:
 
 def estimated_usage(request: Request, text: str = "") -> tuple[int, int]:
     """Tokens read and written, by a rule of thumb, where an endpoint does not say."""
-    lengths = (_length(request.body["messages"]), len(text))
+    lengths = (request.length, len(text))
     return math.ceil(lengths[0] / CHARACTERS_PER_TOKEN), math.ceil(lengths[1] / CHARACTERS_PER_TOKEN)
 
 
@@ -204,14 +226,17 @@ _TOO_LONG = (
 _NO_STRUCTURE = ("response_format", "response format", "json_schema", "json schema", "structured output")
 
 
-def _messages(call: Call, passage: str) -> list[dict[str, str]]:
-    filled = fill(call.prompt, {**call.values, PASSAGE: passage}, fence=call.fence)
-    system = [{"role": "system", "content": filled.system}] if filled.system else []
-    return [*system, {"role": "user", "content": filled.user}]
+def _filled(call: Call, passage: str) -> Messages:
+    return fill(call.prompt, {**call.values, PASSAGE: passage}, fence=call.fence)
 
 
-def _length(messages: list[dict[str, str]]) -> int:
-    return sum(len(message["content"]) for message in messages)
+def _in_roles(messages: Messages) -> list[dict[str, str]]:
+    system = [{"role": "system", "content": messages.system}] if messages.system else []
+    return [*system, {"role": "user", "content": messages.user}]
+
+
+def _length(messages: Messages) -> int:
+    return len(messages.system) + len(messages.user)
 
 
 def _cut(text: str, length: int) -> str:
@@ -224,11 +249,11 @@ def _cut(text: str, length: int) -> str:
     return kept.rstrip()
 
 
-def _response_format(call: Call, messages: list[dict[str, str]]) -> dict[str, Any] | None:
+def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
     """The form of answer to ask for; None where it is free text."""
     if call.form == "json":
         # OpenAI refuses this type where no message speaks of JSON.
-        spoken = any("json" in message["content"].lower() for message in messages)
+        spoken = "json" in messages.joined().lower()
         return {"type": "json_object"} if spoken else None
     options = call.options or {"yes-no": ("Yes", "No"), "rating": tuple(map(str, range(call.prompt.top + 1)))}.get(
         call.form, ()

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from core.errors import InputError
-from core.graders.calls import Call, Completion
+from core.errors import GradingError, InputError
+from core.graders.calls import Call, Completion, Per
 from core.graders.control import Control
 from core.graders.local_base import LocalBackEnd
 from core.graders.local_batches import Batch, Group, default_budget
 from core.graders.local_extractive import ExtractiveBackEnd
 from core.graders.local_loading import loading, model_identity
 from core.graders.local_prompting import Prepared, Prompting
+from core.graders.settled import settled
 
 if TYPE_CHECKING:
     from core.graders.local_options import Options
-    from core.graders.local_writing import Runner, Written
+    from core.graders.local_writing import Likelihood, Runner, Written
 
 __all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
 
@@ -27,6 +28,8 @@ FEW_STEPS = 6
 that a batch does not wait for its one talkative row."""
 MOSTLY = 0.25
 """From this share of talkative answers on, all are given their full length at once."""
+MOST_BEAMS = 64
+"""Beams at most: memory and time grow with them, and searches for an answer of a few words use a handful."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class _Kind:
 class TransformersBackEnd(LocalBackEnd):
     """A seq2seq or causal model in this process; it is loaded at the first call.
 
-    Answers are those of the model's own greedy `generate`, up to where they are settled.
+    Answers are those of the model's own `generate`: greedy and up to where they are settled, or with beams.
 
     Args:
         model: folder, or name on the model hub.
@@ -51,7 +54,10 @@ class TransformersBackEnd(LocalBackEnd):
         dtype: auto, float32 or bfloat16.
         max_tokens_in: tokens of a prompt at most; what the model says of itself for None.
         batch_tokens: tokens of a batch, padding included; a value that suits the device for None.
-        share_prefixes: whether a causal model reads a beginning that prompts share once.
+        share_prefixes: whether a causal model reads a beginning that prompts share once; never with beams.
+        num_beams: texts that beam search goes on with at each step; 1 for greedy decoding, whose logits give
+            probabilities of the ratings, which beams do not.
+        must_chat: refuses a causal model without a chat template: its prompts would need another end.
 
     Attributes:
         tokens_computed: tokens of prompts that were run through the model so far.
@@ -70,9 +76,15 @@ class TransformersBackEnd(LocalBackEnd):
         max_tokens_in: int | None = None,
         batch_tokens: int | None = None,
         share_prefixes: bool = True,
+        num_beams: int = 1,
+        must_chat: bool = False,
     ) -> None:
         super().__init__("text", model, revision, device, dtype, max_tokens_in, batch_tokens)
-        self._share = share_prefixes
+        if type(num_beams) is not int or not 1 <= num_beams <= MOST_BEAMS:
+            raise InputError(f"num_beams is {num_beams}.", f"Give a whole number from 1 to {MOST_BEAMS}; 1 is greedy.")
+        self._share = share_prefixes and num_beams == 1
+        self._beams = num_beams
+        self._must_chat = must_chat
         self._tried = self._talkative = 0
         self._options: dict[tuple[str, ...], Options] = {}
         self.tokens_computed = self.tokens_plain = 0
@@ -113,7 +125,13 @@ class TransformersBackEnd(LocalBackEnd):
     def _prompting(self) -> Prompting:
         limit = self._max_tokens_in or self._loaded.limit
         limit = min(limit, self._loaded.hard_limit or limit)
-        return Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
+        prompting = Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
+        if self._must_chat and not self._loaded.seq2seq and not prompting.chat:
+            raise GradingError(
+                f"The model {self._source[0]} has no chat template, which was not known before it was loaded.",
+                "Start again, so that its prompts end in the place of the answer; or say how they end with cue.",
+            )
+        return prompting
 
     @cached_property
     def _runner(self) -> Runner:
@@ -127,7 +145,8 @@ class TransformersBackEnd(LocalBackEnd):
 
     @property
     def _budget(self) -> int:
-        return self._batch_tokens or default_budget(self._loaded.device)
+        whole = self._batch_tokens or default_budget(self._loaded.device)
+        return max(1, whole // self._beams)
 
     def _room(self, call: Call) -> int:
         """Tokens of the window that the answer takes: none of an encoder's."""
@@ -141,7 +160,7 @@ class TransformersBackEnd(LocalBackEnd):
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
         """Answers that are written, of calls of one kind."""
-        from core.graders.local_options import named_option, settled
+        from core.graders.local_options import named_option
         from core.graders.local_writing import out_of_memory_halves
 
         ends = settled(calls[0])
@@ -155,7 +174,9 @@ class TransformersBackEnd(LocalBackEnd):
                 found: list[tuple[int, Written]] = []
                 for part, written in out_of_memory_halves(
                     batch,
-                    lambda part: self._runner.write(tokens, part, steps, ends, watched.tokens if watched else ()),
+                    lambda part: self._runner.write(
+                        tokens, part, steps, ends, watched.tokens if watched else (), self._beams
+                    ),
                 ):
                     self.tokens_computed += self._runner.cost(tokens, part)
                     found += zip((row for group in part for row in group.rows), written, strict=True)
@@ -170,8 +191,9 @@ class TransformersBackEnd(LocalBackEnd):
             return row, Completion(written.text, written.complete, distribution, shortened=ready[row].shortened)
 
         for batch in self._allowed(self._runner.plan(tokens, self._budget), tokens, whole, control):
-            steps = whole if ends is None or self._talkative > MOSTLY * max(self._tried, 2 * FEW_STEPS) else FEW_STEPS
-            steps = min(steps, whole)
+            at_once = ends is None or self._beams > 1
+            talkative = self._talkative > MOSTLY * max(self._tried, 2 * FEW_STEPS)
+            steps = whole if at_once or talkative else min(FEW_STEPS, whole)
             written = run(batch, steps)
             finished = [(row, one) for row, one in written if one.complete or steps == whole]
             again += [row for row, one in written if not one.complete and steps < whole]
@@ -193,22 +215,23 @@ class TransformersBackEnd(LocalBackEnd):
     def _weigh(
         self, calls: list[Call], ready: list[Prepared], control: Control
     ) -> Iterator[list[tuple[int, Completion]]]:
-        """Answers of calls that weigh options: the option with the best mean log-likelihood per token.
+        """Answers of calls that weigh options: the option with the best log-likelihood for its length.
 
-        That is the length-penalised log-likelihood by which a student model chooses (exam-generation-irt, section 3.2).
+        Per token that is the length-penalised log-likelihood by which a student model chooses (exam-generation-irt,
+        section 3.2).
         """
         from core.graders.local_writing import out_of_memory_halves
 
         tokens = [each.tokens for each in ready]
 
-        def run(part: Batch) -> list[list[float]]:
+        def run(part: Batch) -> list[list[Likelihood]]:
             rows = [group.rows[0] for group in part]
             return self._runner.likelihoods(
                 [ready[row].text for row in rows], [tokens[row] for row in rows], [calls[row].options for row in rows]
             )
 
         for batch in self._allowed(self._runner.plan_weighing(tokens, self._budget), tokens, 0, control):
-            found: list[tuple[int, list[float]]] = []
+            found: list[tuple[int, list[Likelihood]]] = []
             with self._loaded.lock:
                 for part, values in out_of_memory_halves(batch, run):
                     self.tokens_computed += self._runner.cost(tokens, part)
@@ -217,7 +240,10 @@ class TransformersBackEnd(LocalBackEnd):
             for row, likelihoods in found:
                 control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
                 self.tokens_plain += len(tokens[row])
-                distribution = dict(zip(calls[row].options, likelihoods, strict=True))
+                distribution = {
+                    option: total / _length(option, tokens_of, calls[row].per)
+                    for option, (total, tokens_of) in zip(calls[row].options, likelihoods, strict=True)
+                }
                 best = max(distribution, key=distribution.__getitem__)
                 done.append((row, Completion(best, True, distribution, shortened=ready[row].shortened)))
             yield done
@@ -239,9 +265,14 @@ class TransformersBackEnd(LocalBackEnd):
         """The options whose probabilities are read while a call is answered."""
         from core.graders.local_options import Options
 
-        if call.form not in ("rating", "yes-no", "letter") or not call.options:
+        if call.form not in ("rating", "yes-no", "letter") or not call.options or self._beams > 1:
             return None
         if call.options not in self._options:
             with self._loaded.lock:
                 self._options[call.options] = Options(call.options, self._loaded.tokenizer)
         return self._options[call.options]
+
+
+def _length(option: str, tokens: int, per: Per) -> int:
+    """What an option's log-likelihood is divided by."""
+    return {"tokens": max(1, tokens), "characters": max(1, len(option)), "none": 1}[per]

@@ -11,7 +11,7 @@ import torch
 
 from core.graders.local_batches import Batch, Group, by_length
 from core.graders.local_loading import Loaded
-from core.graders.local_writing import Written, pad_token, padded, regrouped, write
+from core.graders.local_writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
 
 LEAST_SHARED = 16
 """Tokens that must be shared for a pass of their own to pay."""
@@ -88,6 +88,7 @@ class CausalRunner:
         max_tokens: int,
         settled: Callable[[str], bool] | None,
         watched: Sequence[int],
+        beams: int = 1,
     ) -> list[Written]:
         """One answer a row, in the batch's order."""
         if not batch[0].shared:
@@ -105,12 +106,12 @@ class CausalRunner:
                 "attention_mask": torch.cat([mask, rest_mask], dim=1),
                 "past_key_values": cache,
             }
-        return write(self._loaded, inputs, max_tokens, settled, watched)
+        return write(self._loaded, inputs, max_tokens, settled, watched, beams)
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        """Mean log-likelihood per token of each option as the continuation of its prompt."""
+    ) -> list[list[Likelihood]]:
+        """The likelihood of each option as the continuation of its prompt."""
         continued = [self._continued(*each) for each in zip(prompts, tokens, options, strict=True)]
         of = [place for place, each in enumerate(options) for _ in each]
         # The last token before an option is read with the option: its logits are the option's first.
@@ -145,8 +146,8 @@ class CausalRunner:
     @torch.inference_mode()
     def _score(
         self, beginnings: list[list[int]], of: list[int], rows: list[list[int]], starts: list[int]
-    ) -> list[float]:
-        """Mean log-likelihood of the tokens of each row from `starts` on, row i after beginning `of[i]`."""
+    ) -> list[Likelihood]:
+        """The likelihood of the tokens of each row from `starts` on, row i after beginning `of[i]`."""
         ids, mask = self._padded(rows, left=False)
         extra: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
         if beginnings:
@@ -158,8 +159,7 @@ class CausalRunner:
         found = logits.gather(-1, ids[:, 1:].unsqueeze(-1)).squeeze(-1)
         columns = torch.arange(1, ids.shape[1], device=ids.device)
         counted = mask[:, 1:] * (columns >= torch.tensor(starts, device=ids.device).unsqueeze(1))
-        means: list[float] = ((found * counted).sum(1) / counted.sum(1).clamp(min=1)).tolist()
-        return means
+        return summed(found, counted)
 
     @torch.inference_mode()
     def _read(self, beginnings: list[list[int]], of: list[int]) -> tuple[torch.Tensor, torch.Tensor, Any]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import json
 import logging
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +25,9 @@ DTYPES = ("auto", "float32", "bfloat16")
 
 LONGEST = 8192
 """Tokens of a prompt at most unless asked for otherwise: passages are paragraphs, and memory grows with the prompt."""
+
+CAUSAL = ("ForCausalLM", "LMHeadModel")
+"""How the library ends the names of causal models."""
 
 _SANE = 1_000_000  # tokenizers without a limit of their own give a huge number
 _IDENTIFYING = (".json", ".jinja", ".model", ".txt", ".safetensors")
@@ -79,6 +84,43 @@ def check_settings(device: str, dtype: str) -> None:
         raise InputError(f"There is no number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}.")
 
 
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""What Linux has where there is a driver of a GPU: NVIDIA's, AMD's, that of Windows below it."""
+
+
+def resolved_dtype(device: str, dtype: str) -> str:
+    """The number format that a model is loaded in, without loading it: what it answers hangs on that.
+
+    Args:
+        device: auto, cpu, cuda or cuda:N.
+        dtype: auto, float32 or bfloat16.
+
+    Returns:
+        float32 or bfloat16; for auto bfloat16 on a GPU that has it, else float32.
+
+    Raises:
+        InputError: device or dtype is unknown.
+    """
+    check_settings(device, dtype)
+    if dtype != "auto":
+        return dtype
+    if device == "cpu":
+        return "float32"
+    if not _may_have_gpu():
+        # A GPU that is asked for by name and is not here refuses to load the model, whatever stands here.
+        return "float32" if device == "auto" else "bfloat16"
+    import torch
+
+    if not torch.cuda.is_available():
+        return "float32" if device == "auto" else "bfloat16"
+    return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+
+
+def _may_have_gpu() -> bool:
+    """Whether it makes sense to ask torch for a GPU, whose loading takes seconds that a screen does not have."""
+    return sys.platform != "linux" or any(Path(device).exists() for device in GPU_DEVICES)
+
+
 def load_model(
     name_or_folder: str, revision: str | None = None, device: str = "auto", dtype: str = "auto", task: Task = "text"
 ) -> Loaded:
@@ -101,8 +143,9 @@ def load_model(
         tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _files(folder)) if folder else ()
     )
     place = str(folder.resolve()) if folder else name_or_folder
+    dtype = resolved_dtype(device, dtype)
     with _loading_lock:
-        device, dtype = _resolve(device, dtype)
+        device = _present(device)
         key: _Key = (place, None if folder else revision, device, dtype, task, stamp)
         if (found := _loaded.get(key)) is not None:
             return found
@@ -159,6 +202,48 @@ def _folder(name_or_folder: str) -> Path | None:
     return None
 
 
+def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool | None:
+    """Whether a model is one to be asked in a chat, from its small files alone.
+
+    Returns:
+        True for a causal model with a chat template, False for one without; None where the model is of another
+        kind, such as one with an encoder, and where this computer does not have its files yet.
+    """
+    config = _small_file(name_or_folder, revision, "config.json")
+    tokenizer = _small_file(name_or_folder, revision, "tokenizer_config.json")
+    if config is None or tokenizer is None or config.get("is_encoder_decoder"):
+        return None
+    if not any(str(name).endswith(CAUSAL) for name in config.get("architectures") or ()):
+        return None
+    return bool(tokenizer.get("chat_template")) or _at_hand(name_or_folder, revision, "chat_template.jinja") is not None
+
+
+def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[str, Any] | None:
+    file = _at_hand(name_or_folder, revision, name)
+    if file is None:
+        return None
+    try:
+        content = json.loads(file.read_bytes())
+    except ValueError:
+        # Loading the model will say what is wrong with it.
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _at_hand(name_or_folder: str, revision: str | None, name: str) -> Path | None:
+    """A file of a model that is on this computer: in its folder, or fetched from the hub before."""
+    if (folder := _folder(name_or_folder)) is not None:
+        return folder / name if (folder / name).is_file() else None
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        found = try_to_load_from_cache(name_or_folder, name, revision=revision)
+    except HFValidationError:
+        return None
+    return Path(found) if isinstance(found, str) else None
+
+
 @lru_cache(maxsize=4)
 def tokenizer_at_hand(name_or_folder: str, revision: str | None = None) -> Any | None:
     """The tokenizer of a model alone, from this computer: to count tokens before the weights are loaded.
@@ -185,17 +270,16 @@ def _files(folder: Path) -> list[Path]:
     )
 
 
-def _resolve(device: str, dtype: str) -> tuple[str, str]:
+def _present(device: str) -> str:
+    """The device that is meant, which is there."""
     # Heavy, and needed by whoever grades only.
     import torch
 
     if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    elif device.startswith("cuda") and not torch.cuda.is_available():
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
         raise GradingError("This computer has no GPU that can be used.", "Choose the device auto or cpu.")
-    if dtype == "auto":
-        dtype = "bfloat16" if device.startswith("cuda") and torch.cuda.is_bf16_supported() else "float32"
-    return device, dtype
+    return device
 
 
 @contextlib.contextmanager

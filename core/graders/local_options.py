@@ -1,4 +1,4 @@
-"""Reading an answer while a model writes it: when it is settled, and how likely each option was."""
+"""Looking on while a model writes an answer: when it is settled, and how likely each option was."""
 
 from __future__ import annotations
 
@@ -9,28 +9,10 @@ from typing import Any
 import torch
 
 from core.graders.calls import Call
-from core.parsing import (
-    parse_letter,
-    parse_rating,
-    parse_yes_no,
-    settled_letter,
-    settled_rating,
-    settled_yes_no,
-)
+from core.parsing import parse_letter, parse_rating, parse_yes_no
 
 # What tokenizers write for a blank or a line end at the beginning of a token.
 _BLANKS = "▁ĠĊ \n\t"
-
-
-def settled(call: Call) -> Callable[[str], bool] | None:
-    """Whether more text could not change how the answer to a call is read; None where it is read whole."""
-    if call.form == "rating":
-        return lambda text: settled_rating(text, call.prompt.top)
-    if call.form == "yes-no":
-        return settled_yes_no
-    if call.form == "letter":
-        return lambda text: settled_letter(text, call.options)
-    return None
 
 
 def named_option(call: Call, text: str) -> str | None:

@@ -9,7 +9,7 @@ import torch
 
 from core.graders.local_batches import Batch, by_length
 from core.graders.local_loading import Loaded
-from core.graders.local_writing import Written, pad_token, padded, regrouped, write
+from core.graders.local_writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
 
 
 class Seq2SeqRunner:
@@ -41,16 +41,17 @@ class Seq2SeqRunner:
         max_tokens: int,
         settled: Callable[[str], bool] | None,
         watched: Sequence[int],
+        beams: int = 1,
     ) -> list[Written]:
         """One answer a row, in the batch's order."""
         rows = [prompts[row] for group in batch for row in group.rows]
         ids, mask = padded(rows, pad_token(self._loaded), False, self._loaded.device)
-        return write(self._loaded, {"input_ids": ids, "attention_mask": mask}, max_tokens, settled, watched)
+        return write(self._loaded, {"input_ids": ids, "attention_mask": mask}, max_tokens, settled, watched, beams)
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        """Mean log-likelihood per token of each option, as the decoder's text after the encoded prompt."""
+    ) -> list[list[Likelihood]]:
+        """The likelihood of each option as the decoder's text after the encoded prompt."""
         of = [place for place, each in enumerate(options) for _ in each]
         targets = [self._target(option) for each in options for option in each]
         return regrouped(self._score(tokens, of, targets), options)
@@ -64,7 +65,7 @@ class Seq2SeqRunner:
         return target
 
     @torch.inference_mode()
-    def _score(self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]) -> list[float]:
+    def _score(self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]) -> list[Likelihood]:
         """Score n targets, target i after prompt `of[i]`, in one pass."""
         model: Any = self._loaded.model
         ids, mask = padded(prompts, pad_token(self._loaded), False, self._loaded.device)
@@ -78,6 +79,4 @@ class Seq2SeqRunner:
         found = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
         # A mark that every text begins with is no part of the option.
         special = torch.isin(labels, torch.tensor(self._loaded.tokenizer.all_special_ids, device=labels.device))
-        counted = shown * ~special
-        means: list[float] = ((found * counted).sum(1) / counted.sum(1).clamp(min=1)).tolist()
-        return means
+        return summed(found, shown * ~special)

@@ -15,6 +15,9 @@ from core.graders.local_batches import Batch, halved
 from core.graders.local_loading import Loaded
 from core.graders.local_options import Watch
 
+Likelihood = tuple[float, int]
+"""Log-likelihood of an option's tokens, and their number."""
+
 
 @dataclass(frozen=True)
 class Written:
@@ -58,14 +61,15 @@ class Runner(Protocol):
         max_tokens: int,
         settled: Callable[[str], bool] | None,
         watched: Sequence[int],
+        beams: int,
     ) -> list[Written]:
-        """Let the model write, greedily, one answer a row of the batch, in the batch's order."""
+        """Let the model write one answer a row of the batch, in the batch's order; see `write`."""
         ...
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
-    ) -> list[list[float]]:
-        """Mean log-likelihood per token of each option after its prompt, for one batch.
+    ) -> list[list[Likelihood]]:
+        """The likelihood of each option after its prompt, for one batch.
 
         Args:
             prompts, tokens: the prompts as text and as tokens.
@@ -101,10 +105,17 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
         yield from out_of_memory_halves(half, run)
 
 
-def regrouped(values: Sequence[float], options: Sequence[Sequence[str]]) -> list[list[float]]:
+def regrouped(values: Sequence[Likelihood], options: Sequence[Sequence[str]]) -> list[list[Likelihood]]:
     """One value an option, in the shape of the options."""
     rest = iter(values)
     return [list(islice(rest, len(each))) for each in options]
+
+
+def summed(found: torch.Tensor, counted: torch.Tensor) -> list[Likelihood]:
+    """The log-likelihoods (rows, tokens) of the tokens that count, added up row by row, with their number."""
+    sums: list[float] = (found * counted).sum(1).tolist()
+    numbers: list[int] = counted.sum(1).tolist()
+    return [(total, int(number)) for total, number in zip(sums, numbers, strict=True)]
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -133,14 +144,19 @@ def write(
     max_tokens: int,
     settled: Callable[[str], bool] | None,
     watched: Sequence[int],
+    beams: int = 1,
 ) -> list[Written]:
-    """Let a model write greedily as its own `generate` does, and end each row as soon as it is settled.
+    """Let a model write as its own `generate` does.
+
+    With one beam that is greedy, and each row ends as soon as it is settled. Several beams are searched to their
+    end, since which of them is the best is known only then; their logits are those of no single text.
 
     Args:
         inputs: what `generate` is given: tokens, mask, and what was computed before.
         max_tokens: tokens written at most.
         settled: whether a text needs no more; None to write to the end.
         watched: tokens whose logits are kept.
+        beams: texts that are gone on with at each step.
     """
     start = 1 if loaded.seq2seq else inputs["input_ids"].shape[1]
 
@@ -149,18 +165,18 @@ def write(
         return text
 
     watch = Watch(start, decode, settled, watched)
+    looking_on = {"logits_processor": [watch.process], "stopping_criteria": [watch.stop]} if beams == 1 else {}
     with warnings.catch_warnings(), torch.inference_mode():
         # Sampling settings of the model's configuration, which greedy decoding does not use, are warned about.
         warnings.simplefilter("ignore", UserWarning)
         sequences = loaded.model.generate(
             **inputs,
             do_sample=False,
-            num_beams=1,
+            num_beams=beams,
             repetition_penalty=1.0,
             max_new_tokens=max_tokens,
             pad_token_id=pad_token(loaded),
-            logits_processor=[watch.process],
-            stopping_criteria=[watch.stop],
+            **looking_on,
         )
     ends = loaded.model.generation_config.eos_token_id
     ends = set(ends) if isinstance(ends, list) else {ends}
@@ -169,6 +185,7 @@ def write(
         length = watch.length.get(row, len(tokens))
         end = next((i for i, token in enumerate(tokens[:length]) if token in ends), None)
         kept = tokens[: length if end is None else end]
-        complete = end is not None or row in watch.length
-        answers.append(Written(kept, decode(kept).strip(), complete, watch.scores(row)))
+        text = decode(kept)
+        complete = end is not None or (settled is not None and settled(text))
+        answers.append(Written(kept, text.strip(), complete, watch.scores(row)))
     return answers

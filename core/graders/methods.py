@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
 
-from core.graders.calls import Call, Completion, Steps
+from core.graders.calls import Call, Completion, Per, Steps
 from core.matching import is_no_answer, without_letter, word_match
 from core.parsing import (
     CUT_OFF,
@@ -113,22 +113,24 @@ def verify_check(asked: Asked, given: str, prompt: Prompt) -> Steps:
     return (yield from _rate(values, prompt, fence=False))
 
 
-def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
-    """Take the choice with the highest mean log-likelihood per token: 1 if it is the key, else 0.
+def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: Per = "tokens") -> Steps:
+    """Take the choice with the highest log-likelihood for its length: 1 if it is the key, else 0.
 
-    Source: exam-generation-irt, section 3.3. The confidence is the softmax of the means.
+    Source: exam-generation-irt, section 3.3, which takes the mean per token. The confidence is the softmax of the
+    values that are compared.
 
     Args:
         asked: the question with its choices; the answer key is the text or the letter of one.
         passage: the passage.
         prompt: a prompt that the choices go on from.
         fence: whether the passage is fenced off as data.
+        per: what a log-likelihood is divided by: the choice's tokens, its characters, or nothing.
     """
     key = _key(asked)
     if isinstance(key, str):
         return _fail(key)
     values = _choice_values(asked, passage)
-    completion = yield Call(prompt, values, "likelihood", fence, options=asked.choices)
+    completion = yield Call(prompt, values, "likelihood", fence, options=asked.choices, per=per)
     if completion.error is not None:
         return _fail(completion.error)
     given = completion.distribution or {}

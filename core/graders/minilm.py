@@ -5,16 +5,20 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib.util
+import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import GradingError
+
+if TYPE_CHECKING:
+    from core.graders.bert import Bert
 
 MODEL = "all-MiniLM-L6-v2"
 SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -41,7 +45,7 @@ class Encoder:
     the cores wait for each other thousands of times a second.
     """
 
-    def __init__(self, model: Any, tokenizer: Any, device: str) -> None:
+    def __init__(self, model: Bert, tokenizer: Any, device: str) -> None:
         import torch
 
         self._model = model
@@ -92,9 +96,7 @@ class Encoder:
             mask[row, : len(line)] = 1
         with torch.inference_mode():
             attention = torch.from_numpy(mask).to(self._device)
-            hidden = self._model(
-                input_ids=torch.from_numpy(ids).to(self._device), attention_mask=attention
-            ).last_hidden_state
+            hidden = self._model(torch.from_numpy(ids).to(self._device), attention.bool())
             weights = attention.unsqueeze(-1).to(hidden.dtype)
             mean = (hidden * weights).sum(1) / weights.sum(1)
             unit: Vectors = torch.nn.functional.normalize(mean, dim=1).cpu().numpy()
@@ -145,14 +147,18 @@ def _load(folder: Path) -> Encoder:
     import torch
     from safetensors.torch import load_file
     from tokenizers import Tokenizer
-    from transformers import BertConfig, BertModel
+
+    from core.graders.bert import Bert
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model: Any = BertModel(BertConfig.from_json_file(folder / "config.json"), add_pooling_layer=False)
-    state = {name: value for name, value in load_file(weights).items() if not name.startswith("pooler.")}
-    state.pop("embeddings.position_ids", None)
-    model.load_state_dict(state)
+    config = json.loads((folder / "config.json").read_bytes())
+    model = Bert(
+        load_file(weights, device),
+        config["num_hidden_layers"],
+        config["num_attention_heads"],
+        config["layer_norm_eps"],
+    )
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_TOKENS)
-    return Encoder(model.to(device).eval(), tokenizer, device)
+    return Encoder(model, tokenizer, device)
