@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.graders import readers
 from bench.large import make_large
+from bench.runs import runs
 from core import bank, exporting
 from core.changes import changes
 from core.formats.source import Source
@@ -206,7 +207,13 @@ def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, l
     return {query_id: asked}
 
 
-BENCHES = {"impact": impact, "small": small, "large": large, "readers": lambda: readers(say)}
+BENCHES = {
+    "impact": impact,
+    "small": small,
+    "large": large,
+    "runs": lambda: runs(say),
+    "readers": lambda: readers(say),
+}
 
 
 def main() -> None:

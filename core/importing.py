@@ -11,14 +11,15 @@ from pathlib import Path
 from core import bank_saving, collection
 from core.bank import AT_VERSION
 from core.errors import InputError, Problem
-from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels, trec_run
+from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels
 from core.formats.source import Report, Source, open_lines
 from core.gold import write_gold
 from core.graded_import import GradedImport
 from core.project import Cursor, Project, log
 from core.responses import known_responses, write_responses
+from core.run_import import RunImport, unknown_reason
 from core.topics import add_topics
-from core.types import Query, Question, Run
+from core.types import Query, Question
 
 
 @dataclass(frozen=True)
@@ -148,18 +149,16 @@ def _passages(
 
 
 def _runs(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
-    found = trec_run.read_runs(sources, report)
-    report.raise_if_refused(_MEND)
-    kept = {}
-    for run in found:
-        unknown = set(_unknown(cursor, sources, run.file, [r.query_id for r in run.ranking], options, report))
-        kept[run.name] = [ranked for ranked in run.ranking if ranked.query_id not in unknown]
-    report.raise_if_refused(_NAME_QUERIES)
-    names = _free_names(cursor, found, report)
-    collection.stage_rankings(cursor, {names[name]: ranking for name, ranking in kept.items()})
-    collection.write_runs(cursor, [(names[run.name], run.tag, run.file) for run in found])
+    with RunImport(cursor, report, options.skip_unknown) as runs:
+        for source in sources:
+            runs.take(source)
+        report.raise_if_refused(_MEND)
+        runs.check_queries()
+        report.raise_if_refused(_NAME_QUERIES)
+        counts = runs.write()
+        report.raise_if_refused(_MEND)
     collection.refresh_pool(cursor)
-    return {"runs": len(found), "ranked passages": sum(map(len, kept.values()))}
+    return counts
 
 
 def _responses(
@@ -173,18 +172,6 @@ def _responses(
     report.raise_if_refused(_MEND)
     collection.refresh_pool(cursor)
     return counts
-
-
-def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str, str]:
-    """What the project calls each run: its name, or its file's where a run of another file has the name."""
-    holders = dict(cursor.execute("SELECT name, file FROM runs").fetchall())
-    names = {}
-    for run in runs:
-        taken = holders.get(run.name, run.file) != run.file
-        names[run.name] = Source(run.file).stem if taken else run.name
-        if taken:
-            report.remark(run.file, None, f"the name {run.name} is taken: the run is called {names[run.name]}")
-    return names
 
 
 def _qrels(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
@@ -221,12 +208,9 @@ def _unknown(
     if not unknown:
         return []
     source = next(source for source in sources if file in (source.name, source.file))
-    line = _first_line(source, unknown[0])
-    rest = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-    if options.skip_unknown:
-        report.remark(file, line, f"left out the unknown query {unknown[0]}{rest}")
-    else:
-        report.refuse(file, line, f"the query {unknown[0]}{rest} is not in the project")
+    say = report.remark if options.skip_unknown else report.refuse
+    reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
+    say(file, _first_line(source, unknown[0]), reason)
     return unknown
 
 
