@@ -12,7 +12,8 @@ import click
 
 from core import answer_keys, drafts, generating
 from core import proposals as store
-from core.cli.options import is_terminal, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.generating import Kind, Report
 from core.graders.control import Control
@@ -81,7 +82,11 @@ def generate(
             raise InputError(f"There is no price for {drafter.model}, so a budget in money cannot be kept.", hint)
         control = Control(max_calls, max_cost, price, report=lambda line: tell(f"exam: {line}"))
         chosen = None if every else queries
-        watch = _show if is_terminal() else _quiet
+        lines = ProgressLines("requests answered")
+
+        def watch(done: int, total: int) -> None:
+            lines.say(done, total, over=done == total)
+
         report = generating.suggest(
             project, drafter, chosen, current_author(), cast(Kind, kind), prompt, number, control, watch
         )
@@ -215,11 +220,3 @@ def answer_key(
         drafter = generating.make_drafter(settings)
         report = answer_keys.draft_answer_key(project, drafter, question, passage, current_author(), prompt)
         _say(project, report, as_json)
-
-
-def _show(done: int, total: int) -> None:
-    click.echo(f"\r{done:,} of {total:,} requests answered", err=True, nl=done == total)
-
-
-def _quiet(done: int, total: int) -> None:
-    """Nobody watches: say nothing until the end."""

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from core.bank import latest_version
+from core.bank import check_version
 from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.options import is_terminal, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.progress import ProgressLines
 from core.errors import GradingError
+from core.graders.base import Grader
+from core.grades import find_grader, graders
 from core.grading import Progress, Request, make_control, run_job
 from core.jobs import close_interrupted
 from core.named_graders import remember_settings
 from core.pairs import make_plan
 from core.price_tag import PriceTag, price_tag
-from core.project import current_author
+from core.project import Project, current_author
 
 _query_option = click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
 _run_option = click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated.")
 _retry_option = click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too.")
 _only_failed_option = click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else.")
+_version_option = click.option("--bank-version", type=int, help="Bank version; the newest where not given.")
 _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade at most this many pairs.")
 
 
@@ -33,6 +39,7 @@ _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade 
 @_run_option
 @_retry_option
 @_only_failed_option
+@_version_option
 @json_option
 def plan(
     project_path: Path | None,
@@ -41,12 +48,13 @@ def plan(
     runs: tuple[str, ...],
     retry_failed: bool,
     only_failed: bool,
+    bank_version: int | None,
     as_json: bool,
 ) -> None:
     """Say what a grading job would do: pairs needed, known, failed, to grade."""
     with opened(project_path) as project:
         spec = chosen.make(project).spec
-        version = latest_version(project)
+        version = check_version(project, bank_version)
         found = asdict(
             make_plan(project, spec, version, queries or None, retry_failed, only_failed=only_failed, runs=runs or None)
         )
@@ -66,6 +74,7 @@ def plan(
 @_run_option
 @_retry_option
 @_only_failed_option
+@_version_option
 @_limit_option
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Money that the job may spend at most.")
 @click.option("--max-calls", type=click.IntRange(min=1), help="Calls of the model at most, retries included.")
@@ -85,6 +94,7 @@ def grade(
     runs: tuple[str, ...],
     retry_failed: bool,
     only_failed: bool,
+    bank_version: int | None,
     limit: int | None,
     max_cost: float | None,
     max_calls: int | None,
@@ -96,7 +106,7 @@ def grade(
     with opened(project_path) as project:
         close_interrupted(project)
         grader = chosen.make(project)
-        version = latest_version(project)
+        version = check_version(project, bank_version)
         if dry_run:
             asked = (queries or None, retry_failed, limit, only_failed, runs or None)
             planned = make_plan(project, grader.spec, version, *asked)
@@ -107,6 +117,7 @@ def grade(
                 tell(f"{planned.to_grade:,} pairs would be graded{_price(tag)}.")
             return
         request = Request(
+            bank_version=bank_version,
             queries=queries or None,
             retry_failed=retry_failed,
             only_failed=only_failed,
@@ -118,7 +129,8 @@ def grade(
         )
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
-        final = run_job(project, grader, request, current_author(), _show if is_terminal() else _quiet, control)
+        final = run_job(project, grader, request, current_author(), _watch(), control)
+        others = _boards_show(project, grader)
     if final.state in ("failed", "cancelled"):
         raise GradingError(final.message, f"{final.graded:,} pairs were graded and are kept.")
     if as_json:
@@ -129,6 +141,8 @@ def grade(
         tell(f"{final.defaulted:,} of the ratings are defaults: the model gave no number.")
     if final.message:
         tell(final.message)
+    if others:
+        tell(others)
 
 
 def _result(final: Progress) -> dict[str, Any]:
@@ -150,12 +164,17 @@ def _price(tag: PriceTag) -> str:
     return f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read and {tag.output_tokens:,} written{cost}"
 
 
-def _show(progress: Progress) -> None:
-    left = progress.seconds_left
-    rest = f", {left:.0f} s left" if left is not None and not progress.over else ""
-    line = f"\r{progress.done:,} of {progress.total:,} pairs, {progress.rate:.0f} a second{rest}"
-    click.echo(f"{line:<78}", err=True, nl=progress.over)
+def _watch() -> Callable[[Progress], None]:
+    lines = ProgressLines("pairs")
+    return lambda progress: lines.say(progress.done, progress.total, progress.rate, progress.over)
 
 
-def _quiet(progress: Progress) -> None:
-    """Nobody watches: say nothing until the end."""
+def _boards_show(project: Project, grader: Grader) -> str:
+    """Which grader boards show, where it is another than the one that has just graded."""
+    if not graders(project):
+        return ""
+    shown = find_grader(project, None).spec
+    if shown.fingerprint == grader.spec.fingerprint:
+        return ""
+    name = find_grader(project, grader.spec.fingerprint).spec.name
+    return f"Boards and labels show '{shown.name}'. To see what has just been graded, add: --grader {shlex.quote(name)}"

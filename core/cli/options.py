@@ -81,7 +81,7 @@ def policy_options(command: Command) -> Command:
         click.option("--min-rating", type=int, default=default.min_rating, show_default=True,
                      help="Rating from which a question counts as answered."),
         click.option("--bank-version", type=int, help="Bank version; the newest where not given."),
-        click.option("--grader", help="Name or fingerprint of the grader."),
+        click.option("--grader", help="The grader: see exam graders list."),
     ):  # fmt: skip
         with_policy = option(with_policy)
     return with_policy

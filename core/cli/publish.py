@@ -10,11 +10,13 @@ from core import downloads, exporting
 from core.bundle import bundle
 from core.cli.options import tell
 from core.errors import GradingError, InputError
+from core.named_graders import how_to_grade
 from core.parquet_project import export_project
 from core.policy import Policy
 from core.project import Project, current_author, log
 from core.publication import manifest_json, publish, read_manifest, reproduce
 from core.readiness import readiness
+from core.scores import basis
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,19 @@ def _check(project: Project, asked: Asked) -> None:
         f" {state.stale_overrides:,} overrides are stale;"
         f" {state.partial_labels:,} labels are partial, {state.unlabelled_passages:,} passages have none"
     )
+    spec = basis(project, asked.policy).grader.spec
+    todo = []
+    if state.ungraded or state.failed:
+        todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
+    if state.stale_overrides:
+        todo.append("Confirm or withdraw the stale overrides: exam override list --stale")
+    if state.without_text:
+        todo.append("Import the texts: exam import passages FILE")
     if asked.require_complete:
-        raise GradingError(f"The labels are incomplete: {counts}.", "Run exam grade, and settle the stale overrides.")
+        raise GradingError(f"The labels are incomplete: {counts}.", "; ".join(todo))
     tell(f"warning: the labels are incomplete: {counts}.")
+    for step in todo:
+        tell(step)
 
 
 def _bundle(project: Project, asked: Asked) -> bytes:
