@@ -24,9 +24,7 @@ class ProgressLines:
         clock: seconds that only ever grow.
     """
 
-    def __init__(
-        self, things: str, terminal: bool | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, things: str, terminal: bool | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.things = things
         self.terminal = is_terminal() if terminal is None else terminal
         self.clock = clock

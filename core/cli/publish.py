@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import downloads, exporting
-from core.bundle import bundle
+from core.bundle import bundle, bundle_again
 from core.cli.options import tell
 from core.errors import GradingError, InputError
 from core.named_graders import how_to_grade
 from core.parquet_project import export_project
 from core.policy import Policy
 from core.project import Project, current_author, log
-from core.publication import manifest_json, publish, read_manifest, reproduce
+from core.publication import Manifest, manifest_json, publish, read_manifest, reproduce
 from core.readiness import readiness
 from core.scores import basis
 
@@ -82,11 +82,7 @@ def write(path: Path, content: bytes) -> None:
 def _qrels(project: Project, asked: Asked) -> bytes:
     author = current_author()
     if asked.manifest is not None:
-        try:
-            data = asked.manifest.read_bytes()
-        except OSError as error:
-            raise InputError(f"{asked.manifest}: cannot be read ({error.strerror}).") from error
-        return reproduce(project, read_manifest(data, str(asked.manifest)), author)
+        return reproduce(project, _manifest(asked.manifest), author)
     if asked.source == "exam":
         _check(project, asked)
     elif asked.save_manifest or asked.require_complete:
@@ -100,6 +96,14 @@ def _qrels(project: Project, asked: Asked) -> bytes:
     with project.transaction() as cursor:
         log(cursor, author, "export qrels", file=Path(asked.output).name, source=asked.source)
     return content
+
+
+def _manifest(file: Path) -> Manifest:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}).") from error
+    return read_manifest(data, str(file))
 
 
 def _check(project: Project, asked: Asked) -> None:
@@ -129,6 +133,8 @@ def _check(project: Project, asked: Asked) -> None:
 
 
 def _bundle(project: Project, asked: Asked) -> bytes:
+    if asked.manifest is not None:
+        return bundle_again(project, _manifest(asked.manifest), current_author())
     _check(project, asked)
     return bundle(project, asked.policy, current_author(), asked.binary, asked.note)
 
