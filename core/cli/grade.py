@@ -15,14 +15,13 @@ from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError
-from core.graders.base import Grader
-from core.grades import find_grader, graders
+from core.grades import find_grader
 from core.grading import Progress, Request, make_control, run_job
 from core.jobs import close_interrupted
 from core.named_graders import remember_settings
 from core.pairs import make_plan
 from core.price_tag import PriceTag, price_tag
-from core.project import Project, current_author
+from core.project import current_author
 
 _query_option = click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
 _run_option = click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated.")
@@ -130,19 +129,23 @@ def grade(
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
         final = run_job(project, grader, request, current_author(), _watch(), control)
-        others = _boards_show(project, grader)
+        shown = find_grader(project, None).spec
+        name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
         raise GradingError(final.message, f"{final.graded:,} pairs were graded and are kept.")
     if as_json:
-        print_json(_result(final))
+        print_json(_result(final) | {"grader": name, "boards_show": shown.name})
         return
     tell(f"Graded {final.graded:,} pairs, {final.failed:,} failed, in {final.seconds:.0f} s.")
     if final.defaulted:
         tell(f"{final.defaulted:,} of the ratings are defaults: the model gave no number.")
     if final.message:
         tell(final.message)
-    if others:
-        tell(others)
+    if shown.fingerprint != grader.spec.fingerprint:
+        tell(
+            f"Boards and labels show '{shown.name}' where no grader is named."
+            f" To see this one, add: --grader {shlex.quote(name)}"
+        )
 
 
 def _result(final: Progress) -> dict[str, Any]:
@@ -167,14 +170,3 @@ def _price(tag: PriceTag) -> str:
 def _watch() -> Callable[[Progress], None]:
     lines = ProgressLines("pairs")
     return lambda progress: lines.say(progress.done, progress.total, progress.rate, progress.over)
-
-
-def _boards_show(project: Project, grader: Grader) -> str:
-    """Which grader boards show, where it is another than the one that has just graded."""
-    if not graders(project):
-        return ""
-    shown = find_grader(project, None).spec
-    if shown.fingerprint == grader.spec.fingerprint:
-        return ""
-    name = find_grader(project, grader.spec.fingerprint).spec.name
-    return f"Boards and labels show '{shown.name}'. To see what has just been graded, add: --grader {shlex.quote(name)}"

@@ -131,13 +131,17 @@ def list_prompts(project_path: Path | None, as_json: bool) -> None:
 @prompts.command(name="show")
 @click.argument("name")
 @project_option
-def show_prompt(name: str, project_path: Path | None) -> None:
+@json_option
+def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
     """Print a prompt as YAML, which can be changed and saved under another name."""
     with opened(project_path) as project:
         library = prompt_library.prompts(project)
     if name not in library:
         raise InputError(f"There is no prompt '{name}'.", f"There are: {', '.join(library)}.")
-    click.echo(write_prompt(library[name]), nl=False)
+    if as_json:
+        print_json(asdict(library[name]) | {"hash": library[name].hash})
+    else:
+        click.echo(write_prompt(library[name]), nl=False)
 
 
 @prompts.command(name="save")
