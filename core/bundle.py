@@ -84,7 +84,8 @@ def bundle_again(project: Project, manifest: Manifest, author: str) -> bytes:
     ]
     if not recorded:
         raise InputError(
-            f"Publication {number} was not made as a bundle.", "Make its qrels again: exam export qrels --manifest FILE"
+            f"Publication {number} was not made as a bundle.",
+            "Make its qrels again: exam export qrels --manifest FILE -o OUT",
         )
     files = _files(as_published(project, manifest), publication)
     known, now = recorded[0], _hashes(files)
@@ -93,7 +94,7 @@ def bundle_again(project: Project, manifest: Manifest, author: str) -> bytes:
         differing = sorted(name for name in known | now if known.get(name) != now.get(name))
         raise ProjectError(
             f"The bundle of publication {number} cannot be made again: {', '.join(differing)} would differ.",
-            "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE",
+            "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE -o OUT",
         )
     return _packed(files)
 

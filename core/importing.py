@@ -120,7 +120,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
     return results
 
 
-_NAME_QUERIES = "Import the queries first, or a bank that names them, or choose to leave unknown queries out."
+_NAME_QUERIES = "Import the queries first, or a bank that names them, or leave unknown queries out (--skip-unknown)."
 _MEND = "Nothing was imported. Mend the file and import it again."
 
 

@@ -169,7 +169,7 @@ def _keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
         "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL", [passage_id]
     ).fetchall()
     if not query:
-        raise InputError(f"There is no query {query_id}.")
+        raise InputError(f"There is no query {query_id}.", "Check the id, or import the queries.")
     if not passage:
         raise InputError(
             f"There is no text of passage {passage_id}.", "Import it: what nobody can read, nobody can judge."

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from core.cli.options import (
+    counted,
     json_option,
     opened,
     policy_options,
@@ -130,14 +131,15 @@ def unjudged(
     )
     for run in found.to_grade:
         if run.ungraded or run.failed:
-            tell(f"{run.run}: {run.ungraded:,} pairs ungraded, {run.failed:,} failed. {hints[run.run]}")
+            tell(f"{run.run}: {counted(run.ungraded, 'pair')} ungraded, {run.failed:,} failed. {hints[run.run]}")
         if run.not_pooled:
             tell(
-                f"{run.run}: {run.not_pooled:,} passages are beyond the pool, which ends at rank {found.pool_depth}."
+                f"{run.run}: beyond the pool, which ends at rank {found.pool_depth},"
+                f" {counted(run.not_pooled, 'passage')}."
                 f" Run: exam pool --depth {found.top_k}"
             )
         if run.without_text:
-            tell(f"{run.run}: {run.without_text:,} passages have no text. Run: exam import passages FILE")
+            tell(f"{run.run}: without a text, {counted(run.without_text, 'passage')}. Run: exam import passages FILE")
 
 
 def _hint(project: Project, policy: Policy, run: ToGrade) -> str:

@@ -12,7 +12,7 @@ import click
 
 from core.bank import check_version
 from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError
 from core.grades import find_grader
@@ -113,7 +113,7 @@ def grade(
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
-                tell(f"{planned.to_grade:,} pairs would be graded{_price(tag)}.")
+                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{_price(tag)}.")
             return
         request = Request(
             bank_version=bank_version,
@@ -132,11 +132,11 @@ def grade(
         shown = find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
-        raise GradingError(final.message, f"{final.graded:,} pairs were graded and are kept.")
+        raise GradingError(final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
     if as_json:
         print_json(_result(final) | {"grader": name, "boards_show": shown.name})
         return
-    tell(f"Graded {final.graded:,} pairs, {final.failed:,} failed, in {final.seconds:.0f} s.")
+    tell(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed, in {final.seconds:.0f} s.")
     if final.defaulted:
         tell(f"{final.defaulted:,} of the ratings are defaults: the model gave no number.")
     if final.message:

@@ -137,6 +137,11 @@ def tell(message: str) -> None:
     click.echo(message, err=True)
 
 
+def counted(number: int, thing: str) -> str:
+    """A number with its noun, as "1 pair" or "1,204 pairs"."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
 def is_terminal() -> bool:
     """Whether a person watches stderr."""
     return sys.stderr.isatty()

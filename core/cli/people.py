@@ -12,7 +12,7 @@ import click
 
 from core import judging
 from core import overrides as store
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
 from core.project import current_author
 
 
@@ -67,7 +67,7 @@ def withdraw(keys: tuple[int, ...], project_path: Path | None, author: str) -> N
     with opened(project_path) as project, project.transaction() as cursor:
         for key in keys:
             store.write_withdrawal(cursor, key, author)
-    tell(f"{_count(len(keys), 'override')} withdrawn.")
+    tell(f"{counted(len(keys), 'override')} withdrawn.")
 
 
 @override.command()
@@ -79,7 +79,7 @@ def confirm(keys: tuple[int, ...], project_path: Path | None, author: str) -> No
     with opened(project_path) as project:
         for key in keys:
             store.confirm(project, key, author)
-    tell(f"{_count(len(keys), 'override')} confirmed for the wording as it is now.")
+    tell(f"{counted(len(keys), 'override')} confirmed for the wording as it is now.")
 
 
 @override.command(name="list")
@@ -165,7 +165,3 @@ def list_judgments(project_path: Path | None, query_id: str | None, who: str | N
             ("assessor", "query", "passage", "value"),
             [(one.author, one.query_id, one.passage_id, one.value) for one in found],
         )
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
