@@ -102,9 +102,8 @@ def _say(project: Project, report: Report, as_json: bool) -> None:
         print_table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
         for failure in report.failed:
             tell(f"exam: nothing from {failure}")
-        tell(
-            f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}. {_rest(report)}See exam proposals list."
-        )
+        came = f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}."
+        tell(f"{came} {_rest(report)}See exam proposals list.")
     if not found:
         raise GradingError("Nothing usable came.", "Try another model or prompt.")
 
@@ -157,7 +156,7 @@ def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
 @click.option("--note", help="Save the bank at once, with all that you have drafted and this note.")
 @json_option
 def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, as_json: bool) -> None:
-    """Take proposals into your drafts; the bank has them once it is saved, on the screen, with --note or by exam bank save."""
+    """Take proposals into your drafts; the bank has them once saved: on the screen, with --note or exam bank save."""
     if note is not None and not note.strip():
         raise InputError("The note is empty.", "Say in a few words what changed and why.")
     author = current_author()
