@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.graders import readers
 from bench.large import make_large
+from bench.runs import runs
 from bench.vectors import vectors
 from core import bank, exporting
 from core.changes import changes
@@ -211,6 +212,7 @@ BENCHES = {
     "impact": impact,
     "small": small,
     "large": large,
+    "runs": lambda: runs(say),
     "readers": lambda: readers(say),
     "vectors": lambda: vectors(say, SHARED),
 }

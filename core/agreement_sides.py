@@ -198,7 +198,7 @@ def _judgments(project: Project, side: Judgments) -> _Resolved:
     source = find_source(project, side.source)
     if source not in sources(project):
         raise InputError(
-            f"'{source}' is a leaderboard, it says nothing of single passages.",
+            f"'{source}' is a leaderboard: it says nothing of single passages.",
             "Name a source of judgments; exam import qrels FILE brings one in.",
         )
     judged = "judgments JOIN sources USING (source_key)"

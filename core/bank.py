@@ -68,7 +68,9 @@ def check_version(project: Project, version: int | None) -> int:
     if version is None:
         return newest
     if not 0 <= version <= newest:
-        raise InputError(f"There is no bank version {version}.", f"The newest is {newest}: see exam bank list.")
+        raise InputError(
+            f"There is no bank version {version}.", f"See exam bank list --versions; the newest is {newest}."
+        )
     return version
 
 

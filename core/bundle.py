@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from core import exporting
+from core.errors import InputError, ProjectError
 from core.leaderboard import Leaderboard, leaderboard, rankings
 from core.overrides import overrides
 from core.policy import Policy
 from core.project import Project, log
-from core.publication import Publication, manifest_json, publish
+from core.publication import Manifest, Publication, as_published, manifest_json, publish, reproduce
 from core.spreadsheets import csv_text
 
 BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20")
@@ -25,7 +28,8 @@ _WHAT = {
     "qrels": "The labels, in trec_eval's four columns: query, 0, passage, {values}.\n"
     "    Passages without a label are left out; see the counts in manifest.json.",
     "manifest.json": "What the qrels rest on: bank version, grader, policy, counts, and the SHA-256 of the file.\n"
-    "    exam export qrels --manifest manifest.json -o FILE makes the qrels again from the project.",
+    "    exam export qrels --manifest manifest.json -o FILE makes the qrels again from the project,\n"
+    "    exam export bundle --manifest manifest.json -o FILE all of this.",
     "bank.jsonl": "The question bank at its version {version}, one question a line.",
     "bank.csv": "The same for a spreadsheet.",
     "leaderboard.tsv": "The systems by {measures}, with standard errors.",
@@ -50,13 +54,65 @@ def bundle(project: Project, policy: Policy, author: str, binary: bool = False, 
     with project.transaction() as cursor:
         publication = publish(project, policy, author, binary, note)
         files = _files(project, publication)
-        log(cursor, author, "export bundle", publication=publication.manifest["publication"], files=sorted(files))
+        hashes = _hashes(files)
+        log(cursor, author, _ACT, publication=publication.manifest["publication"], files=sorted(files), sha256=hashes)
+    return _packed(files)
+
+
+_ACT = "export bundle"
+
+
+def bundle_again(project: Project, manifest: Manifest, author: str) -> bytes:
+    """The bundle of a publication once more, to the byte, whatever was done to the project since.
+
+    Args:
+        manifest: that of the bundle.
+
+    Returns:
+        A zip file.
+
+    Raises:
+        InputError: the manifest is of another project, is not known here, was changed, or no bundle was made of it.
+        ProjectError: the project no longer gives this bundle; says which files differ.
+    """
+    number = manifest.get("publication")
+    publication = Publication(manifest, reproduce(project, manifest, author))
+    recorded = [
+        detail.get("sha256")
+        for detail in map(json.loads, (text for (text,) in project.rows(_MADE, [_ACT])))
+        if detail.get("publication") == number
+    ]
+    if not recorded:
+        raise InputError(
+            f"Publication {number} was not made as a bundle.",
+            "Make its qrels again: exam export qrels --manifest FILE -o OUT",
+        )
+    files = _files(as_published(project, manifest), publication)
+    known, now = recorded[0], _hashes(files)
+    # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
+    if known is not None and known != now:
+        differing = sorted(name for name in known | now if known.get(name) != now.get(name))
+        raise ProjectError(
+            f"The bundle of publication {number} cannot be made again: {', '.join(differing)} would differ.",
+            "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE -o OUT",
+        )
+    return _packed(files)
+
+
+_MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"
+
+
+def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
+
+
+def _packed(files: Mapping[str, bytes]) -> bytes:
     out = io.BytesIO()
     write_zip(files, out)
     return out.getvalue()
 
 
-def write_zip(files: Mapping[str, bytes | Path], out: BinaryIO | Path) -> None:
+def write_zip(files: Mapping[str, bytes] | Mapping[str, bytes | Path], out: BinaryIO | Path) -> None:
     """Write a zip whose bytes depend on nothing but the files' names and contents.
 
     Args:
@@ -79,12 +135,12 @@ def write_zip(files: Mapping[str, bytes | Path], out: BinaryIO | Path) -> None:
                     member.write(part)
 
 
-def _files(project: Project, publication: Publication) -> dict[str, bytes | Path]:
+def _files(project: Project, publication: Publication) -> dict[str, bytes]:
     manifest = publication.manifest
     policy = Policy(**manifest["policy"])
     version = manifest["bank"]["version"]
     files = {
-        f"{project.name}.qrels": publication.qrels_bytes,
+        f"{manifest['project']['name']}.qrels": publication.qrels_bytes,
         "manifest.json": manifest_json(manifest).encode(),
         "bank.jsonl": exporting.bank_jsonl(project, version).encode(),
         "bank.csv": exporting.bank_csv(project, version).encode(),
@@ -95,10 +151,10 @@ def _files(project: Project, publication: Publication) -> dict[str, bytes | Path
         latex = [exporting.board_latex(project, measure, "exam", policy) for measure in BOARD_MEASURES]
         files["leaderboard.tsv"] = _wide_tsv(boards).encode()
         files["leaderboard.tex"] = "\n".join(latex).encode()
-    return {**files, "README.txt": _readme(project, publication, sorted(files)).encode()}
+    return {**files, "README.txt": _readme(publication, sorted(files)).encode()}
 
 
-def _readme(project: Project, publication: Publication, names: list[str]) -> str:
+def _readme(publication: Publication, names: list[str]) -> str:
     manifest = publication.manifest
     values = {
         "values": f"1 from rating {manifest['policy']['min_rating']} and 0 below"
@@ -108,7 +164,7 @@ def _readme(project: Project, publication: Publication, names: list[str]) -> str
         "measures": ", ".join(BOARD_MEASURES),
     }
     lines = [
-        f"Qrels of {project.name}, published {manifest['published_at']} by {manifest['published_by']}",
+        f"Qrels of {manifest['project']['name']}, published {manifest['published_at']} by {manifest['published_by']}",
         f"with Exam Workbench {manifest['software']['version']}.",
         *([manifest["note"]] if manifest["note"] else []),
         "",

@@ -149,10 +149,10 @@ def _add_passage_batch(cursor: Cursor) -> int:
 def name_passages(cursor: Cursor, passage_ids: Sequence[str]) -> None:
     """Make passages known by id only, until their texts come."""
     stage(cursor, "new_names", {"passage_id": passage_ids}, {"passage_id": "VARCHAR"})
-    _name_passages(cursor, "new_names")
+    name_passages_of(cursor, "new_names")
 
 
-def _name_passages(cursor: Cursor, table: str) -> None:
+def name_passages_of(cursor: Cursor, table: str) -> None:
     """Give a key to every passage that a temporary table names and the project does not know yet."""
     cursor.execute(
         "INSERT INTO passages SELECT nextval('keys'), passage_id, NULL FROM ("
@@ -196,17 +196,10 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
     Args:
         runs: name, tag and file of each run that was staged.
     """
-    _name_passages(cursor, "staged_rankings")
+    name_passages_of(cursor, "staged_rankings")
+    clear_runs(cursor, runs)
     # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
     single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
-    for name, tag, file in runs:
-        cursor.execute("DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
-        cursor.execute(
-            "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS (SELECT * FROM runs WHERE name = ?)",
-            [name, tag, file, name],
-        )
-        cursor.execute("UPDATE runs SET tag = ?, file = ? WHERE name = ?", [tag, file, name])
-        cursor.execute("DELETE FROM ranked_runs WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
     cursor.execute(
         "INSERT INTO rankings SELECT run_key, query_key, passage_key, row_number() OVER"
         f" (PARTITION BY run_key, query_key ORDER BY {single} DESC, passage_id DESC) AS rank, score"
@@ -259,6 +252,28 @@ def write_stated_ranks(cursor: Cursor, runs: Sequence[str]) -> int:
     return int(cursor.execute(repeated).fetchall()[0][0])
 
 
+def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> list[int]:
+    """Make runs that have no ranking yet; those that are there already lose theirs.
+
+    Args:
+        runs: name, tag and file of each.
+
+    Returns:
+        Their keys.
+    """
+    keys = []
+    for name, tag, file in runs:
+        cursor.execute("DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
+        cursor.execute(
+            "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS (SELECT * FROM runs WHERE name = ?)",
+            [name, tag, file, name],
+        )
+        cursor.execute("UPDATE runs SET tag = ?, file = ? WHERE name = ?", [tag, file, name])
+        cursor.execute("DELETE FROM ranked_runs WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
+        keys.append(int(cursor.execute("SELECT run_key FROM runs WHERE name = ?", [name]).fetchall()[0][0]))
+    return keys
+
+
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
     """Collect judgments in the temporary table `staged_judgments`, to be written by `write_judgments`."""
     columns: dict[str, list[Any]] = {
@@ -280,7 +295,7 @@ def write_judgments(cursor: Cursor, source: str) -> int:
     Returns:
         The number of judgments written.
     """
-    _name_passages(cursor, "staged_judgments")
+    name_passages_of(cursor, "staged_judgments")
     cursor.execute(
         "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
         [source, source],

@@ -47,7 +47,7 @@ def make_demo(path: Path, author: str, grade: bool, tell: Callable[[str], None])
             tell("Grading with the embedding model ...")
             final = run_job(project, make_grader("embedding", {}), Request(), author)
             if final.state != "done":
-                raise GradingError(final.message, "Run exam grade to go on.")
+                raise GradingError(final.message, "Run exam demo again, or exam demo --no-grade and then exam grade.")
             tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
     finally:
         project.close()

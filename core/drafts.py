@@ -341,7 +341,7 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
     with project.transaction() as cursor:
         if open_conflicts := conflicts(project, author):
             raise InputError(
-                f"{len(open_conflicts)} of your questions were changed by somebody else meanwhile.",
+                f"Somebody else has meanwhile changed {len(open_conflicts)} of your questions.",
                 "Settle them first: choose a wording for each.",
             )
         mine = [draft.question for draft in drafts(project, author).values()]

@@ -29,13 +29,15 @@ class WorkbenchError(Exception):
     """Base of every error that is shown to a user.
 
     Args:
-        message: what was wrong and where, one sentence.
+        message: what was wrong and where, one sentence; a full stop is added where it has none, since the hint
+            follows it.
         hint: what to do about it, one sentence; empty where nothing helps.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
+        message = message.rstrip()
         super().__init__(message)
-        self.message = message
+        self.message = message if message.endswith((".", "!", "?")) else f"{message}."
         self.hint = hint
 
     def __str__(self) -> str:

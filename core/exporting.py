@@ -10,6 +10,7 @@ from core.errors import InputError
 from core.formats import graded, leaderboards, question_bank, trec_qrels
 from core.grades import NO_USABLE_RATING, graders
 from core.leaderboard import Leaderboard, find_source, judgments, leaderboard, sources
+from core.named_graders import how_to_grade
 from core.policy import Policy
 from core.project import Project
 from core.scores import basis, labels
@@ -50,7 +51,8 @@ def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool =
         rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]
         threshold = policy.min_judgment
     if not rows:
-        raise InputError("There are no labels to export.", "Grade the pool first: exam grade.")
+        # A source of judgments has at least one.
+        raise InputError("There are no labels to export.", how_to_grade(project, basis(project, policy).grader.spec))
     if binary:
         rows = [(query, passage, int(value >= threshold)) for query, passage, value in rows]
     out = io.StringIO()

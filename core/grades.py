@@ -9,7 +9,9 @@ from typing import Any
 
 from core.bank import AT_VERSION
 from core.errors import InputError
+from core.graders import GRADERS
 from core.graders.base import Outcome
+from core.named_graders import fingerprint_of, grade_command
 from core.project import Cursor, Project, stage
 from core.topics import PLACES, TITLES, asks
 from core.types import SEPARATOR, GraderSpec
@@ -111,10 +113,14 @@ def _spec(row: tuple[Any, ...]) -> GraderSpec:
 
 
 def find_grader(project: Project, name: str | None) -> StoredGrader:
-    """The grader of a name or fingerprint; the default one for None.
+    """The grader with grades that a person means; the default one for None.
+
+    Args:
+        name: what a grader is printed as, its fingerprint, the name under which it is set up, or its method where
+            that says which one is meant (see `core.named_graders.named`).
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or several are meant.
     """
     known = graders(project)
     if not known:
@@ -124,8 +130,16 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
     for grader in known:
         if name in (grader.spec.name, grader.spec.fingerprint):
             return grader
-    names = ", ".join(f"'{grader.spec.name}'" for grader in known)
-    raise InputError(f"There is no grader '{name}' in this project.", f"It has {names}.")
+    alias = fingerprint_of(project, name)
+    of_method = [grader for grader in known if grader.spec.method == name]
+    if meant := [grader for grader in known if grader.spec.fingerprint == alias] or of_method:
+        if len(meant) == 1:
+            return meant[0]
+        names = ", ".join(f"'{grader.spec.name}'" for grader in meant)
+        raise InputError(f"Several graders are of the method {name}.", f"Name one of them: {names}.")
+    if alias is not None or name in GRADERS:
+        raise InputError(f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}")
+    raise InputError(f"There is no grader '{name}' in this project.", "See exam graders list.")
 
 
 _PLACED = (

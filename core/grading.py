@@ -191,7 +191,7 @@ def make_control(
     if request.max_cost is not None and price is None:
         raise InputError(
             f"There is no price for {grader.spec.model}, so a budget in money cannot be kept.",
-            "Set its price on the Grading screen or with exam prices set, or cap the calls.",
+            "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or cap the calls.",
         )
     return Control(
         request.max_calls,

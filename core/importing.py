@@ -11,15 +11,16 @@ from pathlib import Path
 from core import bank_saving, collection
 from core.bank import AT_VERSION
 from core.errors import InputError, Problem
-from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels, trec_run
+from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels
 from core.formats.question_bank import BankFile
 from core.formats.source import Report, Source, open_lines
 from core.gold import write_gold
 from core.graded_import import GradedImport
 from core.project import Cursor, Project, log
 from core.responses import known_responses, write_responses
+from core.run_import import RunImport, unknown_reason
 from core.topics import add_topics, take_queries
-from core.types import Query, Question, Run
+from core.types import Query, Question
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
     return results
 
 
-_NAME_QUERIES = "Import the queries first, or a bank that names them, or choose to leave unknown queries out."
+_NAME_QUERIES = "Import the queries first, or a bank that names them, or leave unknown queries out (--skip-unknown)."
 _MEND = "Nothing was imported. Mend the file and import it again."
 
 
@@ -150,18 +151,16 @@ def _passages(
 
 
 def _runs(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
-    found = trec_run.read_runs(sources, report)
-    report.raise_if_refused(_MEND)
-    kept = {}
-    for run in found:
-        unknown = set(_unknown(cursor, sources, run.file, [r.query_id for r in run.ranking], options, report))
-        kept[run.name] = [ranked for ranked in run.ranking if ranked.query_id not in unknown]
-    report.raise_if_refused(_NAME_QUERIES)
-    names = _free_names(cursor, found, report)
-    collection.stage_rankings(cursor, {names[name]: ranking for name, ranking in kept.items()})
-    collection.write_runs(cursor, [(names[run.name], run.tag, run.file) for run in found])
+    with RunImport(cursor, report, options.skip_unknown) as runs:
+        for source in sources:
+            runs.take(source)
+        report.raise_if_refused(_MEND)
+        runs.check_queries()
+        report.raise_if_refused(_NAME_QUERIES)
+        counts = runs.write()
+        report.raise_if_refused(_MEND)
     collection.refresh_pool(cursor)
-    return {"runs": len(found), "ranked passages": sum(map(len, kept.values()))}
+    return counts
 
 
 def _responses(
@@ -175,46 +174,6 @@ def _responses(
     report.raise_if_refused(_MEND)
     collection.refresh_pool(cursor)
     return counts
-
-
-def _free_names(cursor: Cursor, runs: Sequence[Run], report: Report) -> dict[str, str]:
-    """What the project calls each run: its name, or its file's where a run of another file has the name.
-
-    A run of which a graded file brought the part that it had passages of gives way to the whole.
-    """
-    known = cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
-    holders = {name: (file, partly) for name, file, partly in known}
-    names: dict[str, str] = {}
-    replaced: list[str] = []
-    renamed: dict[str, str] = {}
-    for run in runs:
-        file, partly = holders.get(run.name, (run.file, False))
-        taken = file != run.file and not partly
-        names[run.name] = Source(run.file).stem if taken else run.name
-        if partly:
-            replaced.append(run.name)
-        elif names[run.name] != run.name:
-            renamed[run.name] = names[run.name]
-        elif taken:
-            replaced.append(run.name)
-    if replaced:
-        reason = f"what the project had of runs of the same names gives way to these files: {_some(replaced)}"
-        report.remark(runs[0].file, None, reason)
-    if renamed:
-        names_given = _some([f"{old} is called {new}" for old, new in renamed.items()])
-        reason = f"runs of other files have the names already, so runs are called by their files: {names_given}"
-        report.remark(runs[0].file, None, reason)
-    return names
-
-
-_NAMED = 3
-"""Things that one note names at most."""
-
-
-def _some(things: Sequence[str]) -> str:
-    """The first of some things, and how many there are more."""
-    rest = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
-    return ", ".join(things[:_NAMED]) + rest
 
 
 def _qrels(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
@@ -251,12 +210,9 @@ def _unknown(
     if not unknown:
         return []
     source = next(source for source in sources if file in (source.name, source.file))
-    line = _first_line(source, unknown[0])
-    rest = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-    if options.skip_unknown:
-        report.remark(file, line, f"left out the unknown query {unknown[0]}{rest}")
-    else:
-        report.refuse(file, line, f"the query {unknown[0]}{rest} is not in the project")
+    say = report.remark if options.skip_unknown else report.refuse
+    reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
+    say(file, _first_line(source, unknown[0]), reason)
     return unknown
 
 

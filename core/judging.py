@@ -108,6 +108,36 @@ def own_judgment(project: Project, query_id: str, passage_id: str, author: str) 
     return None if found is None else int(found)
 
 
+@dataclass(frozen=True)
+class Assessed:
+    """A judgment that an assessor gave here."""
+
+    author: str
+    query_id: str
+    passage_id: str
+    value: int
+
+
+def assessed(project: Project, query_id: str | None = None, author: str | None = None) -> list[Assessed]:
+    """The judgments that assessors gave here, by assessor and query.
+
+    Args:
+        query_id: only those of this query; of all for None.
+        author: only those of this assessor; of all for None.
+    """
+    return [
+        Assessed(*row)
+        for row in project.rows(
+            "SELECT substr(name, length($prefix) + 1) AS author, query_id, passage_id, value"
+            " FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE starts_with(name, $prefix)"
+            " AND ($query IS NULL OR query_id = $query) AND ($author IS NULL OR name = $prefix || $author)"
+            " ORDER BY author, query_key, passage_key",
+            {"prefix": PREFIX, "query": query_id, "author": author},
+        )
+    ]
+
+
 def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
     """Every (query id, passage id) that an assessor has judged."""
     return {
@@ -139,7 +169,7 @@ def _keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
         "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL", [passage_id]
     ).fetchall()
     if not query:
-        raise InputError(f"There is no query {query_id}.")
+        raise InputError(f"There is no query {query_id}.", "Check the id, or import the queries.")
     if not passage:
         raise InputError(
             f"There is no text of passage {passage_id}.", "Import it: what nobody can read, nobody can judge."

@@ -14,6 +14,7 @@ from core.grades import bank_for
 from core.intent_measures import make_intent_evaluator
 from core.lengths import Length, lengths
 from core.measures import make_evaluator, parse_measure
+from core.named_graders import how_to_grade
 from core.normalised import Normalised, normalised_measure, normalised_scores
 from core.policy import Policy
 from core.project import Project
@@ -286,9 +287,9 @@ def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
     table = labels(project, policy)
     needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
     if not usable:
+        spec = basis(project, policy).grader.spec
         raise InputError(
-            "No question of the bank has been graded for the pool yet.",
-            "Run exam grade, or the Grading screen.",
+            f"'{spec.name}' has graded no question of the bank for the pool yet.", how_to_grade(project, spec)
         )
     cutoff, share = cover_cutoff(measure, policy), normalised_measure(measure, policy)
     normalised: Normalised | None = None

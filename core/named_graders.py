@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from core.errors import InputError
-from core.graders import make_grader, remake_grader
+from core.graders import GRADERS, make_grader, remade_from
 from core.graders.base import Grader
 from core.project import Project, log
 from core.prompt_library import prompts
@@ -41,12 +42,15 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
     """Keep a grader under a name; one that has the name gives way.
 
     Raises:
-        InputError: no name, or no grader can be made of this.
+        InputError: no name, or that of another grader that has graded; or no grader can be made of this.
     """
     name = name.strip()
     if not name:
         raise InputError("The grader has no name.", "Give it one, as 'FLAN-T5 large'.")
     grader = make_grader(kind, parameters, prompts(project))
+    # One name means one grader, in every command and on every screen.
+    if name in GRADERS or name in _names_of_others(project, grader.spec):
+        raise InputError(f"'{name}' is the name of another grader.", "Give this one a name of its own.")
     with project.transaction() as cursor:
         cursor.execute(
             "INSERT OR REPLACE INTO named_graders VALUES (?, ?, ?, ?, now()::TIMESTAMP)",
@@ -59,7 +63,7 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
 def remember_settings(project: Project, grader: Grader, kind: str, parameters: Mapping[str, Any], author: str) -> None:
     """Keep how a grader is set up under its own name, unless it can be had again without that."""
     if grader_again(project, grader.spec) is None:
-        taken = {named.name for named in named_graders(project)}
+        taken = {named.name for named in named_graders(project)} | _names_of_others(project, grader.spec)
         name, number = grader.spec.name, 2
         while name in taken:
             name, number = f"{grader.spec.name} ({number})", number + 1
@@ -78,6 +82,63 @@ def remove_named_grader(project: Project, name: str, author: str) -> None:
         log(cursor, author, "remove grader", name=name)
 
 
+def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
+    """How to make the grader that a person means: its kind and parameters.
+
+    A grader is meant by the name under which it is set up, by what it is printed as or its fingerprint once it has
+    graded, or by its method, which with no parameters is the method's default.
+
+    Raises:
+        InputError: there is none, or it graded elsewhere and cannot be asked from what is known of it.
+    """
+    for spec in _specs(project):
+        if name in (spec.name, spec.fingerprint):
+            if (found := _settings_again(project, spec)) is None:
+                raise InputError(
+                    f"'{spec.name}' has grades here, but how it is asked is not known.",
+                    f"Set it up: exam graders save NAME --grader {spec.method}, with its model and prompt.",
+                )
+            return found
+    if name in GRADERS:
+        return name, {}
+    for one in named_graders(project):
+        if name == one.name or name in _fingerprints(project, one):
+            return one.kind, one.parameters
+    known = dict.fromkeys([*GRADERS, *(f"'{one.name}'" for one in named_graders(project))])
+    known |= dict.fromkeys(f"'{spec.name}'" for spec in _specs(project))
+    raise InputError(f"There is no grader '{name}'.", f"There are: {', '.join(known)}.")
+
+
+def fingerprint_of(project: Project, name: str) -> str | None:
+    """The fingerprint of the grader that is set up under a name; None where there is none or it cannot be made."""
+    return next(
+        (one for named in named_graders(project) if named.name == name for one in _fingerprints(project, named)), None
+    )
+
+
+def grade_command(name: str, *more: str) -> str:
+    """The command that grades with a grader, to be pasted into a shell.
+
+    Args:
+        more: further arguments.
+    """
+    return shlex.join(["exam", "grade", "--grader", name, *more])
+
+
+def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
+    """What to do so that a grader goes on, in a sentence: the very grader, since another one's grades change nothing.
+
+    Args:
+        more: further arguments of the command.
+    """
+    if _settings_again(project, spec) is not None:
+        return f"Run: {grade_command(spec.name, *more)}"
+    return (
+        f"'{spec.name}' gave its grades elsewhere and is not set up here: set it up with exam graders save, or grade"
+        " with another and name that one with --grader."
+    )
+
+
 def grader_by_name(project: Project, name: str) -> Grader:
     """The grader that is kept under a name.
 
@@ -94,16 +155,41 @@ def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
     Returns:
         A grader of the same fingerprint; None where there is none to be had.
     """
-    library = prompts(project)
-    for named in named_graders(project):
-        try:
-            grader = make_grader(named.kind, named.parameters, library)
-        except InputError:
-            # Its folder or its prompt is gone; another may be the one.
-            continue
-        if spec.fingerprint in grader.spec.fingerprints:
-            return grader
-    return remake_grader(spec, library)
+    found = _settings_again(project, spec)
+    return None if found is None else make_grader(*found, prompts(project))
+
+
+def _settings_again(project: Project, spec: GraderSpec) -> tuple[str, dict[str, Any]] | None:
+    for one in named_graders(project):
+        if spec.fingerprint in _fingerprints(project, one):
+            return one.kind, one.parameters
+    parameters = remade_from(spec, prompts(project))
+    return None if parameters is None else (spec.method, parameters)
+
+
+def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:
+    """The fingerprints whose grades are this grader's, its own first; none where it cannot be made any more."""
+    try:
+        return make_grader(one.kind, one.parameters, prompts(project)).spec.fingerprints
+    except InputError:
+        # Its folder or its prompt is gone; another may be the one.
+        return ()
+
+
+def _names_of_others(project: Project, spec: GraderSpec) -> set[str]:
+    """The names of the graders that have graded, but for this one."""
+    return {other.name for other in _specs(project) if other.fingerprint not in spec.fingerprints}
+
+
+def _specs(project: Project) -> list[GraderSpec]:
+    """The graders that have graded."""
+    return [
+        GraderSpec(name, method, model, prompt, hashed, json.loads(parameters), tuple(json.loads(kinds)), top)
+        for name, method, model, prompt, hashed, parameters, kinds, top in project.rows(
+            "SELECT name, method, model, prompt, prompt_hash, parameters, kinds, max_rating FROM graders"
+            " ORDER BY grader_key"
+        )
+    ]
 
 
 def _find(project: Project, name: str) -> NamedGrader:

@@ -11,6 +11,7 @@ from typing import Literal
 from core.errors import InputError
 from core.gold import GOLD, gold_name
 from core.grades import bank_for
+from core.named_graders import how_to_grade
 from core.policy import Policy, weight_sql
 from core.project import Project
 from core.scores import Scores, basis, coverage, ratings
@@ -120,7 +121,8 @@ def normalised_scores(
             f"No query with questions has passages of {of}.", "Import a gold text for each query, or normalise by pool."
         )
     if not graded:
-        raise InputError(f"No passage of {of} has been graded yet.", "Run exam grade, or the Grading screen.")
+        spec = basis(project, policy).grader.spec
+        raise InputError(f"'{spec.name}' has graded no passage of {of} yet.", how_to_grade(project, spec))
     mean, error = mean_and_standard_error(known.values())
     if not mean:
         raise InputError(

@@ -63,7 +63,10 @@ def write_override(
         {"version": latest_version(project), "question": question_id, "passage": passage_id},
     ).fetchall()
     if not pair:
-        raise InputError(f"There is no question {question_id}, or no text of passage {passage_id}.")
+        raise InputError(
+            f"There is no question {question_id}, or no text of passage {passage_id}.",
+            "Check the two ids: exam bank list has the questions, exam import passages brings texts.",
+        )
     key = cursor.execute(
         "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
         " RETURNING override_key",
@@ -91,7 +94,7 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
         [author, key],
     ).fetchall()[0][0]
     if not done:
-        raise InputError("There is no such override any more.", "Look at the list again.")
+        raise InputError("There is no such override any more.", "Look at the list again (exam override list).")
     log(cursor, author, "withdraw override", override=key)
 
 
@@ -103,7 +106,7 @@ def confirm(project: Project, key: int, author: str) -> None:
     """
     found = next((one for one in overrides(project) if one.key == key), None)
     if found is None:
-        raise InputError("There is no such override any more.", "Look at the list again.")
+        raise InputError("There is no such override any more.", "Look at the list again (exam override list).")
     with project.transaction() as cursor:
         write_override(project, cursor, found.question_id, found.passage_id, found.rating, found.reason, author)
         write_withdrawal(cursor, key, author)

@@ -119,7 +119,7 @@ def read_manifest(data: bytes, name: str) -> Manifest:
     version = manifest.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(
-            f"{name}: the manifest has the format version {version}, this program knows {FORMAT_VERSION}.",
+            f"{name}: the manifest has the format version {version}, but this program knows {FORMAT_VERSION}.",
             "Use the version of Exam Workbench that wrote it, or a newer one.",
         )
     return manifest

@@ -49,6 +49,9 @@ def _views(main: str, publication: int) -> dict[str, str]:
         "question_revisions": "SELECT r.* REPLACE (coalesce(a.text_key, r.text_key) AS text_key)"
         f" FROM {main}.question_revisions r LEFT JOIN (SELECT text_key, unnest(revision_keys) AS revision_key"
         f"  {awaited}) a USING (revision_key) WHERE revision_key < {publication:d}",
+        # What came later has a greater key; a run that was imported anew has its old one, and its new ranking.
+        "runs": f"SELECT * FROM {main}.runs WHERE run_key < {publication:d}",
+        "rankings": f"SELECT * FROM {main}.rankings WHERE run_key < {publication:d}",
         "grades": "SELECT g.* REPLACE (coalesce(a.text_key, g.question_text_key) AS question_text_key)"
         f" FROM {main}.grades g LEFT JOIN (SELECT text_key, unnest(grade_rows) AS grade_row {awaited}) a"
         f"  ON a.grade_row = g.rowid WHERE g.rowid < (SELECT grades {publications})",

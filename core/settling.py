@@ -121,7 +121,7 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     """
     done = settled(project, case.left, case.right).get(case.place)
     if done is None:
-        raise InputError("The case is not settled.", "Look at the list again.")
+        raise InputError("The case is not settled.", "Look at the list again (exam disagreements list).")
     # Confirmed for a new wording it is another override, perhaps of another person, with the same rating and reason.
     given = (done.touched, case.passage_id, done.rating, done.reason)
     withdrawn = [

@@ -57,16 +57,6 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Run:
-    """The output of one system. `name` is what the project calls it, `tag` what the file says."""
-
-    name: str
-    tag: str
-    file: str
-    ranking: list[Ranked]
-
-
-@dataclass(frozen=True)
 class Judgment:
     """A relevance value for (query, passage), as read from qrels."""
 

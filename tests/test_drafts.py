@@ -256,7 +256,7 @@ DISPUTE = drafts.Conflict(A, replace(A, text="A by Bob?"), replace(A, text="A by
 def test_a_question_that_two_people_changed_is_a_conflict_and_is_not_saved(disputed: Project):
     assert drafts.conflicts(disputed, "ann") == [DISPUTE]
     assert drafts.conflicts(disputed, "bob") == []
-    with pytest.raises(InputError, match="1 of your questions were changed by somebody else"):
+    with pytest.raises(InputError, match="Somebody else has meanwhile changed 1 of your questions"):
         drafts.save_drafts(disputed, "ann", "ann's")
     assert bank.latest_version(disputed) == 2
     assert list(mine(disputed)) == ["q1/a", "q2/c"]

@@ -21,7 +21,7 @@ from core.formats.queries import read_queries, write_queries
 from core.formats.question_bank import read_bank, write_bank, write_bank_csv
 from core.formats.source import Report, Source
 from core.formats.trec_qrels import read_qrels, write_qrels
-from core.formats.trec_run import read_runs, write_run
+from core.formats.trec_run import name_runs, read_run_lines
 from core.types import (
     KINDS,
     GradeColumns,
@@ -69,21 +69,6 @@ def test_qrels_have_single_spaces_and_no_comments() -> None:
     out = io.StringIO()
     write_qrels([("q1", "p1", 3), ("q1", "p2", 0)], out)
     assert out.getvalue() == "q1 0 p1 3\nq1 0 p2 0\n"
-
-
-@few
-@given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
-def test_run_round_trip(name: str, ranked: dict[tuple[str, str], float]) -> None:
-    lines = [Ranked(query, passage, 1, score) for (query, passage), score in ranked.items()]
-    out, report = io.StringIO(), Report()
-    write_run(name, lines, out)
-    (run,) = read_runs([source_of(out.getvalue())], report)
-    again = io.StringIO()
-    write_run(name, run.ranking, again)
-    clean(report)
-    assert run.name == run.tag == name
-    assert {(r.query_id, r.passage_id): r.score for r in run.ranking} == ranked
-    assert read_runs([source_of(again.getvalue())], Report())[0].ranking == run.ranking
 
 
 subtopics = st.lists(st.builds(Subtopic, ids, texts), max_size=2).map(tuple)
@@ -249,34 +234,6 @@ def test_leaderboard_round_trip(rows: dict[str, tuple[float, float | None]]) -> 
 # What one cannot see in a round trip
 
 
-def test_order_of_a_run_is_trec_evals() -> None:
-    text = "q1 Q0 a 1 0.5 t\nq1 Q0 b 2 0.50000000001 t\nq1 Q0 c 3 2 t\nq1\tQ0  d\t4 0.5 t\n"
-    report = Report()
-    (run,) = read_runs([source_of(text, "bm25.run")], report)
-    assert [(r.passage_id, r.rank) for r in run.ranking] == [("c", 1), ("d", 2), ("b", 3), ("a", 4)]
-    notes = [str(note) for note in report.notes]
-    assert len(notes) == 2
-    assert notes[0].startswith("bm25.run:1: run t: the score ties") and "(2 times" in notes[0]
-    assert notes[1].startswith("bm25.run:1: run t: the rank contradicts") and "(2 times" in notes[1]
-
-
-def test_runs_are_named_by_tag_unless_files_share_it() -> None:
-    line = "q1 Q0 p 1 1.0 "
-    own = source_of(line + "mine\n", "x.run")
-    shared = [source_of(line + "rank\n", f"folder/{name}.run.gz"[:-3]) for name in ("bm25.k1", "splade")]
-    mixed = source_of(line + "rank\n" + line + "other\n", "mixed.txt")
-    runs = read_runs([own, *shared, mixed], Report())
-    assert [run.name for run in runs] == ["mine", "bm25.k1", "splade", "mixed-rank", "other"]
-
-
-def test_repeated_passage_keeps_the_better_score_and_is_noted() -> None:
-    report = Report()
-    (run,) = read_runs([source_of("q Q0 p 1 1.0 t\nq Q0 p 2 3.0 t\nq Q0 p 3 2.0 t\n")], report)
-    assert run.ranking == [Ranked("q", "p", 1, 3.0)]
-    (note,) = report.notes
-    assert note.line == 2 and "2 times" in note.reason
-
-
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_encodings_line_ends_and_compression_give_the_same(encoding: str) -> None:
     data = "q1\twas ist Köln?\r\nq2\tβ\r\n".encode(encoding)
@@ -409,10 +366,11 @@ def test_real_banks(shared_data: Path, file: str, kind: str, queries: int, subto
 def test_real_runs_share_a_tag_and_are_named_by_file(shared_data: Path) -> None:
     files = sorted((shared_data / "dl20" / "runs").iterdir())
     report = Report()
-    runs = read_runs([Source.of(file) for file in files], report)
+    runs = [(Source.of(file), list(read_run_lines(Source.of(file), report))) for file in files]
+    names = name_runs([(source, lines[0].tag) for source, lines in runs], report)
     clean(report)
-    assert [run.name for run in runs] == [file.name.removesuffix(".run") for file in files]
-    assert {len(run.ranking) for run in runs} == {5_400}
+    assert names == [file.name.removesuffix(".run") for file in files]
+    assert {len(lines) for _, lines in runs} == {5_400}
 
 
 def test_real_graded_file_and_back(shared_data: Path) -> None:

@@ -16,18 +16,18 @@ from core.formats import KINDS_OF_FILE
 from core.formats.graded import read_graded
 from core.formats.source import Limits, Report, Source, open_lines
 from core.formats.trec_qrels import write_qrels
-from core.formats.trec_run import read_runs
+from core.formats.trec_run import read_run_lines
 
 
 def refusals(kind: str, data: bytes | str, name: str = "file") -> list[str]:
     """Read bad content and give the messages of all that was refused."""
     report = Report()
     source = Source(name, data=data.encode() if isinstance(data, str) else data)
-    if kind in ("runs", "responses"):
+    if kind == "responses":
         KINDS_OF_FILE[kind].reader([source], report)
     else:
         read: Any = KINDS_OF_FILE[kind].reader(source, report)
-        if kind in ("passages", "graded"):
+        if kind in ("passages", "graded", "runs"):
             list(read)
     assert report.count == len(report.problems)
     return [str(problem) for problem in report.problems]
@@ -282,22 +282,15 @@ def test_gzip_bomb_is_stopped(limits: Limits, reason: str) -> None:
 def test_missing_file_and_folder_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.run", tmp_path):
         report = Report()
-        read_runs([Source.of(path)], report)
+        list(read_run_lines(Source.of(path), report))
         (problem,) = report.problems
         assert problem.file == str(path) and problem.reason.startswith("the file cannot be read: ")
-
-
-def test_two_files_with_the_same_name_are_not_mixed_up() -> None:
-    report = Report()
-    read_runs([Source(f"{folder}/bm25.run", data=GOOD_RUN.encode()) for folder in ("a", "b")], report)
-    (problem,) = report.problems
-    assert problem.file == "b/bm25.run" and "rename one of the files" in problem.reason
 
 
 def test_real_truncated_run(shared_data: Path) -> None:
     path = shared_data / "dl20" / "malformed" / "truncated.run"
     report = Report()
-    read_runs([Source.of(path)], report)
+    list(read_run_lines(Source.of(path), report))
     (problem,) = report.problems
     assert (problem.file, problem.line) == (str(path), 6_277)
     assert problem.reason.endswith("the file seems cut off here")
@@ -311,7 +304,7 @@ def test_report_keeps_a_hundred_and_counts_all() -> None:
     with pytest.raises(FileError) as error:
         report.raise_if_refused("Fix the file.")
     assert (len(error.value.problems), error.value.more) == (100, 150)
-    assert str(error.value) == "f:1: bad (and 249 more) Fix the file."
+    assert str(error.value) == "f:1: bad (and 249 more). Fix the file."
     assert [str(note) for note in report.notes] == ["f:1: odd (250 times, first here)"]
 
 

@@ -506,7 +506,8 @@ def test_the_command_line_writes_nothing_for_a_bad_manifest(exam: Callable[..., 
     ("arguments", "reason"),
     [
         (("qrels", "--manifest", "m.json", "--label", "mean", "--binary"), "--binary, --label"),
-        (("bundle", "--manifest", "m.json"), "does not go with bundle"),
+        (("bank", "--manifest", "m.json"), "says nothing of bank"),
+        (("bundle", "--save-manifest", "m.json"), "No manifest goes with bundle"),
         (("qrels", "--source", "assessors", "--save-manifest", "m.json"), "no manifest"),
     ],
 )

@@ -15,7 +15,7 @@ from core.collection import add_queries
 from core.errors import InputError
 from core.exporting import graded_file
 from core.formats.source import Source
-from core.graders import make_grader, remake_grader
+from core.graders import make_grader, remade_from
 from core.graders.control import Price
 from core.graders.trying import try_pair
 from core.grading import Progress, Request, run_job
@@ -246,13 +246,13 @@ def test_how_a_grader_was_set_up_is_remembered_where_its_identity_does_not_tell(
     filled: Project, server: EndpointServer
 ):
     made = make_grader("self-rating", settings(server))
-    assert remake_grader(made.spec) is None
+    assert remade_from(made.spec) is None
     named_graders.remember_settings(filled, made, "self-rating", settings(server), "ann")
     named_graders.remember_settings(filled, made, "self-rating", settings(server), "ann")
     assert [named.name for named in named_graders.named_graders(filled)] == [made.spec.name]
     hub = make_grader("self-rating", {"model": "google/flan-t5-small"})
-    again = remake_grader(hub.spec)
-    assert again is not None and again.spec == hub.spec
+    again = remade_from(hub.spec)
+    assert again is not None and make_grader("self-rating", again).spec == hub.spec
 
 
 def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are(

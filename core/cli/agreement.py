@@ -36,11 +36,9 @@ def agreement(
     as_json: bool,
 ) -> None:
     """Cross-tabulate labels with judgments, and say how well they agree."""
-    if sum(name is not None for name in (source, against_grader, against_person)) > 1:
-        raise InputError("Labels are compared with one thing.", "Give --source, --against-grader or --against-person.")
     if sum((latex, as_csv, as_json)) > 1:
         raise InputError("The table is printed in one form.", "Give --latex, --csv or --json.")
-    left, right = _sides(policy, source, against_grader, against_person)
+    left, right = sides(policy, source, against_grader, against_person)
     with opened(project_path) as project:
         found = agreement_of(project, left, right)
     if latex or as_csv:
@@ -74,7 +72,14 @@ def agreement(
     )
 
 
-def _sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
+def sides(policy: Policy, source: str | None, grader: str | None, person: str | None) -> tuple[Side, Side]:
+    """What is compared with what: the policy's labels with judgments, a grader or a person.
+
+    Raises:
+        InputError: several were named.
+    """
+    if sum(name is not None for name in (source, grader, person)) > 1:
+        raise InputError("Labels are compared with one thing.", "Give --source, --against-grader or --against-person.")
     if grader is not None:
         return machine(policy), machine(policy, grader)
     if person is not None:

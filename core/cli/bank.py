@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from core import bank as banks
-from core import bank_saving
+from core import bank_saving, drafts
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.drafts import new_question
 from core.errors import InputError
@@ -125,12 +125,20 @@ def _say_saved(version: int | None, newest: int, as_json: bool, **more: str) -> 
 
 
 @bank.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=click.Path(path_type=Path))
 @project_option
 @note_option
 @json_option
-def save(file: Path, project_path: Path | None, note: str, as_json: bool) -> None:
-    """Save the questions of FILE as a new bank version; questions it does not name stay as they are."""
+def save(file: Path | None, project_path: Path | None, note: str, as_json: bool) -> None:
+    """Save the questions of FILE as a new bank version; questions it does not name stay as they are.
+
+    Without FILE, save what you have drafted, as accepted proposals.
+    """
+    if file is None:
+        with opened(project_path) as project:
+            version = drafts.save_drafts(project, current_author(), _written(note))
+            _say_saved(version, banks.latest_version(project), as_json)
+        return
     report = Report()
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Mend the lines and save again.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from core.cli.options import (
+    counted,
     json_option,
     opened,
     policy_options,
@@ -16,9 +17,12 @@ from core.cli.options import (
     tell,
 )
 from core.curves import DEFAULT_MAX_K, MAX_K, cover_curves
+from core.grades import find_grader
+from core.named_graders import how_to_grade
 from core.policy import Policy
+from core.project import Project
 from core.retriever_selection import DEFAULT_TOP_K, MEASURES, Verdicts, select
-from core.unjudged import LISTED
+from core.unjudged import LISTED, ToGrade
 from core.unjudged import unjudged as find_unjudged
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -129,6 +133,7 @@ def unjudged(
     """Say how much of each run has a label or a judgment, and what to grade next."""
     with opened(project_path) as project:
         found = find_unjudged(project, policy, top_k, runs or None, listed)
+        hints = {run.run: _hint(project, policy, run) for run in found.to_grade}
     if as_json:
         print_json(found.as_dict())
         return
@@ -138,6 +143,19 @@ def unjudged(
     )
     for run in found.to_grade:
         if run.ungraded or run.failed:
-            tell(f"{run.run}: {run.ungraded:,} pairs ungraded, {run.failed:,} failed; exam grade --run {run.run}")
+            tell(f"{run.run}: {counted(run.ungraded, 'pair')} ungraded, {run.failed:,} failed. {hints[run.run]}")
         if run.not_pooled:
-            tell(f"{run.run}: {run.not_pooled:,} passages are beyond the pool, which ends at rank {found.pool_depth}.")
+            tell(
+                f"{run.run}: beyond the pool, which ends at rank {found.pool_depth},"
+                f" {counted(run.not_pooled, 'passage')}."
+                f" Run: exam pool --depth {found.top_k}"
+            )
+        if run.without_text:
+            tell(f"{run.run}: without a text, {counted(run.without_text, 'passage')}. Run: exam import passages FILE")
+
+
+def _hint(project: Project, policy: Policy, run: ToGrade) -> str:
+    """How the pairs that a run lacks are graded, by the grader whose labels are looked at."""
+    version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
+    retry = ["--retry-failed"] if run.failed else []
+    return how_to_grade(project, find_grader(project, policy.grader).spec, "--run", run.run, *version, *retry)

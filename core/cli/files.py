@@ -150,7 +150,7 @@ def status(project_path: Path | None, as_json: bool) -> None:
     "--manifest",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Make the qrels of this manifest again, to the byte.",
+    help="Make the qrels, or the bundle, of this manifest again, to the byte.",
 )
 @click.option("--note", default="", help="Why the qrels are published; goes into the manifest.")
 @click.option("--require-complete", is_flag=True, help="Fail where pairs are ungraded or failed, or overrides stale.")
@@ -174,8 +174,10 @@ def export(
     runs: a zip of TREC runs. bundle: a zip of the qrels with their manifest, bank, leaderboards and overrides.
     project: everything, as a folder or .zip of Parquet files for exam import project.
     """
-    if what != "qrels" and (manifest or save_manifest):
-        raise InputError(f"A manifest does not go with {what}.", "A bundle has its own; else export qrels.")
+    if manifest and what not in ("qrels", "bundle"):
+        raise InputError(f"A manifest says nothing of {what}.", "Export the qrels or the bundle that it is of.")
+    if save_manifest and what != "qrels":
+        raise InputError(f"No manifest goes with {what}.", "A bundle has its own; else export qrels.")
     if manifest is not None:
         _check_alone(manifest)
     asked = Asked(output, source, binary, measure, policy, manifest, save_manifest, note, require_complete)

@@ -12,7 +12,8 @@ import click
 
 from core import answer_keys, drafts, generating
 from core import proposals as store
-from core.cli.options import is_terminal, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.generating import Kind, Report
 from core.graders.control import Control
@@ -77,11 +78,15 @@ def generate(
         drafter = generating.make_drafter(settings)
         price = prices(project).get(drafter.model)
         if max_cost is not None and price is None:
-            hint = "Set its price with exam prices set, or cap the calls."
+            hint = "Set its price with exam prices set MODEL INPUT OUTPUT, or cap the calls."
             raise InputError(f"There is no price for {drafter.model}, so a budget in money cannot be kept.", hint)
         control = Control(max_calls, max_cost, price, report=lambda line: tell(f"exam: {line}"))
         chosen = None if every else queries
-        watch = _show if is_terminal() else _quiet
+        lines = ProgressLines("requests answered")
+
+        def watch(done: int, total: int) -> None:
+            lines.say(done, total, over=done == total)
+
         report = generating.suggest(
             project, drafter, chosen, current_author(), cast(Kind, kind), prompt, number, control, watch
         )
@@ -97,7 +102,8 @@ def _say(project: Project, report: Report, as_json: bool) -> None:
         print_table(("proposal", "query", "text"), [(str(one.key), one.query_id, one.text) for one in found])
         for failure in report.failed:
             tell(f"exam: nothing from {failure}")
-        tell(f"{len(found)} proposals from {report.asked} requests. {_rest(report)}See exam proposals list.")
+        came = f"{counted(len(found), 'proposal')} from {counted(report.asked, 'request')}."
+        tell(f"{came} {_rest(report)}See exam proposals list.")
     if not found:
         raise GradingError("Nothing usable came.", "Try another model or prompt.")
 
@@ -150,7 +156,7 @@ def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
 @click.option("--note", help="Save the bank at once, with all that you have drafted and this note.")
 @json_option
 def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, as_json: bool) -> None:
-    """Take proposals into your drafts; the bank has them once it is saved, on the screen or with --note."""
+    """Take proposals into your drafts; the bank has them once saved: on the screen, with --note or exam bank save."""
     if note is not None and not note.strip():
         raise InputError("The note is empty.", "Say in a few words what changed and why.")
     author = current_author()
@@ -160,9 +166,9 @@ def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, a
     if as_json:
         print_json({"questions": [asdict(question) for question in made], "version": version})
     elif version is None:
-        tell(f"{len(made)} questions are in your drafts. Save them on the Question bank screen.")
+        tell(f"{counted(len(made), 'question')} in your drafts. To save them: exam bank save --note NOTE")
     else:
-        tell(f"{len(made)} questions accepted, saved as bank version {version}.")
+        tell(f"{counted(len(made), 'question')} accepted, saved as bank version {version}.")
 
 
 @proposals.command()
@@ -172,7 +178,7 @@ def reject(keys: tuple[int, ...], project_path: Path | None) -> None:
     """Reject proposals. They stay on record: the same wording is marked when it comes again."""
     with opened(project_path) as project:
         store.reject(project, keys, current_author())
-    tell(f"{len(set(keys))} proposals rejected.")
+    tell(f"{counted(len(set(keys)), 'proposal')} rejected.")
 
 
 @proposals.command(name="put-back")
@@ -182,7 +188,7 @@ def put_back(keys: tuple[int, ...], project_path: Path | None) -> None:
     """Make accepted or rejected proposals open again; what is in a draft stays there."""
     with opened(project_path) as project:
         store.put_back(project, keys, current_author())
-    tell(f"{len(set(keys))} proposals are open again.")
+    tell(f"Open again: {counted(len(set(keys)), 'proposal')}.")
 
 
 @proposals.command()
@@ -215,11 +221,3 @@ def answer_key(
         drafter = generating.make_drafter(settings)
         report = answer_keys.draft_answer_key(project, drafter, question, passage, current_author(), prompt)
         _say(project, report, as_json)
-
-
-def _show(done: int, total: int) -> None:
-    click.echo(f"\r{done:,} of {total:,} requests answered", err=True, nl=done == total)
-
-
-def _quiet(done: int, total: int) -> None:
-    """Nobody watches: say nothing until the end."""

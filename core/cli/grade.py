@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from core.bank import latest_version
+from core.bank import check_version
 from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.options import is_terminal, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.progress import ProgressLines
 from core.errors import GradingError
+from core.grades import find_grader
 from core.grading import Progress, Request, make_control, run_job
 from core.jobs import close_interrupted
 from core.named_graders import remember_settings
@@ -23,6 +27,7 @@ _query_option = click.option("--query", "queries", multiple=True, help="Only thi
 _run_option = click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated.")
 _retry_option = click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too.")
 _only_failed_option = click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else.")
+_version_option = click.option("--bank-version", type=int, help="Bank version; the newest where not given.")
 _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade at most this many pairs.")
 
 
@@ -33,6 +38,7 @@ _limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade 
 @_run_option
 @_retry_option
 @_only_failed_option
+@_version_option
 @json_option
 def plan(
     project_path: Path | None,
@@ -41,12 +47,13 @@ def plan(
     runs: tuple[str, ...],
     retry_failed: bool,
     only_failed: bool,
+    bank_version: int | None,
     as_json: bool,
 ) -> None:
     """Say what a grading job would do: pairs needed, known, failed, to grade."""
     with opened(project_path) as project:
         spec = chosen.make(project).spec
-        version = latest_version(project)
+        version = check_version(project, bank_version)
         found = asdict(
             make_plan(project, spec, version, queries or None, retry_failed, only_failed=only_failed, runs=runs or None)
         )
@@ -66,6 +73,7 @@ def plan(
 @_run_option
 @_retry_option
 @_only_failed_option
+@_version_option
 @_limit_option
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Money that the job may spend at most.")
 @click.option("--max-calls", type=click.IntRange(min=1), help="Calls of the model at most, retries included.")
@@ -85,6 +93,7 @@ def grade(
     runs: tuple[str, ...],
     retry_failed: bool,
     only_failed: bool,
+    bank_version: int | None,
     limit: int | None,
     max_cost: float | None,
     max_calls: int | None,
@@ -96,7 +105,7 @@ def grade(
     with opened(project_path) as project:
         close_interrupted(project)
         grader = chosen.make(project)
-        version = latest_version(project)
+        version = check_version(project, bank_version)
         if dry_run:
             asked = (queries or None, retry_failed, limit, only_failed, runs or None)
             planned = make_plan(project, grader.spec, version, *asked)
@@ -104,9 +113,10 @@ def grade(
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
-                tell(f"{planned.to_grade:,} pairs would be graded{_price(tag)}.")
+                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{_price(tag)}.")
             return
         request = Request(
+            bank_version=bank_version,
             queries=queries or None,
             retry_failed=retry_failed,
             only_failed=only_failed,
@@ -118,17 +128,24 @@ def grade(
         )
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
-        final = run_job(project, grader, request, current_author(), _show if is_terminal() else _quiet, control)
+        final = run_job(project, grader, request, current_author(), _watch(), control)
+        shown = find_grader(project, None).spec
+        name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
-        raise GradingError(final.message, f"{final.graded:,} pairs were graded and are kept.")
+        raise GradingError(final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
     if as_json:
-        print_json(_result(final))
+        print_json(_result(final) | {"grader": name, "boards_show": shown.name})
         return
-    tell(f"Graded {final.graded:,} pairs, {final.failed:,} failed, in {final.seconds:.0f} s.")
+    tell(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed, in {final.seconds:.0f} s.")
     if final.defaulted:
         tell(f"{final.defaulted:,} of the ratings are defaults: the model gave no number.")
     if final.message:
         tell(final.message)
+    if shown.fingerprint != grader.spec.fingerprint:
+        tell(
+            f"Boards and labels show '{shown.name}' where no grader is named."
+            f" To see this one, add: --grader {shlex.quote(name)}"
+        )
 
 
 def _result(final: Progress) -> dict[str, Any]:
@@ -150,12 +167,6 @@ def _price(tag: PriceTag) -> str:
     return f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read and {tag.output_tokens:,} written{cost}"
 
 
-def _show(progress: Progress) -> None:
-    left = progress.seconds_left
-    rest = f", {left:.0f} s left" if left is not None and not progress.over else ""
-    line = f"\r{progress.done:,} of {progress.total:,} pairs, {progress.rate:.0f} a second{rest}"
-    click.echo(f"{line:<78}", err=True, nl=progress.over)
-
-
-def _quiet(progress: Progress) -> None:
-    """Nobody watches: say nothing until the end."""
+def _watch() -> Callable[[Progress], None]:
+    lines = ProgressLines("pairs")
+    return lambda progress: lines.say(progress.done, progress.total, progress.rate, progress.over)

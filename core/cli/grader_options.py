@@ -17,7 +17,7 @@ from core.graders.base import Grader
 from core.graders.local import MOST_BEAMS
 from core.graders.local_loading import DTYPES
 from core.graders.making import APIS, NORMALISATIONS
-from core.named_graders import named_graders
+from core.named_graders import settings
 from core.project import Project, current_author
 from core.prompt_library import prompts, save_prompt
 from core.prompts import Prompt, with_examples
@@ -32,18 +32,13 @@ class GraderChoice:
     examples: Path | None
 
     def make(self, project: Project) -> Grader:
-        """The grader: one that the project keeps under the name, else one of the kind.
+        """The grader of the name, with what was said of it beside the name.
 
         Raises:
-            InputError: there is neither, or a parameter makes no sense.
+            InputError: there is none, or a parameter makes no sense.
         """
-        kept = {named.name: named for named in named_graders(project)}
-        if self.kind in kept:
-            named = kept[self.kind]
-            self.kind, self.parameters = named.kind, named.parameters | self.parameters
-        if self.kind not in GRADERS:
-            names = ", ".join([*GRADERS, *(f"'{name}'" for name in kept)])
-            raise InputError(f"There is no grader '{self.kind}'.", f"There are: {names}.")
+        self.kind, parameters = settings(project, self.kind)
+        self.parameters = parameters | self.parameters
         library = prompts(project)
         if self.examples is not None:
             library = library | self._prompt_with_examples(project, library, self.examples)
@@ -134,7 +129,7 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "grader_name",
             default="embedding",
             show_default=True,
-            help=f"What grades: {', '.join(GRADERS)}, or a name from exam graders list.",
+            help=f"What grades: {', '.join(GRADERS)}, or a grader of exam graders list.",
         ),
     ):
         with_grader = option(with_grader)

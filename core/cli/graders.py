@@ -12,6 +12,7 @@ from core import prices as price_table
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError, InputError
+from core.grader_list import list_of_graders
 from core.graders.control import Price
 from core.graders.trying import Trial, try_pair
 from core.project import current_author
@@ -28,16 +29,25 @@ def graders() -> None:
 @project_option
 @json_option
 def list_graders(project_path: Path | None, as_json: bool) -> None:
-    """List the graders that are set up in the project."""
+    """List the graders of the project: those that have graded, as boards call them, and those that are set up.
+
+    Every command takes a grader by this name, by its fingerprint or by another name under which it is set up.
+    """
     with opened(project_path) as project:
-        found = named_graders.named_graders(project)
+        found = list_of_graders(project)
     if as_json:
-        print_json({"graders": [asdict(named) for named in found]})
-    else:
-        rows = [(n.name, n.kind, ", ".join(f"{k}={v}" for k, v in n.parameters.items())) for n in found]
-        if not rows:
-            tell("No grader is set up by name. The embedded default is always there: exam grade.")
-        print_table(("name", "kind", "parameters"), rows)
+        print_json({"graders": [asdict(one) for one in found]})
+        return
+    if not found:
+        tell("No grader has graded or is set up. The embedded default is always there: exam grade.")
+    print_table(
+        ("name", "also called", "method", "model", "fingerprint", "grades", "failed", "can grade", "on boards"),
+        [
+            (one.name, ", ".join(one.also), one.method, one.model, one.fingerprint or None, one.grades, one.failures,
+             "yes" if one.can_grade else "no", "yes" if one.shown else "")
+            for one in found
+        ],
+    )  # fmt: skip
 
 
 @graders.command()
@@ -50,6 +60,7 @@ def save(name: str, project_path: Path | None, chosen: GraderChoice) -> None:
         chosen.make(project)
         grader = named_graders.save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
     tell(f"Saved '{name}': {grader.spec.name}, fingerprint {grader.spec.fingerprint}.")
+    tell(f"To grade with it: {named_graders.grade_command(name)}")
 
 
 @graders.command()
@@ -120,13 +131,17 @@ def list_prompts(project_path: Path | None, as_json: bool) -> None:
 @prompts.command(name="show")
 @click.argument("name")
 @project_option
-def show_prompt(name: str, project_path: Path | None) -> None:
+@json_option
+def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
     """Print a prompt as YAML, which can be changed and saved under another name."""
     with opened(project_path) as project:
         library = prompt_library.prompts(project)
     if name not in library:
         raise InputError(f"There is no prompt '{name}'.", f"There are: {', '.join(library)}.")
-    click.echo(write_prompt(library[name]), nl=False)
+    if as_json:
+        print_json(asdict(library[name]) | {"hash": library[name].hash})
+    else:
+        click.echo(write_prompt(library[name]), nl=False)
 
 
 @prompts.command(name="save")

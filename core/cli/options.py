@@ -81,7 +81,7 @@ def policy_options(command: Command) -> Command:
         click.option("--min-rating", type=int, default=default.min_rating, show_default=True,
                      help="Rating from which a question counts as answered."),
         click.option("--bank-version", type=int, help="Bank version; the newest where not given."),
-        click.option("--grader", help="Name or fingerprint of the grader."),
+        click.option("--grader", help="The grader: see exam graders list."),
     ):  # fmt: skip
         with_policy = option(with_policy)
     return with_policy
@@ -135,6 +135,11 @@ def _cell(value: Any) -> str:
 def tell(message: str) -> None:
     """Say something to the person on stderr, so that stdout stays clean for what was asked."""
     click.echo(message, err=True)
+
+
+def counted(number: int, thing: str) -> str:
+    """A number with its noun, as "1 pair" or "1,204 pairs"."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def is_terminal() -> bool:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import downloads, exporting
-from core.bundle import bundle
+from core.bundle import bundle, bundle_again
 from core.cli.options import tell
 from core.errors import GradingError, InputError
+from core.named_graders import how_to_grade
 from core.parquet_project import export_project
 from core.policy import Policy
 from core.project import Project, current_author, log
-from core.publication import manifest_json, publish, read_manifest, reproduce
+from core.publication import Manifest, manifest_json, publish, read_manifest, reproduce
 from core.readiness import readiness
+from core.scores import basis
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,7 @@ def write(path: Path, content: bytes) -> None:
 def _qrels(project: Project, asked: Asked) -> bytes:
     author = current_author()
     if asked.manifest is not None:
-        try:
-            data = asked.manifest.read_bytes()
-        except OSError as error:
-            raise InputError(f"{asked.manifest}: cannot be read ({error.strerror}).") from error
-        return reproduce(project, read_manifest(data, str(asked.manifest)), author)
+        return reproduce(project, _manifest(asked.manifest), author)
     if asked.source == "exam":
         _check(project, asked)
     elif asked.save_manifest or asked.require_complete:
@@ -100,6 +98,14 @@ def _qrels(project: Project, asked: Asked) -> bytes:
     return content
 
 
+def _manifest(file: Path) -> Manifest:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}).") from error
+    return read_manifest(data, str(file))
+
+
 def _check(project: Project, asked: Asked) -> None:
     """Warn where the labels are incomplete, or refuse to go on where they have to be complete."""
     state = readiness(project, asked.policy)
@@ -111,12 +117,24 @@ def _check(project: Project, asked: Asked) -> None:
         f" {state.stale_overrides:,} overrides are stale;"
         f" {state.partial_labels:,} labels are partial, {state.unlabelled_passages:,} passages have none"
     )
+    spec = basis(project, asked.policy).grader.spec
+    todo = []
+    if state.ungraded or state.failed:
+        todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
+    if state.stale_overrides:
+        todo.append("Confirm or withdraw the stale overrides: exam override list --stale")
+    if state.without_text:
+        todo.append("Import the texts: exam import passages FILE")
     if asked.require_complete:
-        raise GradingError(f"The labels are incomplete: {counts}.", "Run exam grade, and settle the stale overrides.")
+        raise GradingError(f"The labels are incomplete: {counts}.", "; ".join(todo))
     tell(f"warning: the labels are incomplete: {counts}.")
+    for step in todo:
+        tell(step)
 
 
 def _bundle(project: Project, asked: Asked) -> bytes:
+    if asked.manifest is not None:
+        return bundle_again(project, _manifest(asked.manifest), current_author())
     _check(project, asked)
     return bundle(project, asked.policy, current_author(), asked.binary, asked.note)
 

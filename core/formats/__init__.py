@@ -20,7 +20,7 @@ from core.formats.responses import read_responses, write_responses
 from core.formats.source import Source, peek
 from core.formats.tqa import is_tqa
 from core.formats.trec_qrels import read_qrels, write_qrels
-from core.formats.trec_run import read_runs, write_run
+from core.formats.trec_run import read_run_lines, write_run
 
 PEEKED = 1 << 16
 BANK_KEYS = {"question_id", "kind", "weight", "answer_key", "choices", "subtopic_id"}
@@ -35,7 +35,7 @@ class FileKind:
         name: what the command line calls it.
         what: what it holds, as a phrase.
         extensions: usual file name endings; any may be followed by .gz.
-        reader: takes a source (runs and responses: several) and a report.
+        reader: takes a source (responses: several) and a report.
         writer: counterpart of the reader; None where there is none.
     """
 
@@ -57,7 +57,7 @@ KINDS_OF_FILE: dict[str, FileKind] = {
             write_queries,
         ),
         FileKind("passages", "passages: JSONL or TSV", ("jsonl", "tsv"), read_passages, write_passages),
-        FileKind("runs", "runs of systems in TREC's six columns", ("run", "txt"), read_runs, write_run),
+        FileKind("runs", "runs of systems in TREC's six columns", ("run", "txt"), read_run_lines, write_run),
         FileKind(
             "responses",
             "generated responses: TREC RAG or plain JSONL, or a JSON map",

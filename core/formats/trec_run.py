@@ -4,61 +4,94 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TextIO
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TextIO
 
 from core.formats.source import Refused, Report, Source, good_id, open_columns
 from core.formats.trec_qrels import word
-from core.types import Ranked, Run
+from core.types import Ranked
 
 COLUMNS = ("query", "Q0", "passage", "rank", "score", "tag")
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    passage_id: str
-    score: float
-    rank: float
+class RunLine(NamedTuple):
+    """One line of a run file.
+
+    `rank` is what the file says, None where that is no number; trec_eval ignores it, so that it is only compared.
+    """
+
+    query_id: str
     line: int
+    tag: str
+    passage_id: str
+    rank: float | None
+    score: float
 
 
-_Ranking = dict[str, dict[str, _Entry]]
+def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
+    """Stream the lines of a run file, so that memory does not grow with it.
 
-
-def read_runs(sources: Sequence[Source], report: Report) -> list[Run]:
-    """Read runs and put each ranking into trec_eval's order.
-
-    A run is named by its tag, or by its file where several of the files share the tag; a file with
-    several tags holds several runs.
+    What needs more than one line (order, ties, ranks that contradict the scores, repeated passages) is left to
+    `core.run_import`, which has the lines as a set.
 
     Args:
-        sources: run files in any white space, gzip or not.
-        report: takes refused lines, and notes on ties, ranks that contradict the scores and
-            repeated passages, one per run with the number of lines.
+        source: a run in any white space, gzip or not; with several tags it holds several runs.
+        report: takes refused lines, among them a last line that seems cut off.
+
+    Yields:
+        The lines in file order.
+    """
+    refused_before = report.count
+    lines_of: Counter[str] = Counter()
+    tag, tag_before, query_before, number = "", "", "", 0
+    for number, cells in open_columns(source, report, COLUMNS, "a run line", spare=True):
+        if len(cells) > len(COLUMNS):
+            report.remark(source.name, number, "what follows the six columns is ignored")
+        query, _, passage, rank, score = cells[:5]
+        if cells[5] != tag:
+            tag_before, tag = tag, cells[5]
+        try:
+            good_id(passage, "passage")
+            value = _score(score)
+            if tag not in lines_of:
+                good_id(tag, "run")
+            if query != query_before:
+                query_before = good_id(query, "query")
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+            continue
+        lines_of[tag] += 1
+        yield RunLine(query, number, tag, passage, _rank(rank), value)
+    if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
+        report.refuse(source.name, number, f"the tag is {tag}, not {tag_before}; the file seems cut off here")
+    if not lines_of and report.count == refused_before:
+        report.refuse(source.name, None, "the file has no ranking in it")
+
+
+def name_runs(found: Sequence[tuple[Source, str]], report: Report) -> list[str]:
+    """What runs are called: by their tag, or by their file where several of the files share the tag.
+
+    Args:
+        found: file and tag of each run, in file order.
+        report: takes a refusal of every run whose name another file gives too.
 
     Returns:
-        Runs in file order. A ranking lists the queries in file order, then descending scores compared
-        as 32-bit floats, then descending passage ids; `rank` is recomputed from that.
+        A name for each.
     """
-    read = [(source, tag, ranking) for source in sources for tag, ranking in _read(source, report).items()]
-    files_with = Counter(tag for _, tag, _ in read)
-    tags_of = Counter(source for source, _, _ in read)
-    runs: dict[str, Run] = {}
-    for source, tag, ranking in read:
+    files_with = Counter(tag for _, tag in found)
+    tags_of = Counter(source for source, _ in found)
+    holders: dict[str, Source] = {}
+    names = []
+    for source, tag in found:
         name = tag
         if files_with[tag] > 1:
             name = source.stem if tags_of[source] == 1 else f"{source.stem}-{tag}"
-        if name in runs:
-            reason = f"the file gives a run {name}, as {runs[name].file} does; rename one of the files"
+        if name in holders:
+            reason = f"the file gives a run {name}, as {holders[name].file} does; rename one of the files"
             report.refuse(source.name, None, reason)
-            continue
-        ranked = [entry for query, passages in ranking.items() for entry in _ordered(query, passages)]
-        _remark_oddities(source, name, ranked, ranking, report)
-        runs[name] = Run(name, tag, source.file, ranked)
-    return list(runs.values())
+        holders.setdefault(name, source)
+        names.append(name)
+    return names
 
 
 def write_run(name: str, ranking: Iterable[Ranked], out: TextIO) -> None:
@@ -78,38 +111,6 @@ def write_run(name: str, ranking: Iterable[Ranked], out: TextIO) -> None:
         out.write(f"{query} Q0 {passage} {entry.rank} {entry.score!r} {tag}\n")
 
 
-def _read(source: Source, report: Report) -> dict[str, _Ranking]:
-    runs: dict[str, _Ranking] = {}
-    refused_before = report.count
-    lines_of: Counter[str] = Counter()
-    tag, tag_before, number = "", "", 0
-    for number, cells in open_columns(source, report, COLUMNS, "a run line", spare=True):
-        if len(cells) > len(COLUMNS):
-            report.remark(source.name, number, "what follows the six columns is ignored")
-        query, _, passage, rank, score = cells[:5]
-        if cells[5] != tag:
-            tag_before, tag = tag, cells[5]
-        try:
-            entry = _Entry(good_id(passage, "passage"), _score(score), _rank(rank), number)
-            passages = runs.setdefault(good_id(tag, "run"), {}).setdefault(good_id(query, "query"), {})
-        except Refused as refused:
-            report.refuse(source.name, number, str(refused))
-            continue
-        lines_of[tag] += 1
-        other = passages.get(passage)
-        if other is not None:
-            reason = "the query has this passage already; the better score is kept (trec_eval would refuse)"
-            report.remark(source.name, number, reason)
-        if other is None or entry.score > other.score:
-            passages[passage] = entry
-    if lines_of[tag] == 1 and tag != tag_before and tag_before.startswith(tag):
-        report.refuse(source.name, number, f"the tag is {tag}, not {tag_before}; the file seems cut off here")
-        del runs[tag]
-    if not runs and report.count == refused_before:
-        report.refuse(source.name, None, "the file has no ranking in it")
-    return runs
-
-
 def _score(text: str) -> float:
     try:
         score = float(text)
@@ -120,53 +121,9 @@ def _score(text: str) -> float:
     return score
 
 
-def _rank(text: str) -> float:
-    """The rank that the file has; trec_eval ignores it, so that it is only compared. NaN: unreadable."""
+def _rank(text: str) -> float | None:
     try:
-        return float(text)
+        rank = float(text)
     except ValueError:
-        return math.nan
-
-
-def _single(scores: Iterable[float]) -> list[float]:
-    # trec_eval keeps scores as C floats: two doubles that differ beyond that are a tie for it.
-    with np.errstate(over="ignore"):
-        singles: list[float] = np.fromiter(scores, np.float64).astype(np.float32).tolist()
-    return singles
-
-
-def _ordered(query_id: str, passages: dict[str, _Entry]) -> list[Ranked]:
-    entries = list(passages.values())
-    keys = zip(_single(entry.score for entry in entries), passages, entries, strict=True)
-    ordered = sorted(keys, key=lambda key: key[:2], reverse=True)
-    return [Ranked(query_id, passage, rank, entry.score) for rank, (_, passage, entry) in enumerate(ordered, 1)]
-
-
-def _remark_oddities(source: Source, name: str, ranked: list[Ranked], ranking: _Ranking, report: Report) -> None:
-    ties: list[int] = []
-    contradictions: list[int] = []
-    unreadable: list[int] = []
-    singles = _single(entry.score for entry in ranked)
-    before: tuple[str, float] | None = None
-    worst = worst_above = -math.inf  # ranks in the file: among equal scores, among the next better ones
-    for entry, single in zip(ranked, singles, strict=True):
-        original = ranking[entry.query_id][entry.passage_id]
-        if before == (entry.query_id, single):
-            ties.append(original.line)
-        else:
-            worst_above = worst if before and before[0] == entry.query_id else -math.inf
-            worst = -math.inf
-        if math.isnan(original.rank):
-            unreadable.append(original.line)
-        else:
-            worst = max(worst, original.rank)
-        if original.rank <= worst_above:
-            contradictions.append(original.line)
-        before = (entry.query_id, single)
-    for lines, reason in (
-        (ties, "the score ties with another; ties are ordered by passage id, as trec_eval does"),
-        (contradictions, "the rank contradicts the order of the scores; the scores count"),
-        (unreadable, "the rank is not a number; the scores count"),
-    ):
-        if lines:
-            report.remark(source.name, min(lines), f"run {name}: {reason}", len(lines))
+        return None
+    return None if math.isnan(rank) else rank

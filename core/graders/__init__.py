@@ -144,12 +144,12 @@ def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = Non
     return kind.make(parameters, built_in() if prompts is None else prompts)
 
 
-def remake_grader(spec: GraderSpec, prompts: Prompts | None = None) -> Grader | None:
-    """The grader that gave a project its grades, from what identifies it.
+def remade_from(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, Any] | None:
+    """The parameters of the grader that gave a project its grades, from what identifies it.
 
     Returns:
-        A grader of the same fingerprint; None where its grades were imported, its model is another, or what
-        identifies it does not say where its model is.
+        Parameters that with `spec.method` make a grader of the same fingerprint; None where its grades were imported,
+        its model is another, or what identifies it does not say where its model is.
     """
     kind = GRADERS.get(spec.method)
     if kind is None or spec.parameters.get("back_end") == "openai":
@@ -166,4 +166,4 @@ def remake_grader(spec: GraderSpec, prompts: Prompts | None = None) -> Grader | 
     except InputError:
         # A prompt or a folder that is not here any more: the grader cannot be had, which is an answer.
         return None
-    return grader if spec.fingerprint in grader.spec.fingerprints else None
+    return parameters if spec.fingerprint in grader.spec.fingerprints else None

@@ -1,0 +1,228 @@
+"""Commands about disagreements between labels, judgments and people: list them, settle them, open them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import click
+
+from core import settled_cases, settling
+from core.agreement_sides import Judgments, Side
+from core.cli.agreement import sides
+from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option, tell
+from core.cli.people import author_option
+from core.disagreement_queue import Order, Row, queue
+from core.errors import InputError
+from core.leaderboard import find_source
+from core.policy import Policy
+from core.project import Project
+
+WAYS = ("override", "edit", "dispute", "comment")
+
+
+def sides_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say who disagrees with whom; a command gets `left` and `right`."""
+
+    @wraps(command)
+    def with_sides(
+        *args: Any,
+        source: str | None,
+        against_grader: str | None,
+        against_person: str | None,
+        policy: Policy,
+        **others: Any,
+    ) -> Any:
+        left, right = sides(policy, source, against_grader, against_person)
+        return command(*args, left=left, right=right, **others)
+
+    found = policy_options(with_sides)
+    for option in (
+        click.option(
+            "--against-person", metavar="NAME", help="Compare the grader's ratings with a person's overrides."
+        ),
+        click.option("--against-grader", metavar="NAME", help="Compare with another grader's labels."),
+        click.option("--source", help="The judgments to compare with; the first source where not given."),
+    ):
+        found = option(found)
+    return found
+
+
+@click.group()
+def disagreements() -> None:
+    """List disagreements, settle them, open them again, and read the record of it."""
+
+
+@disagreements.command(name="list")
+@project_option
+@click.option("--query", "query_id", help="Only those of this query.")
+@click.option("--order", type=click.Choice(get_args(Order)), default="worst", show_default=True,
+              help="Worst first, one side higher, or what could change the board or kappa most.")  # fmt: skip
+@click.option("--settled", "show_settled", is_flag=True, help="Settled ones too.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most this many.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Pass over so many.")
+@sides_options
+@json_option
+def list_(
+    project_path: Path | None,
+    query_id: str | None,
+    order: str,
+    show_settled: bool,
+    limit: int,
+    offset: int,
+    left: Side,
+    right: Side,
+    as_json: bool,
+) -> None:
+    """List the passages on which labels and judgments, two graders, or a grader and a person disagree."""
+    with opened(project_path) as project:
+        found = queue(
+            project, left, right, cast(Order, order), None, show_settled,
+            limit=limit, offset=offset, query_id=query_id,
+        )  # fmt: skip
+        names = [settling.side_name(project, side) for side in (left, right)]
+    if as_json:
+        rows = [asdict(row) for row in found.rows]
+        print_json({"left": names[0], "right": names[1], "total": found.total, "hidden": found.hidden, "rows": rows})
+        return
+    click.echo(f"{names[0]} against {names[1]}")
+    print_table(
+        ("query", "passage", "question", "left", "right", "given by", "settled by"),
+        [
+            (
+                row.pair.query_id,
+                row.pair.passage_id,
+                row.pair.question_id,
+                row.pair.left,
+                row.pair.right,
+                ", ".join(one.question_id for one in (*row.left_from, *row.right_from)),
+                row.settling.act if row.settling else "",
+            )
+            for row in found.rows
+        ],
+    )
+    tell(f"{len(found.rows):,} of {found.total:,} disagreements; {found.hidden:,} settled ones are left out.")
+
+
+@disagreements.command()
+@click.argument("query_id", metavar="QUERY")
+@click.argument("passage_id", metavar="PASSAGE")
+@project_option
+@click.option("--by", type=click.Choice(WAYS), required=True,
+              help="An override, an edit that is to come, a dispute of the judgment, a comment.")  # fmt: skip
+@click.option("--reason", required=True, help="Why, or the comment.")
+@click.option("--question", "question_id", help="The question that is overridden, or to be reworded.")
+@click.option("--rating", type=int, help="Of the override, 0 to 5.")
+@author_option
+@sides_options
+def settle(
+    query_id: str,
+    passage_id: str,
+    project_path: Path | None,
+    by: str,
+    reason: str,
+    question_id: str | None,
+    rating: int | None,
+    author: str,
+    left: Side,
+    right: Side,
+) -> None:
+    """Settle the disagreement on PASSAGE for QUERY."""
+    with opened(project_path) as project:
+        row = _row(project, left, right, query_id, passage_id, question_id)
+        case = settling.case_of(project, left, right, row.pair)
+        if by == "override":
+            if question_id is None or rating is None:
+                raise InputError("An override is of a question and has a rating.", "Give --question and --rating.")
+            settling.settle_by_override(project, case, question_id, rating, reason, author)
+        elif by == "edit":
+            settling.settle_by_edit(project, case, question_id, reason, author)
+        elif by == "dispute":
+            settling.settle_by_dispute(project, case, _judged(project, left, right), reason, author)
+        else:
+            settling.settle_by_comment(project, case, reason, author)
+    tell("Settled. It stays in the record: exam disagreements record")
+
+
+@disagreements.command()
+@click.argument("query_id", metavar="QUERY")
+@click.argument("passage_id", metavar="PASSAGE")
+@project_option
+@click.option("--reason", default="", help="Why.")
+@click.option("--question", "question_id", help="Where a grader is compared with a person: the question.")
+@click.option("--withdraw-override", is_flag=True, help="Withdraw the override that settled it, too.")
+@author_option
+@sides_options
+def reopen(
+    query_id: str,
+    passage_id: str,
+    project_path: Path | None,
+    reason: str,
+    question_id: str | None,
+    withdraw_override: bool,
+    author: str,
+    left: Side,
+    right: Side,
+) -> None:
+    """Put a settled disagreement back into the list."""
+    with opened(project_path) as project:
+        names = [settling.side_name(project, side) for side in (left, right)]
+        done = [
+            one
+            for place, one in settled_cases.settled(project, names[0], names[1]).items()
+            if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
+        ]
+        if not done:
+            raise InputError(f"Nothing is settled on {passage_id} for {query_id}.", "See exam disagreements record.")
+        withdrawn = settling.reopen(project, done[0].case, reason, author, withdraw_override)
+    tell("Open again." + (" The override is withdrawn." if withdrawn else ""))
+
+
+@disagreements.command()
+@project_option
+@click.option("--csv", "as_csv", is_flag=True, help="Print as CSV.")
+@json_option
+def record(project_path: Path | None, as_csv: bool, as_json: bool) -> None:
+    """Print every act about any disagreement."""
+    if as_csv and as_json:
+        raise InputError("The record is printed in one form.", "Give --csv or --json.")
+    with opened(project_path) as project:
+        if as_csv:
+            click.echo(settled_cases.record_csv(project), nl=False)
+            return
+        found = settled_cases.record(project)
+    if as_json:
+        print_json({"acts": [asdict(one) for one in found]})
+    else:
+        print_table(
+            ("when", "who", "act", "query", "passage", "question", "reason", "settled"),
+            [
+                (f"{one.made_at:%Y-%m-%d %H:%M}", one.author, one.act, one.case.query_id, one.case.passage_id,
+                 one.touched or one.case.question_id, one.reason, "yes" if one.settled else "no")
+                for one in found
+            ],
+        )  # fmt: skip
+
+
+def _row(project: Project, left: Side, right: Side, query_id: str, passage_id: str, question_id: str | None) -> Row:
+    """The open disagreement on a passage; beside a person, on a question for it."""
+    everything = queue(project, left, right, query_id=query_id, limit=1)
+    rows = queue(project, left, right, query_id=query_id, limit=max(1, everything.total)).rows
+    found = [row for row in rows if row.pair.passage_id == passage_id]
+    if found and found[0].pair.question_id is not None:
+        found = [row for row in found if row.pair.question_id == question_id]
+    if not found:
+        raise InputError(
+            f"There is no open disagreement on {passage_id} for {query_id}.", "See exam disagreements list."
+        )
+    return found[0]
+
+
+def _judged(project: Project, left: Side, right: Side) -> str:
+    for side in (left, right):
+        if isinstance(side, Judgments):
+            return find_source(project, side.source)
+    raise InputError("Neither side is a judgment that could be disputed.", "Settle it by comment, edit or override.")

@@ -1,0 +1,125 @@
+"""Commands that read what the project has on record: the pool, jobs, failed pairs, publications."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from core import failures as doubtful
+from core import jobs as store
+from core.bank import check_version
+from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.collection import pool_depth, set_pool_depth
+from core.grades import find_grader
+from core.named_graders import how_to_grade
+from core.project import current_author
+from core.publication import publications as published
+from core.status import counts
+
+
+@click.command()
+@project_option
+@click.option("--depth", type=click.IntRange(min=1), help="Pool so many passages of each run, and pool again.")
+@json_option
+def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
+    """Say how deep runs are pooled and how many passages that makes, or change it."""
+    with opened(project_path) as project:
+        if depth is not None:
+            with project.transaction() as cursor:
+                set_pool_depth(cursor, depth, current_author())
+        found = {
+            "depth": pool_depth(project.cursor()),
+            "passages": counts(project)["pooled passages"],
+        }
+    if as_json:
+        print_json(found)
+    else:
+        print_table(("what", "count"), [(what.replace("_", " "), count) for what, count in found.items()])
+
+
+@click.command()
+@project_option
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most this many.")
+@json_option
+def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
+    """List grading jobs, newest first: what was asked, how far each came, how it ended."""
+    with opened(project_path) as project:
+        found = store.jobs(project)[:limit]
+    if as_json:
+        print_json({"jobs": [asdict(job) for job in found]})
+        return
+    print_table(
+        ("job", "started", "grader", "state", "pairs", "graded", "failed", "by", "message"),
+        [
+            (str(job.key), f"{job.started_at:%Y-%m-%d %H:%M}", job.grader, job.state, job.total, job.graded, job.failed,
+             job.author, job.message)
+            for job in found
+        ],
+    )  # fmt: skip
+
+
+@click.command()
+@project_option
+@click.option("--grader", "grader_name", help="The grader: see exam graders list.")
+@click.option("--bank-version", type=int, help="Bank version; the newest where not given.")
+@click.option("--defaulted", is_flag=True, help="Those graded by default instead, since the answer held no number.")
+@click.option("--reason", help="Only those of this reason.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most this many.")
+@json_option
+def failures(
+    project_path: Path | None,
+    grader_name: str | None,
+    bank_version: int | None,
+    defaulted: bool,
+    reason: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List the pairs that a grader was asked and could not grade: why, and what the model wrote."""
+    which: doubtful.Which = "defaulted" if defaulted else "failed"
+    with opened(project_path) as project:
+        grader = find_grader(project, grader_name)
+        version = check_version(project, bank_version)
+        told = doubtful.reasons(project, grader, which, version)
+        pairs = doubtful.doubtful_pairs(project, grader, which, version, reason, limit=limit)
+        again = how_to_grade(project, grader.spec, "--only-failed")
+    if as_json:
+        print_json({"grader": grader.spec.name, "reasons": dict(told), "pairs": [asdict(pair) for pair in pairs]})
+        return
+    print_table(("reason", "pairs"), told)
+    click.echo()
+    print_table(
+        ("query", "passage", "question", "wrote"),
+        [(one.query_id, one.passage_id, one.asked.text, _one_line(one.raw)) for one in pairs],
+    )
+    if told and not defaulted:
+        tell(f"To ask them again: {again.removeprefix('Run: ')}")
+
+
+def _one_line(raw: str | None) -> str | None:
+    if raw is None:
+        return None
+    line = " ".join(raw.split())
+    return line if len(line) <= 60 else f"{line[:59]}…"
+
+
+@click.command()
+@project_option
+@json_option
+def publications(project_path: Path | None, as_json: bool) -> None:
+    """List what was published, newest first; with --json its manifests, from which it can be made again."""
+    with opened(project_path) as project:
+        found = published(project)
+    if as_json:
+        print_json({"publications": found})
+    else:
+        print_table(
+            ("publication", "published at", "by", "grader", "bank", "lines", "note"),
+            [
+                (str(m["publication"]), m["published_at"], m["published_by"], m["grader"]["name"],
+                 m["bank"]["version"], m["qrels"]["lines"], m["note"])
+                for m in found
+            ],
+        )  # fmt: skip

@@ -1,0 +1,269 @@
+"""Importing runs of any size: lines go to a file in batches, and what needs many lines is done by SQL, part by part."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.collection import clear_runs, name_passages_of, unknown_queries
+from core.formats.source import Report, Source
+from core.formats.trec_run import RunLine, name_runs, read_run_lines
+from core.project import Cursor
+from core.topics import add_topics
+
+LINES_A_BATCH = 50_000
+"""Lines that are held as Python objects at a time."""
+
+LINES_A_PART = 500_000
+"""Lines that SQL looks at together, or as many as the longest query has: they are what memory is needed for."""
+
+_SCHEMA = pa.schema(
+    [
+        ("run", pa.int32()),
+        ("query_key", pa.int32()),
+        ("line", pa.int32()),
+        ("passage_id", pa.string()),
+        ("rank", pa.float64()),
+        ("score", pa.float64()),
+    ]
+)
+
+_REMARKS = {
+    "tied": "the score ties with another; ties are ordered by passage id, as trec_eval does",
+    "contradicts": "the rank contradicts the order of the scores; the scores count",
+    "unreadable": "the rank is not a number; the scores count",
+}
+_NAMED = 3
+"""Things that one note names at most."""
+
+_REPEATED = "the query has this passage already; the better score is kept (trec_eval would refuse)"
+
+
+class RunImport:
+    """Takes run files one by one, then writes their runs; to be used as a context, which ends with its file.
+
+    Args:
+        cursor: in the transaction that the import is.
+        report: takes refused lines, and notes on what is odd, one per run or file with the number of lines.
+        skip_unknown: whether lines about queries that the project does not have are left out, instead of refused.
+    """
+
+    def __init__(self, cursor: Cursor, report: Report, skip_unknown: bool) -> None:
+        self.cursor = cursor
+        self.report = report
+        self.skip_unknown = skip_unknown
+        self.found: list[tuple[Source, str]] = []
+        self.unknown: list[tuple[Source, dict[str, int]]] = []
+        self._keys: dict[str, int] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix=".import-", dir=_beside(cursor), ignore_cleanup_errors=True)
+        self._file = Path(self._folder.name) / "lines.parquet"
+        self._writer = pq.ParquetWriter(self._file, _SCHEMA)
+
+    def __enter__(self) -> RunImport:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+        self._folder.cleanup()
+
+    def take(self, source: Source) -> None:
+        """Read a file to its end; nothing of it is in the project yet."""
+        numbers: dict[str, int] = {}
+        unknown: dict[str, int] = {}
+        lines = read_run_lines(source, self.report)
+        while batch := list(islice(lines, LINES_A_BATCH)):
+            self._look_up({line.query_id for line in batch})
+            for line in batch:
+                if line.tag not in numbers:
+                    numbers[line.tag] = len(self.found)
+                    self.found.append((source, line.tag))
+                if line.query_id not in self._keys:
+                    unknown.setdefault(line.query_id, line.line)
+            known = [line for line in batch if line.query_id in self._keys]
+            self._writer.write_table(self._table(known, numbers))
+        if unknown:
+            self.unknown.append((source, unknown))
+
+    def _look_up(self, query_ids: set[str]) -> None:
+        """Learn the keys of queries; a topic of a query that the project has becomes one."""
+        new = [query_id for query_id in query_ids if query_id not in self._keys]
+        if new and (unknown := unknown_queries(self.cursor, new)):
+            add_topics(self.cursor, unknown)
+        if new:
+            self._keys |= dict(
+                self.cursor.execute(
+                    "SELECT query_id, query_key FROM queries WHERE list_contains(?, query_id)", [new]
+                ).fetchall()
+            )
+
+    def _table(self, lines: Sequence[RunLine], numbers: dict[str, int]) -> pa.Table:
+        columns = {
+            "run": [numbers[line.tag] for line in lines],
+            "query_key": [self._keys[line.query_id] for line in lines],
+            "line": [line.line for line in lines],
+            "passage_id": [line.passage_id for line in lines],
+            "rank": [line.rank for line in lines],
+            "score": [line.score for line in lines],
+        }
+        return pa.table(columns, schema=_SCHEMA)
+
+    def check_queries(self) -> None:
+        """Refuse, or remark on, the queries of each file that the project does not have."""
+        for source, first_lines in self.unknown:
+            query_id, line = next(iter(first_lines.items()))
+            say = self.report.remark if self.skip_unknown else self.report.refuse
+            say(source.file, line, unknown_reason(query_id, len(first_lines) - 1, self.skip_unknown))
+
+    def write(self) -> dict[str, int]:
+        """Write the runs; one of the same name and file gives way to the new one.
+
+        Returns:
+            Numbers of runs and of ranked passages.
+        """
+        self._writer.close()
+        names = self._free_names(name_runs(self.found, self.report))
+        if self.report.count:
+            return {}
+        runs = [(name, tag, source.file) for name, (source, tag) in zip(names, self.found, strict=True)]
+        keys = clear_runs(self.cursor, runs)
+        self.cursor.execute("CREATE OR REPLACE TEMP TABLE new_runs (run INTEGER, run_key INTEGER)")
+        self.cursor.executemany("INSERT INTO new_runs VALUES (?, ?)", list(enumerate(keys)))
+        odd = _Oddities(self.report, self.found, names)
+        written = sum(self._write_part(first, last, odd) for first, last in self._parts())
+        self.cursor.execute("DROP TABLE new_runs")
+        odd.tell()
+        return {"runs": len(names), "ranked passages": written}
+
+    def _free_names(self, names: Sequence[str]) -> list[str]:
+        """What the project calls each run: its name, or its file's where a run of another file has the name.
+
+        A run of which a graded file brought the part that it had passages of gives way to the whole.
+        """
+        known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
+        holders = {name: (file, partly) for name, file, partly in known}
+        free: list[str] = []
+        replaced: list[str] = []
+        renamed: list[str] = []
+        for name, (source, _) in zip(names, self.found, strict=True):
+            file, partly = holders.get(name, (source.file, False))
+            taken = file != source.file and not partly
+            free.append(source.stem if taken else name)
+            if free[-1] != name:
+                renamed.append(f"{name} is called {free[-1]}")
+            elif taken or partly:
+                replaced.append(name)
+        if replaced:
+            reason = f"what the project had of runs of the same names gives way to these files: {_some(replaced)}"
+            self.report.remark(self.found[0][0].file, None, reason)
+        if renamed:
+            reason = f"runs of other files have the names already, so runs are called by their files: {_some(renamed)}"
+            self.report.remark(self.found[0][0].file, None, reason)
+        return free
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """Ranges of query keys that together have about `LINES_A_PART` lines."""
+        first, held, last = None, 0, 0
+        for key, lines in self.cursor.execute(
+            f"SELECT query_key, count(*) FROM {self._lines} GROUP BY query_key ORDER BY query_key"
+        ).fetchall():
+            if first is not None and held + lines > LINES_A_PART:
+                yield first, last
+                first, held = None, 0
+            first = key if first is None else first
+            held, last = held + lines, key
+        if first is not None:
+            yield first, last
+
+    @property
+    def _lines(self) -> str:
+        return "read_parquet('{}')".format(str(self._file).replace("'", "''"))
+
+    def _write_part(self, first: int, last: int, odd: _Oddities) -> int:
+        """Rank the lines of some queries as trec_eval does, and look for what is odd about them.
+
+        The order is by score as a 32-bit float, the greater passage id first among equals.
+        """
+        # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
+        single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
+        self.cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE part AS SELECT run, query_key, passage_id, score, line, copies, next_copy,"
+            " row_number() OVER best AS rank, rank IS NULL AS unreadable,"
+            " coalesce(lag(single) OVER best = single, false) AS tied,"
+            # Ranks are compared with those of the next better score only, so that one slip is one note.
+            " coalesce(rank <= max(rank) OVER (PARTITION BY run, query_key ORDER BY single DESC"
+            "  GROUPS BETWEEN 1 PRECEDING AND 1 PRECEDING), false) AS contradicts"
+            " FROM (SELECT *, count(*) OVER pair AS copies, nth_value(line, 2) OVER in_file AS next_copy,"
+            "   row_number() OVER (PARTITION BY run, query_key, passage_id ORDER BY score DESC, line) AS place,"
+            f"  {single} AS single FROM {self._lines} WHERE query_key BETWEEN $first AND $last"
+            "  WINDOW pair AS (PARTITION BY run, query_key, passage_id), in_file AS (pair ORDER BY line"
+            "   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))"
+            " WHERE place = 1 WINDOW best AS (PARTITION BY run, query_key ORDER BY single DESC, passage_id DESC)"
+            " ORDER BY query_key, run, rank",
+            {"first": first, "last": last},
+        )
+        odd.gather(self.cursor)
+        name_passages_of(self.cursor, "part")
+        return int(
+            self.cursor.execute(
+                "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score"
+                " FROM part JOIN new_runs USING (run) JOIN passages USING (passage_id)"
+                " ORDER BY query_key, run_key, rank"
+            ).fetchall()[0][0]
+        )
+
+
+class _Oddities:
+    """What was odd about each run, summed over the parts: the first line and how many."""
+
+    def __init__(self, report: Report, found: Sequence[tuple[Source, str]], names: Sequence[str]) -> None:
+        self.report = report
+        self.found = found
+        self.names = names
+        self.seen: dict[tuple[int, str], tuple[int, int]] = {}
+
+    def gather(self, cursor: Cursor) -> None:
+        """Add what the temporary table `part` shows."""
+        columns = ", ".join(f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in _REMARKS)
+        for run, *counts in cursor.execute(
+            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM part GROUP BY run ORDER BY run"
+        ).fetchall():
+            for what, line, times in zip(("repeated", *_REMARKS), counts[::2], counts[1::2], strict=True):
+                if times:
+                    first, before = self.seen.get((run, what), (line, 0))
+                    self.seen[run, what] = (min(first, line), before + int(times))
+
+    def tell(self) -> None:
+        """Remark on all of it."""
+        for what in ("repeated", *_REMARKS):
+            for run, (source, _) in enumerate(self.found):
+                if (run, what) in self.seen:
+                    line, times = self.seen[run, what]
+                    reason = _REPEATED if what == "repeated" else f"run {self.names[run]}: {_REMARKS[what]}"
+                    self.report.remark(source.name, line, reason, times)
+
+
+def _some(things: Sequence[str]) -> str:
+    """The first of some things, and how many there are more."""
+    rest = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
+    return ", ".join(things[:_NAMED]) + rest
+
+
+def unknown_reason(query_id: str, others: int, left_out: bool) -> str:
+    """What is said of a query that the project does not have, and of so many others."""
+    named = f"{query_id} and {others} more" if others else query_id
+    if left_out:
+        return f"left out the unknown query {named}"
+    return f"the query {named} {'are' if others else 'is'} not in the project"
+
+
+def _beside(cursor: Cursor) -> Path | None:
+    """The folder of the project's file, which has room for what goes into it; None for one in memory."""
+    rows: Iterable[tuple[str | None]] = cursor.execute(
+        "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
+    ).fetchall()
+    return next((Path(path).parent for (path,) in rows if path), None)

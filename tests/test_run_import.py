@@ -1,0 +1,173 @@
+"""Runs stream into a project: any size of batch and part gives what reading everything at once would give."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core import run_import
+from core.errors import FileError, Problem
+from core.formats.source import Report, Source
+from core.formats.trec_run import read_run_lines, write_run
+from core.importing import import_files
+from core.leaderboard import rankings
+from core.project import Project, create
+from core.types import Ranked
+from tests.test_formats import ids, scores, source_of, words
+
+
+def take(project: Project, *sources: Source) -> tuple[Problem, ...]:
+    """Import runs into a project that knows their queries; gives the notes."""
+    queries = {line.query_id for source in sources for line in read_run_lines(source, Report())}
+    names = "".join(f"{query}\tquery {query}\n" for query in sorted(queries))
+    if names:
+        import_files(project, "queries", [source_of(names, "queries.tsv")], "tester")
+    return import_files(project, "runs", list(sources), "tester").notes
+
+
+def ranking(project: Project, run: str) -> list[Ranked]:
+    return [
+        Ranked(*row)
+        for row in project.rows(
+            "SELECT query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE name = ?"
+            " ORDER BY query_key, rank",
+            [run],
+        )
+    ]
+
+
+@settings(max_examples=15, deadline=None)
+@given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
+def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
+    out = io.StringIO()
+    write_run(name, [Ranked(query, passage, 1, score) for (query, passage), score in ranked.items()], out)
+    with TemporaryDirectory() as folder:
+        project = create(Path(folder) / "p.duckdb")
+        take(project, source_of(out.getvalue(), "first.run"))
+        first = ranking(project, name)
+        again = io.StringIO()
+        write_run(name, first, again)
+        take(project, source_of(again.getvalue(), "first.run"))
+        second = ranking(project, name)
+        project.close()
+    assert {(r.query_id, r.passage_id): r.score for r in first} == ranked
+    assert second == first
+
+
+def test_the_order_is_trec_evals_and_oddities_are_told_by_line(project: Project) -> None:
+    text = "q1 Q0 a 1 0.5 t\nq1 Q0 b 2 0.50000000001 t\nq1 Q0 c 3 2 t\nq1\tQ0  d\t4 0.5 t\n"
+    notes = [str(note) for note in take(project, source_of(text, "bm25.run"))]
+    assert [(r.passage_id, r.rank) for r in ranking(project, "t")] == [("c", 1), ("d", 2), ("b", 3), ("a", 4)]
+    assert len(notes) == 2
+    assert notes[0].startswith("bm25.run:1: run t: the score ties") and "(2 times" in notes[0]
+    assert notes[1].startswith("bm25.run:1: run t: the rank contradicts") and "(2 times" in notes[1]
+
+
+def test_a_repeated_passage_keeps_the_better_score_and_is_noted(project: Project) -> None:
+    (note,) = take(project, source_of("q Q0 p 1 1.0 t\nq Q0 p 2 3.0 t\nq Q0 p 3 2.0 t\n"))
+    assert ranking(project, "t") == [Ranked("q", "p", 1, 3.0)]
+    assert note.line == 2 and "2 times" in note.reason
+
+
+def test_runs_are_named_by_tag_unless_files_share_it(project: Project) -> None:
+    line = "q1 Q0 p 1 1.0 "
+    own = source_of(line + "mine\n", "x.run")
+    shared = [source_of(line + "rank\n", f"folder/{name}.run.gz"[:-3]) for name in ("bm25.k1", "splade")]
+    mixed = source_of(line + "rank\n" + line + "other\n", "mixed.txt")
+    take(project, own, *shared, mixed)
+    assert list(rankings(project)) == ["mine", "bm25.k1", "splade", "mixed-rank", "other"]
+
+
+def test_two_files_with_the_same_name_are_not_mixed_up(project: Project) -> None:
+    given = [source_of("q Q0 p 1 2.0 tagged\n", f"{folder}/bm25.run") for folder in ("a", "b")]
+    with pytest.raises(FileError) as error:
+        take(project, *given)
+    (problem,) = error.value.problems
+    assert problem.file == "b/bm25.run" and "rename one of the files" in problem.reason
+    assert project.value("SELECT count(*) FROM runs") == 0
+
+
+def test_many_unknown_queries_are_told_in_a_whole_sentence(project: Project) -> None:
+    given = source_of("q1 Q0 p 1 2 t\nq2 Q0 p 1 2 t\nq3 Q0 p 1 2 t\n", "r.run")
+    with pytest.raises(FileError) as error:
+        import_files(project, "runs", [given], "tester")
+    assert str(error.value).startswith(
+        "r.run:1: the query q1 and 2 more are not in the project. Import the queries first"
+    )
+
+
+def test_nothing_is_left_beside_the_project(project: Project) -> None:
+    take(project, source_of("q Q0 p 1 2.0 t\n"))
+    with pytest.raises(FileError):
+        take(project, source_of("q Q0 p 1 2.0 t\nq Q0 p 1\n"))
+    assert [path.name for path in project.path.parent.iterdir() if path.name.startswith(".import-")] == []
+
+
+Line = tuple[str, str, int | None, float]
+
+
+def at_once(lines: Sequence[Line]) -> tuple[list[tuple[str, str]], dict[str, tuple[int, int]]]:
+    """The ranking of a run and its oddities, by a plain reading of what trec_eval does."""
+    best: dict[tuple[str, str], tuple[float, int]] = {}
+    odd: dict[str, list[int]] = {"has this passage already": [], "score ties": [], "contradicts": [], "no": []}
+    for number, (query, passage, _, score) in enumerate(lines, 1):
+        if (query, passage) in best:
+            odd["has this passage already"].append(number)
+        if (query, passage) not in best or score > best[query, passage][0]:
+            best[query, passage] = (score, number)
+    order: list[tuple[str, str]] = []
+    for query in sorted({query for query, *_ in lines}):
+        levels: dict[float, list[tuple[str, int]]] = {}
+        for (asked, passage), (score, number) in best.items():
+            if asked == query:
+                with np.errstate(over="ignore"):
+                    level = float(np.float32(score))
+                levels.setdefault(level, []).append((passage, number))
+        above: list[int] = []
+        for level in sorted(levels, reverse=True):
+            group = sorted(levels[level], reverse=True)
+            order += [(query, passage) for passage, _ in group]
+            odd["score ties"] += [number for _, number in group[1:]]
+            ranks = {number: lines[number - 1][2] for _, number in group}
+            odd["no"] += [number for number, rank in ranks.items() if rank is None]
+            if above:
+                odd["contradicts"] += [n for n, rank in ranks.items() if rank is not None and rank <= max(above)]
+            above = [rank for rank in ranks.values() if rank is not None]
+    return order, {what: (min(numbers), len(numbers)) for what, numbers in odd.items() if numbers}
+
+
+lines_of_runs = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from("uvwxyz"), st.none() | st.integers(1, 6), st.sampled_from(
+        [0.5, 0.50000000001, 1.0, 2.0, -1.0, 1e300, 2e300]
+    )),
+    min_size=1, max_size=25,
+)  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(lines_of_runs, st.integers(1, 4), st.integers(1, 8))
+def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: int) -> None:
+    text = "".join(f"{q} Q0 {p} {'-' if rank is None else rank} {score!r} t\n" for q, p, rank, score in lines)
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as small:
+        small.setattr(run_import, "LINES_A_BATCH", batch)
+        small.setattr(run_import, "LINES_A_PART", part)
+        project = create(Path(folder) / "p.duckdb")
+        notes = take(project, source_of(text, "t.run"))
+        found = [(r.query_id, r.passage_id) for r in ranking(project, "t")]
+        project.close()
+    order, odd = at_once(lines)
+    assert found == order
+    told = {}
+    for note in notes:
+        what = next((w for w in odd if w != "no" and w in note.reason), "no")
+        times = int(note.reason.split(" (")[-1].split(" times")[0]) if " times, first here" in note.reason else 1
+        told[what] = (note.line, times)
+    assert told == odd
