@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from streamlit.components.v2.bidi_component.main import _make_trigger_id
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from core import bank
@@ -142,3 +145,33 @@ def test_several_edits_in_one_window_never_cross(small: Project) -> None:
     assert drafts(small, "ann")["q1/a"].question.text == "Four?"
     press(app, "Save version")
     assert bank.versions(small)[0].note == "1 reworded in query q1"
+
+
+def hear(app: AppTest, event: str) -> AppTest:
+    """What the browser sends when the part that listens to the window hears something."""
+    part = next(e.proto for e in app.get("bidi_component") if e.proto.component_name == "window_of_the_bank")
+    states = app._tree.get_widget_states()
+    heard = json.dumps([{"event": event, "value": True}])
+    states.widgets.append(WidgetState(id=_make_trigger_id(part.id, "events"), json_trigger_value=heard))
+    return sound(app._run(states))
+
+
+def test_the_key_that_saves_takes_what_was_typed_with_it(small: Project) -> None:
+    app = visit("question_bank")
+    boxes(app)[0].set_value("Who is A?")
+    hear(app, "save")
+    assert bank.latest_version(small) == 2
+    assert bank.questions(small)[0].text == "Who is A?"
+    assert "Bank version 2. No unsaved changes." in said(app)
+    hear(app, "save")
+    assert "There is nothing to save." in said(app)
+    assert bank.latest_version(small) == 2
+
+
+def test_a_window_that_comes_to_the_front_shows_what_another_did(small: Project) -> None:
+    app = visit("question_bank")
+    change_draft(small, "ann", ASKED[0], "text", "From elsewhere?")
+    hear(app, "looked")
+    assert boxes(app)[0].value == "From elsewhere?"
+    press(app, "Discard all")
+    assert drafts(small, "ann") == {}
