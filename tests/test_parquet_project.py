@@ -19,7 +19,7 @@ from core.exporting import graded_file, qrels
 from core.grades import add_outcomes, put_grader
 from core.leaderboard import leaderboard
 from core.overrides import override, overrides, withdraw
-from core.parquet_project import MANIFEST, export_project, import_project
+from core.parquet_project import CACHES, MANIFEST, export_project, import_project
 from core.policy import Policy
 from core.project import Project, create, open_project
 from core.publication import publish, reproduce
@@ -75,6 +75,7 @@ def content(project: Project) -> dict[str, tuple[list[tuple], list[tuple]]]:
             project.rows(f"SELECT {'rowid, ' if name in ('grades', 'failures') else ''}* FROM {name} ORDER BY rowid"),
         )
         for (name,) in names
+        if name not in CACHES
     }
 
 
