@@ -8,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.soak.acts import ACTS
 from tests.soak.person import Broken
 from tests.soak.walk import NAMES, Soak, run
 
@@ -20,12 +21,21 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="any; the same one throws the same dice")
     parser.add_argument("--demo", type=Path, default=None, help="a demo project to copy, in place of making one")
     parser.add_argument("--out", type=Path, default=None, help="folder for the log and what is known of a failure")
+    parser.add_argument("--only", nargs="+", default=(), choices=tuple(ACTS), metavar="ACT", help="no acts but these")
     given = parser.parse_args()
     seed = random.randrange(10_000) if given.seed is None else given.seed
     folder = (given.out or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     print(f"Seed {seed}, {given.persons} persons, {given.minutes:g} minutes; see {folder}", flush=True)
-    soak = Soak(folder, seed, given.persons, given.minutes, given.rounds, lambda line: print(line, flush=True))
+    soak = Soak(
+        folder,
+        seed,
+        given.persons,
+        given.minutes,
+        given.rounds,
+        tuple(given.only),
+        lambda line: print(line, flush=True),
+    )
     try:
         done = run(soak, given.demo)
     except Broken as failure:

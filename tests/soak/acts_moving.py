@@ -19,6 +19,8 @@ MENU = {
 }
 """Addresses of the screens, by their names in the menu."""
 
+MOST_TABS = 2
+
 
 def walk(person: Person) -> str:
     screen = person.random.choice([screen for screen in MENU if screen != person.screen()])
@@ -62,3 +64,30 @@ def resize(person: Person) -> str:
     width = NARROW if person.page.viewport_size == WIDE else WIDE
     person.page.set_viewport_size(width)
     return f"{width['width']} px"
+
+
+def open_tab(person: Person) -> str:
+    """Go on in another tab, as with a link that opens one."""
+    if len(person.context.pages) >= MOST_TABS:
+        raise NotNow
+    person.come(person.random.choice(list(MENU.values())), page=person.context.new_page())
+    return person.page.url
+
+
+def other_tab(person: Person) -> str:
+    """Go on in the tab that one left."""
+    others = [page for page in person.context.pages if page is not person.page]
+    if not others:
+        raise NotNow
+    person.page = person.random.choice(others)
+    person.page.bring_to_front()
+    person.quiet()
+    return person.page.url
+
+
+def close_tab(person: Person) -> str:
+    """Close the tab and go on in another."""
+    if len(person.context.pages) < 2:
+        raise NotNow
+    person.page.close()
+    return other_tab(person)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.soak.person import Broken, Inside, Person
+from tests.soak.person import PATIENCE, Broken, Inside, Person
 from tests.soak.screens import SCREENS
 
 ERRORS = "[data-testid=stException], [data-testid=stAlertContentError]"
 LOST = re.compile("Connection error|Connection lost|Connecting|Is Streamlit still running")
 TROUBLE = re.compile(r"Traceback|WARNING|ERROR|Error:|Exception|INTERNAL|Uncaught")
 """What a server's log must not say."""
-LOOKS = 5
-"""How often a screen is looked at anew while others change what it shows."""
+BLINK = 200
+"""Milliseconds between two looks at a screen that is not right yet."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,17 @@ def check(person: Person, before: Before, log: Path, others: bool) -> None:
 
 
 def _nothing_went_wrong(person: Person, log: Path) -> None:
-    said = [text for text in person.page.locator(ERRORS).all_inner_texts() if not _expected(person, text)]
-    _hold(not said, f"The screen {person.page.url} shows an error: {said}")
+    said = person.page.locator(ERRORS).all_inner_texts()
+    wrong = [text for text in said if not any(words in text for words in person.warned)]
+    _hold(not wrong, f"The screen {person.page.url} shows an error: {wrong}")
+    # What was said once may not come again by itself.
+    person.warned = [words for words in person.warned if any(words in text for text in said)]
     lost = person.page.get_by_text(LOST)
     _hold(not person.there(lost), "The connection is lost.")
     _hold(not person.page_errors, f"The browser reports errors: {person.page_errors}")
     text = log.read_text(encoding="utf-8", errors="replace")
     found = TROUBLE.search(text)
     _hold(found is None, f"The server's log: {text[found.start() :][:3000] if found else ''}")
-
-
-def _expected(person: Person, said: str) -> bool:
-    return any(words in said for words in person.warned)
 
 
 def _no_work_is_lost(person: Person) -> None:
@@ -100,7 +100,7 @@ def _no_work_is_lost(person: Person) -> None:
     _hold(given["judgments"] == judged, f"{person.name} judged {judged}, kept are {given['judgments']}")
     for reason, rating in person.overridden.items():
         one = given["overrides"].get(reason)
-        _hold(one is not None and rating in (None, one["rating"]), f"The override '{reason}' is lost: {one}")
+        _hold(one is not None and rating == one["rating"], f"The override '{reason}' is lost: {one}")
 
 
 def _same(one: dict[str, Any], other: dict[str, Any] | None) -> bool:
@@ -136,17 +136,18 @@ def _the_screen_is_true(person: Person, may_lag: bool) -> None:
     shows = SCREENS.get(person.screen() or "")
     if shows is None:
         return
-    for _ in range(LOOKS):
-        stamp = person.facts("stamp")
-        wrong = shows(person)
-        if not wrong:
-            return
-        if not may_lag and person.facts("stamp") == stamp:
-            break
-        # Somebody else's work came in between: it is looked at anew, and from then on it must be right.
-        person.look_again()
-        may_lag = person.facts("stamp") != stamp
-    raise Broken(f"The screen {person.page.url} is not true: {wrong}")
+    deadline = time.monotonic() + PATIENCE / 1000
+    while wrong := shows(person):
+        if may_lag:
+            # From here on it must be right, unless somebody's work comes in between again.
+            stamp = person.facts("stamp")
+            person.look_again()
+            may_lag = person.facts("stamp") != stamp
+        elif time.monotonic() > deadline:
+            raise Broken(f"The screen {person.page.url} is not true: {wrong}")
+        else:
+            # Elements are drawn one after the other.
+            person.page.wait_for_timeout(BLINK)
 
 
 def _hold(holds: bool, otherwise: str) -> None:

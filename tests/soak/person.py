@@ -21,25 +21,28 @@ PATIENCE = 90_000
 
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 900, "height": 900}
 
-COUNTING = """
-window.soakDrawn = 0;
+WATCHING = """
+window.soak = {drawn: 0, since: performance.now()};
 new MutationObserver(changes => {
   for (const change of changes) {
     const now = change.target.getAttribute('data-test-script-state');
-    if (change.attributeName === 'data-test-script-state' && now === 'notRunning' && change.oldValue !== now)
-      window.soakDrawn += 1;
+    if (change.oldValue === now) continue;
+    window.soak.since = performance.now();
+    if (now === 'notRunning') window.soak.drawn += 1;
   }
 }).observe(document, {subtree: true, attributes: true, attributeOldValue: true,
                       attributeFilter: ['data-test-script-state']});
 """
-"""Counts in the browser how often the sign that the app is running has gone out."""
+"""Notes in the browser how often the sign that the app is running has gone out, and when it changed last."""
 
-QUIET = """() => {
+QUIET = """drawn => {
   const app = document.querySelector('[data-testid=stApp]');
   return app !== null && app.getAttribute('data-test-script-state') === 'notRunning'
     && app.getAttribute('data-test-connection-state') === 'CONNECTED'
+    && window.soak.drawn > drawn && performance.now() - window.soak.since > 250
     && document.querySelector('[data-testid=stSkeleton], [data-testid=stSpinner]') === null;
 }"""
+"""Whether the screen stands: the sign is out, and not for a blink between two runs of the screen's script."""
 
 
 class NotNow(Exception):
@@ -118,7 +121,9 @@ class Person:
         page: the tab before their eyes.
         random: their dice, thrown anew for every act, so that an act can be repeated by its number.
         unsaved, judged, overridden: what they know of their own work; `judged` by (query, passage), `overridden`
-            by reason, with the rating, or None once they withdrew it.
+            by reason, with the rating.
+        saved: notes of the versions that they saved.
+        published: qrels that they had made again, by the name of the file.
         expected: acts that the log has to show for what they just did.
         warned: what the app may say in red, for a person who did something wrong.
     """
@@ -133,13 +138,14 @@ class Person:
         self.number = 0
         self.unsaved = Unsaved()
         self.judged: dict[tuple[str, str], int] = {}
-        self.overridden: dict[str, int | None] = {}
+        self.overridden: dict[str, int] = {}
         self.saved: list[str] = []
+        self.published: dict[str, bytes] = {}
         self.expected: list[str] = []
         self.warned: list[str] = []
         self.page_errors: list[str] = []
         context.set_default_timeout(PATIENCE)
-        context.add_init_script(COUNTING)
+        context.add_init_script(WATCHING)
         context.on("page", self._watch)
         self.page = context.new_page()
 
@@ -158,7 +164,7 @@ class Person:
 
     def arrive(self) -> None:
         """Wait for a screen that was loaded anew, and say who one is."""
-        self.page.wait_for_function(QUIET)
+        self.quiet()
         name = self.page.get_by_role("textbox", name="Your name")
         if not name.is_visible():
             # On a narrow screen the side bar is closed.
@@ -191,15 +197,14 @@ class Person:
 
     def quiet(self) -> None:
         """Wait until nothing runs any more, as a person does before they read."""
-        self.page.wait_for_function(QUIET)
+        self.page.wait_for_function(QUIET, arg=0)
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
         """Do something that draws the screen anew, and wait until it stands."""
-        before = self.page.evaluate("window.soakDrawn")
+        before = self.page.evaluate("window.soak.drawn")
         yield
-        self.page.wait_for_function("before => window.soakDrawn > before", arg=before)
-        self.quiet()
+        self.page.wait_for_function(QUIET, arg=before)
 
     def look_again(self) -> None:
         """Have the screen drawn anew without leaving it, as the app's own key R does."""
@@ -220,10 +225,14 @@ class Person:
         with self.drawn():
             self.button(name, within).first.click()
 
-    def metric(self, label: str) -> str:
-        """The number above a label."""
+    def metric(self, label: str) -> Locator:
+        """The number under a label."""
         box = self.page.get_by_test_id("stMetric").filter(has=self.page.get_by_text(label, exact=True))
-        return box.get_by_test_id("stMetricValue").first.inner_text()
+        return box.get_by_test_id("stMetricValue").first
+
+    def number(self, label: str) -> int:
+        """The whole number under a label."""
+        return int(self.metric(label).inner_text().replace(",", ""))
 
     def sees(self, text: str | re.Pattern[str]) -> Locator:
         """Wait for words to be on the screen."""
@@ -243,10 +252,13 @@ class Person:
 
     def choose(self, label: str | re.Pattern[str], option: str) -> None:
         """Choose in a list by its label."""
-        box = self.page.get_by_role("combobox", name=label)
-        if box.first.input_value() == option:
+        self.pick(self.page.get_by_role("combobox", name=label).first, option)
+
+    def pick(self, box: Locator, option: str) -> None:
+        """Choose in a list that one sees."""
+        if box.input_value() == option:
             return
-        box.first.click()
+        box.click()
         with self.drawn():
             self.page.get_by_role("option", name=option, exact=True).first.click()
 

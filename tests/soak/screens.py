@@ -47,7 +47,7 @@ def grid(table: Locator) -> list[list[str]]:
 
 def home(person: Person) -> str | None:
     """The numbers of things."""
-    said = {name: int(person.metric(name.capitalize()).replace(",", "")) for name in person.facts("counts")}
+    said = {name: person.number(name.capitalize()) for name in person.facts("counts")}
     return differ(said, person.facts("counts"))
 
 
@@ -97,9 +97,9 @@ def rows(person: Person) -> list[tuple[str, str, str, bool]]:
 
 def grading(person: Person) -> str | None:
     """The numbers of the plan."""
-    if not person.there(person.page.get_by_text("To grade", exact=True)):
+    if not person.there(person.metric("To grade")):
         return None
-    said = {name: int(person.metric(label).replace(",", "")) for name, label in PLAN.items()}
+    said = {name: person.number(label) for name, label in PLAN.items()}
     return differ(said, person.facts("plan"))
 
 
@@ -124,19 +124,22 @@ def leaderboard(person: Person) -> str | None:
 def passages(person: Person) -> str | None:
     """The label of the open passage and the rating of every question."""
     place = re.search(r"query=([^&]+)&passage=([^&]+)", person.page.url)
-    if place is None or not person.there(person.page.get_by_text("Label", exact=True)):
+    if place is None or not person.there(person.metric("Label")):
         return None
     query, passage = (person.decoded(part) for part in place.groups())
     meant = person.facts("passage", policy=policy(person), query=query, passage=passage)
-    return differ(person.metric("Label"), "none" if meant["label"] is None else str(meant["label"]))
+    return differ(person.metric("Label").inner_text(), "none" if meant["label"] is None else str(meant["label"]))
 
 
 def export(person: Person) -> str | None:
     """How many labels there are, and how they are distributed."""
-    if not person.there(person.page.get_by_text("Labels", exact=True)):
+    if not person.there(person.metric("Labels")):
         return None
     meant = person.facts("labels", policy=policy(person))
-    said = int(person.metric("Labels").replace(",", "")), int(person.metric("Passages without a label").replace(",", ""))
+    said = (
+        person.number("Labels"),
+        person.number("Passages without a label"),
+    )
     if wrong := differ(said, (meant["labelled"], meant["unlabelled"])):
         return wrong
     table = person.page.get_by_test_id("data-grid-canvas").first.locator("table")

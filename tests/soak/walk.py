@@ -44,6 +44,7 @@ class Soak:
         folder: takes the project, the log, the list of acts, and what is known of a failure.
         minutes: for how long; 0 for no limit.
         rounds: how many acts of each person at most; 0 for no limit.
+        only: names of the acts to choose from; all for none.
     """
 
     folder: Path
@@ -51,6 +52,7 @@ class Soak:
     persons: int = 1
     minutes: float = 0.0
     rounds: int = 0
+    only: tuple[str, ...] = ()
     tell: Callable[[str], None] = print
 
     @property
@@ -108,15 +110,19 @@ def _work(soak: Soak, seats: Sequence[Seat]) -> None:
                 return
             number += 1
             before = seats[0].thread.submit(look, seats[0].person.inside, [seat.person for seat in seats]).result()
+            at = time.monotonic()
             acting = [seat.thread.submit(_act, soak, seat, number) for seat in seats]
             done = [one.result() for one in acting]
+            took = time.monotonic() - at
             for seat, (name, said, failure) in zip(seats, done, strict=True):
                 acts.write(json.dumps({"number": number, "who": seat.person.name, "act": name, "did": said}) + "\n")
-                soak.tell(f"{number:5} {seat.person.name:5} {name}: {said}")
+                soak.tell(f"{number:5} {seat.person.name:5} {name}: {said} [{took:.1f} s]")
                 if failure is not None:
                     _report(soak, seats, seat, number, name, failure)
             for seat, (name, _, _) in zip(seats, done, strict=True):
+                at = time.monotonic()
                 failure = seat.thread.submit(_checked, seat.person, before, soak, len(seats)).result()
+                print("  checked in", round(time.monotonic() - at, 2))
                 if failure is not None:
                     _report(soak, seats, seat, number, name, failure)
 
@@ -128,7 +134,7 @@ def _act(soak: Soak, seat: Seat, number: int) -> tuple[str, str, str | None]:
     person.random = Random(f"{soak.seed} {person.name} {number}")
     person.expected = []
     for _ in range(TRIES):
-        name, act = _choose(person)
+        name, act = _choose(person, soak.only or tuple(ACTS))
         try:
             if act.screen is not None:
                 person.go(act.screen)
@@ -142,10 +148,10 @@ def _act(soak: Soak, seat: Seat, number: int) -> tuple[str, str, str | None]:
     return "nothing", "nothing was possible", f"{person.name} found nothing to do in {TRIES} tries."
 
 
-def _choose(person: Person) -> tuple[str, Act]:
+def _choose(person: Person, names: Sequence[str]) -> tuple[str, Act]:
     here = person.screen()
-    weights = [act.weight * (STAYS if act.screen in (here, None) else 1) for act in ACTS.values()]
-    name = person.random.choices(list(ACTS), weights)[0]
+    weights = [ACTS[name].weight * (STAYS if ACTS[name].screen in (here, None) else 1) for name in names]
+    name = person.random.choices(names, weights)[0]
     return name, ACTS[name]
 
 
