@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -14,35 +15,58 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, WebSocket, expect
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 PATIENCE = 90_000
 """Milliseconds after which something that a person waits for is taken not to come; generous, as machines are busy."""
 
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 900, "height": 900}
 
-WATCHING = """
-window.soak = {drawn: 0, since: performance.now()};
-new MutationObserver(changes => {
-  for (const change of changes) {
-    const now = change.target.getAttribute('data-test-script-state');
-    if (change.oldValue === now) continue;
-    window.soak.since = performance.now();
-    if (now === 'notRunning') window.soak.drawn += 1;
-  }
-}).observe(document, {subtree: true, attributes: true, attributeOldValue: true,
-                      attributeFilter: ['data-test-script-state']});
-"""
-"""Notes in the browser how often the sign that the app is running has gone out, and when it changed last."""
-
-QUIET = """drawn => {
+QUIET = """() => {
   const app = document.querySelector('[data-testid=stApp]');
   return app !== null && app.getAttribute('data-test-script-state') === 'notRunning'
     && app.getAttribute('data-test-connection-state') === 'CONNECTED'
-    && window.soak.drawn > drawn && performance.now() - window.soak.since > 250
     && document.querySelector('[data-testid=stSkeleton], [data-testid=stSpinner]') === null;
 }"""
-"""Whether the screen stands: the sign is out, and not for a blink between two runs of the screen's script."""
+"""Whether the sign that the app is running is out, and nothing stands where something will come."""
+
+GLANCE = 50
+"""Milliseconds between two glances at the screen."""
+
+
+@dataclass
+class Traffic:
+    """What a tab asked of the server and what came back: under load the sign that the app is running may never light.
+
+    Attributes:
+        asked: how often the screen was asked to be drawn.
+        begun, drawn: how many of these a drawing that began, and that ended, knew of.
+    """
+
+    asked: int = 0
+    begun: int = 0
+    drawn: int = 0
+
+    def watch(self, socket: WebSocket) -> None:
+        """Follow a connection, in place of the one before."""
+        self.asked = self.begun = self.drawn = 0
+        socket.on("framesent", self._sent)
+        socket.on("framereceived", self._received)
+
+    def _sent(self, frame: bytes | str) -> None:
+        if isinstance(frame, bytes) and BackMsg.FromString(frame).HasField("rerun_script"):
+            self.asked += 1
+
+    def _received(self, frame: bytes | str) -> None:
+        if not isinstance(frame, bytes):
+            return
+        message = ForwardMsg.FromString(frame)
+        if message.HasField("new_session"):
+            self.begun = self.asked
+        elif message.HasField("script_finished") and message.script_finished != ForwardMsg.FINISHED_EARLY_FOR_RERUN:
+            self.drawn = self.begun
 
 
 class NotNow(Exception):
@@ -145,11 +169,13 @@ class Person:
         self.warned: list[str] = []
         self.page_errors: list[str] = []
         context.set_default_timeout(PATIENCE)
-        context.add_init_script(WATCHING)
         context.on("page", self._watch)
+        self._traffic: dict[Page, Traffic] = {}
         self.page = context.new_page()
 
     def _watch(self, page: Page) -> None:
+        traffic = self._traffic[page] = Traffic()
+        page.on("websocket", traffic.watch)
         page.on("pageerror", lambda error: self.page_errors.append(f"{page.url}: {error}"))
 
     # Getting about
@@ -195,16 +221,25 @@ class Person:
 
     # Seeing
 
-    def quiet(self) -> None:
-        """Wait until nothing runs any more, as a person does before they read."""
-        self.page.wait_for_function(QUIET, arg=0)
+    def quiet(self, asked: int = 0) -> None:
+        """Wait until the screen stands, as a person does before they read.
+
+        Args:
+            asked: how often it has to have been asked to be drawn by then, at least once more than this.
+        """
+        traffic = self._traffic[self.page]
+        deadline = time.monotonic() + PATIENCE / 1000
+        while not (traffic.asked > asked and traffic.drawn == traffic.asked and self.page.evaluate(QUIET)):
+            if time.monotonic() > deadline:
+                raise Broken(f"The screen {self.page.url} is not drawn: {traffic}, before {asked}")
+            self.page.wait_for_timeout(GLANCE)
 
     @contextmanager
     def drawn(self) -> Iterator[None]:
         """Do something that draws the screen anew, and wait until it stands."""
-        before = self.page.evaluate("window.soak.drawn")
+        asked = self._traffic[self.page].asked
         yield
-        self.page.wait_for_function(QUIET, arg=before)
+        self.quiet(asked)
 
     def look_again(self) -> None:
         """Have the screen drawn anew without leaving it, as the app's own key R does."""
@@ -230,7 +265,7 @@ class Person:
         box = self.page.get_by_test_id("stMetric").filter(has=self.page.get_by_text(label, exact=True))
         return box.get_by_test_id("stMetricValue").first
 
-    def number(self, label: str) -> int:
+    def count(self, label: str) -> int:
         """The whole number under a label."""
         return int(self.metric(label).inner_text().replace(",", ""))
 

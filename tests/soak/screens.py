@@ -47,7 +47,7 @@ def grid(table: Locator) -> list[list[str]]:
 
 def home(person: Person) -> str | None:
     """The numbers of things."""
-    said = {name: person.number(name.capitalize()) for name in person.facts("counts")}
+    said = {name: person.count(name.capitalize()) for name in person.facts("counts")}
     return differ(said, person.facts("counts"))
 
 
@@ -99,7 +99,7 @@ def grading(person: Person) -> str | None:
     """The numbers of the plan."""
     if not person.there(person.metric("To grade")):
         return None
-    said = {name: person.number(label) for name, label in PLAN.items()}
+    said = {name: person.count(label) for name, label in PLAN.items()}
     return differ(said, person.facts("plan"))
 
 
@@ -137,8 +137,8 @@ def export(person: Person) -> str | None:
         return None
     meant = person.facts("labels", policy=policy(person))
     said = (
-        person.number("Labels"),
-        person.number("Passages without a label"),
+        person.count("Labels"),
+        person.count("Passages without a label"),
     )
     if wrong := differ(said, (meant["labelled"], meant["unlabelled"])):
         return wrong
