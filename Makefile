@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run env test check lint types imports docs docs-check format bench
+.PHONY: help run env test check lint types imports docs docs-check format bench soak
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,6 +13,11 @@ PORT ?= 8501
 # Processes that share the tests, file by file; 0 runs them in one.
 WORKERS ?= 2
 TESTFLAGS ?=
+# A soak: for how long, how many persons at once, and the seed of their dice (any for none).
+MINUTES ?= 10
+PERSONS ?= 1
+SEED ?=
+SOAKFLAGS ?=
 
 help: ## show the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +54,9 @@ format: $(VENV)/.installed-dev ## format the code and repair what can be repaire
 
 bench: $(VENV)/.installed-dev ## measure the speed budgets beside their alternatives
 	$(BIN)/python bench/run.py
+
+soak: $(VENV)/.installed-dev ## persons at random work in a browser: MINUTES=120 PERSONS=3 SEED=7
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) --persons $(PERSONS) $(if $(SEED),--seed $(SEED)) $(SOAKFLAGS)
 
 $(DEMO): | $(VENV)/.installed
 	mkdir -p $(@D)

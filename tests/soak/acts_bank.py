@@ -1,0 +1,215 @@
+"""Acts on the Question bank: editing, adding, weighting, undoing, saving."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.sync_api import Locator, expect
+
+from tests.soak.person import PATIENCE, Broken, NotNow, Person
+from tests.soak.screens import class_of, opened_query, rows
+
+WEIGHTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0)
+ASKS = ("What is known about {}?", "How does {} matter here?", "Why do people ask about {}?", "Is {} safe?")
+ADDED_IN_SIGHT = 8
+"""Unsaved changes up to which a question that was just added is on the first page of the list."""
+WORD = re.compile(r"[a-zA-Z]{5,}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question on the screen: what is known of it, and where it stands."""
+
+    question: dict[str, Any]
+    changed: bool
+    box: Locator
+
+    @property
+    def question_id(self) -> str:
+        return str(self.question["question_id"])
+
+
+def _rows(person: Person) -> list[Row]:
+    """The questions on the screen."""
+    kept = person.facts("unsaved", author=person.name)
+    known = {class_of(question_id): question for question_id, question in (kept["saved"] | kept["drafts"]).items()}
+    found = []
+    for row, text, weight, active in rows(person):
+        box = person.page.locator(f".st-key-question-saved-{row}, .st-key-question-changed-{row}")
+        question = known.get(row)
+        if question is not None:
+            # What is before one's eyes, whatever others did since.
+            seen = question | {"text": text, "weight": float(weight), "active": active}
+            found.append(Row(seen, question["question_id"] in kept["drafts"], box))
+    return found
+
+
+def _row(person: Person, changed: bool = False) -> Row:
+    """Any question on the screen, or any changed one."""
+    found = [row for row in _rows(person) if row.changed or not changed]
+    if not found:
+        raise NotNow
+    return person.random.choice(found)
+
+
+def _wording(person: Person, query: str) -> str:
+    """A question out of the words of a passage; sometimes one that was asked before, whose grades are known."""
+    if person.chance(0.2):
+        texts = [question["text"] for question in person.facts("questions", version=1)]
+        return str(person.random.choice([text for text in texts if text]))
+    words = WORD.findall(person.random.choice([text for at, _, text in person.facts("ranked") if at == query]))
+    about = " ".join(person.random.sample(words, 2)) if len(words) > 1 else "this"
+    return person.sign(person.random.choice(ASKS).format(about))
+
+
+def _stands(row: Row, said: str) -> None:
+    """Wait until a row says that it is changed, or that it is not any more."""
+    expect(row.box).to_have_class(re.compile(rf"st-key-question-{said}-"), timeout=PATIENCE)
+
+
+def reword(person: Person) -> str:
+    row = _row(person)
+    text = _wording(person, row.question["query_id"])
+    if text == row.question["text"]:
+        raise NotNow
+    person.type(row.box.locator("textarea").first, text)
+    expect(row.box.locator("textarea").first).to_have_value(text, timeout=PATIENCE)
+    person.unsaved.step({row.question_id: {"text": text}})
+    return f"{row.question_id}: {text}"
+
+
+def weigh(person: Person) -> str:
+    row = _row(person)
+    weight = person.random.choice([weight for weight in WEIGHTS if weight != row.question["weight"]])
+    person.type(row.box.locator("input[type=number]"), f"{weight:g}")
+    person.unsaved.step({row.question_id: {"weight": weight}})
+    return f"{row.question_id}: {weight:g}"
+
+
+def retire_or_restore(person: Person) -> str:
+    row = _row(person)
+    with person.drawn():
+        row.box.get_by_test_id("stCheckbox").locator("label").first.click()
+    person.unsaved.step({row.question_id: {"active": not row.question["active"]}})
+    return f"{row.question_id}: {'restored' if not row.question['active'] else 'retired'}"
+
+
+def add(person: Person) -> str:
+    query = opened_query(person)
+    before = person.facts("unsaved", author=person.name)["drafts"]
+    if person.chance(0.3):
+        with person.drawn():
+            person.page.keyboard.press("Alt+n")
+    else:
+        person.press("Add a question")
+    new = [key for key in person.facts("unsaved", author=person.name)["drafts"] if key not in before]
+    if len(new) != 1:
+        raise Broken(f"One question was added, and {len(new)} came")
+    person.unsaved.step({new[0]: {"text": ""}})
+    text = _wording(person, query)
+    # What was just added is on top, unless there are too many of them.
+    box = person.page.locator(f".st-key-question-changed-{class_of(new[0])}").locator("textarea")
+    if len(before) < ADDED_IN_SIGHT:
+        expect(box).to_be_visible(timeout=PATIENCE)
+    if not person.there(box):
+        return f"{new[0]}, on another page"
+    person.type(box, text)
+    person.unsaved.step({new[0]: {"text": text}})
+    return f"{new[0]}: {text}"
+
+
+def take_back(person: Person) -> str:
+    row = _row(person, changed=True)
+    person.press("Take back", row.box)
+    person.unsaved.take_back([row.question_id])
+    return row.question_id
+
+
+def undo(person: Person) -> str:
+    if not person.unsaved.done or not person.button("Undo").is_enabled():
+        raise NotNow
+    person.press("Undo")
+    person.unsaved.undo()
+    return f"{len(person.unsaved.now)} changes are left"
+
+
+def redo(person: Person) -> str:
+    if not person.unsaved.undone or not person.button("Redo").is_enabled():
+        raise NotNow
+    person.press("Redo")
+    person.unsaved.redo()
+    return f"{len(person.unsaved.now)} changes are there"
+
+
+def save(person: Person) -> str:
+    if not person.there(person.button("Save version")):
+        raise NotNow
+    note = person.sign("for a reason")
+    box = person.page.get_by_role("textbox", name="Note", exact=True).first
+    person.type(box, note)
+    if not person.there(person.button("Save version")):
+        return "a conflict came up"
+    mine = person.unsaved.now
+    person.warned += ["no words yet", "has no text", "changed by somebody else"]
+    person.press("Save version")
+    version = next((v["version"] for v in person.facts("versions") if v["note"] == note), None)
+    if version is None:
+        return "was refused: " + "; ".join(person.page.get_by_test_id("stAlertContentError").all_inner_texts())
+    person.sees(re.compile(r"No unsaved changes\."))
+    kept = {question["question_id"]: question for question in person.facts("questions", version=version)}
+    for question_id, fields in mine.items():
+        lost = {name: value for name, value in fields.items() if kept[question_id][name] != value}
+        assert not lost, f"Version {version} does not hold what {person.name} typed into {question_id}: {lost}"
+    person.unsaved.saved()
+    person.saved.append(note)
+    person.expected = ["save bank"]
+    return f"version {version}"
+
+
+def save_without_note(person: Person) -> str:
+    if not person.there(person.button("Save version")):
+        raise NotNow
+    box = person.page.get_by_role("textbox", name="Note", exact=True).first
+    if box.input_value():
+        raise NotNow
+    person.warned += ["The note is empty"]
+    person.press("Save version")
+    person.sees("The note is empty")
+    return "was asked for a note"
+
+
+def discard_all(person: Person) -> str:
+    if not person.there(person.button("Discard all")):
+        raise NotNow
+    person.press("Discard all")
+    person.unsaved.take_back(list(person.unsaved.now))
+    return "no changes are left"
+
+
+def settle_conflict(person: Person) -> str:
+    conflicts = person.facts("unsaved", author=person.name)["conflicts"]
+    keep = person.random.choice(["Keep mine", "Keep theirs"])
+    if not conflicts or not person.there(person.button(keep)):
+        raise NotNow
+    person.press(keep)
+    left = person.facts("unsaved", author=person.name)["conflicts"]
+    settled = [question_id for question_id in conflicts if question_id not in left]
+    assert len(settled) == 1, f"One conflict of {conflicts} was settled, and {left} are left"
+    if keep == "Keep theirs":
+        person.unsaved.take_back(settled)
+    return f"{keep}: {settled[0]}"
+
+
+def open_query(person: Person) -> str:
+    texts = person.facts("queries")
+    here = opened_query(person)
+    query = person.random.choice([query for query in texts if query != here])
+    button = person.page.locator(".st-key-queries-list").get_by_role("button").filter(has_text=texts[query])
+    if not person.there(button):
+        raise NotNow
+    with person.drawn():
+        button.first.click()
+    expect(person.heading(texts[query]).first).to_be_visible(timeout=PATIENCE)
+    return query

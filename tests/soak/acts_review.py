@@ -1,0 +1,262 @@
+"""Acts of reviewing: finding and reading passages, judging, overriding, withdrawing, settling disagreements."""
+
+from __future__ import annotations
+
+import re
+import urllib.parse
+
+from playwright.sync_api import Locator, expect
+
+from tests.soak.person import PATIENCE, NotNow, Person
+
+VALUES = {"Not relevant": 0, "Related": 1, "Highly relevant": 2, "Perfectly relevant": 3}
+WORD = re.compile(r"[a-zA-Z]{6,}")
+
+
+def place(person: Person) -> tuple[str, str]:
+    """Query and passage that are open, as the address names them."""
+    asked = urllib.parse.parse_qs(urllib.parse.urlsplit(person.page.url).query)
+    if not {"query", "passage"} <= asked.keys():
+        raise NotNow
+    return asked["query"][0], asked["passage"][0]
+
+
+def search(person: Person) -> str:
+    """Look for a word, and see as many passages as have it."""
+    clear(person)
+    pool = person.facts("ranked")
+    word = person.random.choice(WORD.findall(person.random.choice(pool)[2]) or ["water"])
+    meant = sum(word.lower() in text.lower() for _, _, text in pool)
+    person.type(person.page.get_by_role("textbox", name="Find in the text"), word)
+    _count(person, meant)
+    return f"{word}: {meant} passages"
+
+
+def narrow_to_query(person: Person) -> str:
+    """List the passages of one query."""
+    clear(person)
+    pool = person.facts("ranked")
+    texts = person.facts("queries")
+    query = person.random.choice(sorted({at for at, _, _ in pool}))
+    person.choose(re.compile("Query$"), texts[query])
+    meant = sum(at == query for at, _, _ in pool)
+    _count(person, meant)
+    return f"{query}: {meant} passages"
+
+
+def clear(person: Person) -> str:
+    """Take all filters away."""
+    if person.there(person.button("Clear filters")):
+        person.press("Clear filters")
+    return "no filters"
+
+
+def _count(person: Person, meant: int) -> None:
+    person.sees(re.compile(rf"^{meant:,} passages?$"))
+
+
+def open_passage(person: Person) -> str:
+    """Open a passage of the list."""
+    listed = person.page.locator("[class*=st-key-passage-]").get_by_role("button")
+    if not listed.count():
+        raise NotNow
+    with person.drawn():
+        listed.nth(person.random.randrange(listed.count())).click()
+    return " ".join(place(person))
+
+
+def turn(person: Person) -> str:
+    """On to the next passage, or back, by button or by key."""
+    name, key = person.random.choice([("Next", "Alt+j"), ("Previous", "Alt+k")])
+    if not person.there(person.button(name)) or not person.button(name).first.is_enabled():
+        raise NotNow
+    if person.chance(0.5):
+        with person.drawn():
+            person.page.evaluate("document.activeElement?.blur()")
+            person.page.keyboard.press(key)
+    else:
+        person.press(name)
+    return f"{name}: {' '.join(place(person))}"
+
+
+def blind(person: Person) -> str:
+    """Judge without being shown what others say, or with it again."""
+    switch = person.page.locator(".st-key-blind").locator("label").first
+    with person.drawn():
+        switch.click()
+    return "on" if person.page.locator(".st-key-blind").get_by_role("switch").is_checked() else "off"
+
+
+def judge(person: Person) -> str:
+    """Judge the open passage, by button or by key; it replaces what one judged before."""
+    at = place(person)
+    name, value = person.random.choice(list(VALUES.items()))
+    if person.chance(0.4):
+        with person.drawn():
+            person.page.evaluate("document.activeElement?.blur()")
+            person.page.keyboard.press(str(value))
+    else:
+        person.press(name)
+    person.judged[at] = value
+    person.expected = ["judge"]
+    return f"{' '.join(at)}: {value}"
+
+
+def withdraw_judgment(person: Person) -> str:
+    """Take back one's judgment of the open passage."""
+    if not person.there(person.button("Withdraw your judgment")):
+        raise NotNow
+    at = place(person)
+    person.press("Withdraw your judgment")
+    expect(person.button("Withdraw your judgment")).to_have_count(0, timeout=PATIENCE)
+    del person.judged[at]
+    person.expected = ["withdraw judgment"]
+    return " ".join(at)
+
+
+def override(person: Person) -> str:
+    """Give a rating of one's own for a question and the open passage."""
+    desk, rating = _open_question(person)
+    reason = person.sign("it does not say so")
+    person.type(desk.get_by_role("textbox", name="Reason"), reason)
+    person.press("Override", desk)
+    person.overridden[reason] = rating
+    person.expected = ["override"]
+    expect(desk.get_by_text(re.compile(f"override by {person.name}|Overridden to {rating} by")).first).to_be_visible(
+        timeout=PATIENCE
+    )
+    return f"{' '.join(place(person))}: {rating}"
+
+
+def override_without_reason(person: Person) -> str:
+    """Forget the reason, and be asked for it."""
+    desk, rating = _open_question(person)
+    if desk.get_by_role("textbox", name="Reason").input_value():
+        raise NotNow
+    person.warned += ["The reason is empty"]
+    person.press("Override", desk)
+    person.sees("The reason is empty")
+    return f"{rating} was refused"
+
+
+def _open_question(person: Person) -> tuple[Locator, int]:
+    """Open a question of the passage and choose another rating: where it stands, and the rating."""
+    desks = person.page.locator("[class*=st-key-question-desk-]")
+    if not desks.count() or not person.there(person.metric("Label")):
+        raise NotNow
+    desk = desks.nth(person.random.randrange(desks.count()))
+    if not desk.get_by_role("textbox", name="Reason").count():
+        with person.drawn():
+            desk.get_by_role("button").first.click()
+    if not desk.get_by_role("textbox", name="Reason").count():
+        raise NotNow
+    free = [rating for rating in range(6) if not desk.get_by_role("radio", name=str(rating), exact=True).is_checked()]
+    rating = person.random.choice(free)
+    with person.drawn():
+        desk.get_by_role("radio", name=str(rating), exact=True).click()
+    return desk, rating
+
+
+def withdraw_override(person: Person) -> str:
+    """Withdraw any override, one's own or another's, in the list of all."""
+    title = person.page.get_by_text(re.compile(r"^Overrides \([1-9]"))
+    if not person.there(title):
+        raise NotNow
+    if not person.there(person.button("Withdraw")):
+        title.first.click()
+        expect(person.button("Withdraw").first).to_be_visible(timeout=PATIENCE)
+    buttons = person.button("Withdraw")
+    said = title.first.inner_text()
+    person.warned += ["no such override any more"]
+    with person.drawn():
+        buttons.nth(person.random.randrange(buttons.count())).click()
+    if not person.there(person.page.get_by_text("no such override any more")):
+        person.expected = ["withdraw override"]
+    return f"of {said}"
+
+
+def settle(person: Person) -> str:
+    """Settle a disagreement: with a comment, a dispute, an override or an edit of the question."""
+    pair = _pair(person, "Settle")
+    person.press("Settle", pair)
+    # The form is drawn below the pair that it is of.
+    how = person.random.choice(["Comment", "Dispute the judgment", "Override", "Edit the question"])
+    choice = person.page.get_by_role("radio", name=how, exact=True)
+    if not choice.count():
+        how, choice = "Comment", person.page.get_by_role("radio", name="Comment", exact=True)
+    if not choice.first.is_checked():
+        with person.drawn():
+            choice.first.click()
+    reason = person.sign("looked at it")
+    rating = person.random.randrange(6)
+    if how == "Override":
+        with person.drawn():
+            person.page.locator("[class*=st-key-rating]").get_by_role("radio", name=str(rating), exact=True).click()
+    box = person.page.get_by_role("textbox", name="Comment" if how == "Comment" else "Reason", exact=True)
+    person.type(box.first, reason)
+    done = person.page.locator("[class*=st-key-do-]").get_by_role("button").first
+    label = done.inner_text()
+    with person.drawn():
+        done.click()
+    person.expected = ["settle disagreement"]
+    if how == "Override":
+        person.overridden[reason] = rating
+        person.expected = ["override", "settle disagreement"] if "Settle" in label else ["override"]
+    if how == "Edit the question":
+        expect(person.heading("Question bank")).to_be_visible(timeout=PATIENCE)
+        person.quiet()
+    return f"{how}: {label}"
+
+
+def reopen(person: Person) -> str:
+    """Put a settled disagreement back into the queue."""
+    view = person.page.get_by_role("radio", name="Settled", exact=True)
+    if not view.is_checked():
+        with person.drawn():
+            view.click()
+    buttons = person.page.locator("[class*=st-key-reopen-]").get_by_role("button")
+    if not buttons.count():
+        raise NotNow
+    with person.drawn():
+        buttons.first.click()
+    person.expected = ["reopen disagreement"]
+    return "the newest"
+
+
+def order(person: Person) -> str:
+    """Look at the disagreements in another order, or at another list."""
+    radios = person.page.get_by_test_id("stMain").get_by_role("radio")
+    free = [radio for radio in radios.all() if radio.is_visible() and radio.is_enabled() and not radio.is_checked()]
+    if not free:
+        raise NotNow
+    chosen = person.random.choice(free)
+    name = chosen.inner_text() or str(chosen.get_attribute("aria-label"))
+    with person.drawn():
+        chosen.click()
+    return name
+
+
+def cell(person: Person) -> str:
+    """Open a cell of the table: as many pairs as it says."""
+    cells = person.page.locator(".st-key-cross-cell").get_by_role("button")
+    free = [one for one in cells.all() if one.is_enabled()]
+    if not free:
+        raise NotNow
+    chosen = person.random.choice(free)
+    count = chosen.inner_text()
+    with person.drawn():
+        chosen.click()
+    return f"{count} pairs"
+
+
+def _pair(person: Person, button: str) -> Locator:
+    view = person.page.get_by_role("radio", name="Disagreements", exact=True)
+    if not view.count():
+        raise NotNow
+    if not view.is_checked():
+        with person.drawn():
+            view.click()
+    pairs = person.page.locator("[class*=st-key-question-pair-]").filter(has=person.button(button))
+    if not pairs.count():
+        raise NotNow
+    return pairs.nth(person.random.randrange(pairs.count()))

@@ -1,0 +1,162 @@
+"""What each screen shows, held against the facts.
+
+A function a screen; it reads with the person's eyes and returns what is wrong, or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Locator
+
+from tests.soak.person import Person
+
+LABEL_RULES = {"Best rating": "max", "Supported by 2 questions": "support:2", "Weighted mean": "mean"}
+
+
+def policy(person: Person) -> dict[str, Any]:
+    """The policy that the widgets of a screen say."""
+    found: dict[str, Any] = {}
+    for name, label, read in (
+        ("grader", "Grader", str),
+        ("min_rating", "Min rating", int),
+        ("label", "Label", LABEL_RULES.__getitem__),
+        ("min_judgment", "Judged ≥", int),
+    ):
+        box = person.page.get_by_role("combobox", name=re.compile(rf"^(Selected .*\. )?{re.escape(label)}"))
+        if box.count():
+            found[name] = read(box.first.input_value())
+    cutoff = person.page.get_by_role("spinbutton", name="Cutoff")
+    if cutoff.count():
+        found["cutoff"] = int(cutoff.first.input_value())
+    weights = person.page.get_by_role("checkbox", name="Weights", exact=True)
+    if weights.count():
+        found["weighted"] = weights.first.is_checked()
+    return found
+
+
+def grid(table: Locator) -> list[list[str]]:
+    """The rows of a table, which the canvas that draws it keeps for screen readers."""
+    rows: list[list[str]] = table.locator("tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.querySelectorAll('td')].map(cell => cell.textContent))"
+    )
+    return rows
+
+
+def home(person: Person) -> str | None:
+    """The numbers of things."""
+    said = {name: person.count(name.capitalize()) for name in person.facts("counts")}
+    return differ(said, person.facts("counts"))
+
+
+def question_bank(person: Person) -> str | None:
+    """The questions of the open query, as the person's drafts leave them, and the number of drafts."""
+    query = opened_query(person)
+    kept = person.facts("unsaved", author=person.name)
+    expected = {
+        question_id: question
+        for question_id, question in (kept["saved"] | kept["drafts"]).items()
+        if question["query_id"] == query
+    }
+    by_row = {class_of(question_id): question for question_id, question in expected.items()}
+    for row, text, weight, active in rows(person):
+        question = by_row.get(row)
+        if question is None:
+            return f"A row {row} that no question has"
+        said, meant = [text, float(weight), active], [question["text"] or "", question["weight"], question["active"]]
+        if said != meant:
+            return differ(said, meant)
+    bar = person.page.get_by_text(re.compile(r"\d+ unsaved changes?|No unsaved changes|Nothing has been saved yet"))
+    many = re.match(r"\d+", bar.first.inner_text().strip())
+    return differ(int(many[0]) if many else 0, len(kept["drafts"]))
+
+
+def opened_query(person: Person) -> str:
+    """The id of the query whose questions are on the screen."""
+    title = person.page.get_by_test_id("stMain").get_by_role("heading", level=3).first.inner_text()
+    return next(query for query, text in person.facts("queries").items() if text == title)
+
+
+def class_of(question_id: str) -> str:
+    """What the class of a question's row ends in."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "-", question_id)
+
+
+def rows(person: Person) -> list[tuple[str, str, str, bool]]:
+    """The rows of the question bank: end of the class, text, weight and whether active."""
+    found = person.page.locator("[class*=st-key-question-saved-], [class*=st-key-question-changed-]").evaluate_all(
+        """rows => rows.map(row => [
+          [...row.classList].find(name => name.startsWith('st-key-question-')).replace(/^st-key-question-[a-z]+-/, ''),
+          row.querySelector('textarea').value, row.querySelector('input[type=number]').value,
+          row.querySelector('input[type=checkbox]').checked])"""
+    )
+    return [tuple(row) for row in found]
+
+
+def grading(person: Person) -> str | None:
+    """The numbers of the plan."""
+    if not person.there(person.metric("To grade")):
+        return None
+    said = {name: person.count(label) for name, label in PLAN.items()}
+    return differ(said, person.facts("plan"))
+
+
+PLAN = {"needed": "Pairs needed", "known": "Known already", "missing": "To grade"}
+
+
+def leaderboard(person: Person) -> str | None:
+    """Every system with its score, by the policy and the measure of the head."""
+    view = person.page.get_by_role("radio", name="Board", exact=True)
+    if not view.is_checked():
+        return None
+    measure = person.page.get_by_role("combobox", name=re.compile("Measure")).first.input_value()
+    table = person.page.get_by_test_id("data-grid-canvas").first.locator("table")
+    said = {row[1]: float(row[2]) for row in grid(table)}
+    meant = person.facts("board", policy=policy(person), measure=measure)
+    if said.keys() != meant.keys():
+        return differ(sorted(said), sorted(meant))
+    wrong = {run: (said[run], meant[run]) for run in said if abs(said[run] - meant[run]) > 1e-9}
+    return f"By {measure}: {wrong}" if wrong else None
+
+
+def passages(person: Person) -> str | None:
+    """The label of the open passage and the rating of every question."""
+    place = re.search(r"query=([^&]+)&passage=([^&]+)", person.page.url)
+    if place is None or not person.there(person.metric("Label")):
+        return None
+    query, passage = (person.decoded(part) for part in place.groups())
+    meant = person.facts("passage", policy=policy(person), query=query, passage=passage)
+    return differ(person.metric("Label").inner_text(), "none" if meant["label"] is None else str(meant["label"]))
+
+
+def export(person: Person) -> str | None:
+    """How many labels there are, and how they are distributed."""
+    if not person.there(person.metric("Labels")):
+        return None
+    meant = person.facts("labels", policy=policy(person))
+    said = (
+        person.count("Labels"),
+        person.count("Passages without a label"),
+    )
+    if wrong := differ(said, (meant["labelled"], meant["unlabelled"])):
+        return wrong
+    table = person.page.get_by_test_id("data-grid-canvas").first.locator("table")
+    return differ({row[0]: int(row[1]) for row in grid(table)}, meant["distribution"])
+
+
+def differ(said: Any, meant: Any) -> str | None:
+    """What is wrong where two values are not the same."""
+    return None if said == meant else f"it says {said}, and true is {meant}"
+
+
+SCREENS: dict[str, Callable[[Person], str | None]] = {
+    "Home": home,
+    "Question bank": question_bank,
+    "Grading": grading,
+    "Leaderboard": leaderboard,
+    "Passages": passages,
+    "Export": export,
+}
+"""How to hold a screen against the facts, by its name in the menu."""

@@ -1,0 +1,232 @@
+"""Persons at work, round by round: all of them act at once, then stand still while what must hold is checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from playwright.sync_api import Error, sync_playwright
+
+from core.demo import make_demo
+from tests.browser import FLAGS, ROOT, find_chromium, free_port, wait_until_healthy
+from tests.soak.acts import ACTS, Act
+from tests.soak.checks import Before, check, look
+from tests.soak.person import WIDE, Broken, Inside, NotNow, Person
+
+NAMES = ("ann", "bob", "cleo", "dan", "eve", "finn")
+STAYS = 5
+"""How many times likelier an act is whose screen is before one's eyes."""
+TRIES = 30
+"""Acts that may turn out to be impossible before a person is taken to be stuck."""
+LAST = 20
+"""Acts that a report of a failure lists."""
+LOG_TAIL = 20_000
+"""Characters of the server's log in the report of a failure."""
+
+
+@dataclass(frozen=True)
+class Soak:
+    """What is to be done.
+
+    Args:
+        folder: takes the project, the log, the list of acts, and what is known of a failure.
+        minutes: for how long; 0 for no limit.
+        rounds: how many acts of each person at most; 0 for no limit.
+        only: names of the acts to choose from; all for none.
+    """
+
+    folder: Path
+    seed: int
+    persons: int = 1
+    minutes: float = 0.0
+    rounds: int = 0
+    only: tuple[str, ...] = ()
+    tell: Callable[[str], None] = print
+
+    @property
+    def project(self) -> Path:
+        """The project that the persons work in."""
+        return self.folder / "projects" / "demo.duckdb"
+
+    @property
+    def log(self) -> Path:
+        """What the server prints."""
+        return self.folder / "server.log"
+
+
+@dataclass
+class Seat:
+    """A person with the thread that their browser lives in."""
+
+    person: Person
+    thread: ThreadPoolExecutor
+    acts: Counter[str] = field(default_factory=Counter)
+
+
+def run(soak: Soak, demo: Path | None = None) -> Counter[str]:
+    """Serve a project, let persons work in it, and check.
+
+    Args:
+        demo: the demo project to work in a copy of; made anew for None.
+
+    Returns:
+        How often each act was done.
+
+    Raises:
+        Broken: something that must hold did not; the folder `failure` says what is known.
+    """
+    soak.project.parent.mkdir(parents=True, exist_ok=True)
+    if demo is None:
+        make_demo(soak.project, "maker", True, soak.tell)
+    else:
+        shutil.copy(demo, soak.project)
+    with ExitStack() as stack:
+        address, inside = stack.enter_context(serving(soak))
+        seats = [stack.enter_context(seated(soak, name, address, inside)) for name in NAMES[: soak.persons]]
+        _work(soak, seats)
+    return sum((seat.acts for seat in seats), Counter())
+
+
+def _work(soak: Soak, seats: Sequence[Seat]) -> None:
+    begun = time.monotonic()
+    number = 0
+    for seat in seats:
+        seat.thread.submit(seat.person.come).result()
+    with (soak.folder / "acts.jsonl").open("w", encoding="utf-8", buffering=1) as acts:
+        while not soak.rounds or number < soak.rounds:
+            if soak.minutes and time.monotonic() - begun > soak.minutes * 60:
+                return
+            number += 1
+            before = seats[0].thread.submit(look, seats[0].person.inside, [seat.person for seat in seats]).result()
+            at = time.monotonic()
+            acting = [seat.thread.submit(_act, soak, seat, number) for seat in seats]
+            done = [one.result() for one in acting]
+            took = time.monotonic() - at
+            for seat, (name, said, failure) in zip(seats, done, strict=True):
+                acts.write(json.dumps({"number": number, "who": seat.person.name, "act": name, "did": said}) + "\n")
+                soak.tell(f"{number:5} {seat.person.name:5} {name}: {said} [{took:.1f} s]")
+                if failure is not None:
+                    _report(soak, seats, seat, number, name, failure)
+            for seat, (name, _, _) in zip(seats, done, strict=True):
+                failure = seat.thread.submit(_checked, seat.person, before, soak, len(seats)).result()
+                if failure is not None:
+                    _report(soak, seats, seat, number, name, failure)
+
+
+def _act(soak: Soak, seat: Seat, number: int) -> tuple[str, str, str | None]:
+    """Let a person do one act: its name, what was done, and how it failed where it did."""
+    person = seat.person
+    person.number = number
+    person.random = Random(f"{soak.seed} {person.name} {number}")
+    person.expected = []
+    for _ in range(TRIES):
+        name, act = _choose(person, soak.only or tuple(ACTS))
+        try:
+            if act.screen is not None:
+                person.go(act.screen)
+            said = act.do(person)
+        except NotNow:
+            continue
+        except Exception:
+            return name, "failed", traceback.format_exc()
+        seat.acts[name] += 1
+        return name, said, None
+    return "nothing", "nothing was possible", f"{person.name} found nothing to do in {TRIES} tries."
+
+
+def _choose(person: Person, names: Sequence[str]) -> tuple[str, Act]:
+    here = person.screen()
+    weights = [ACTS[name].weight * (STAYS if ACTS[name].screen in (here, None) else 1) for name in names]
+    name = person.random.choices(names, weights)[0]
+    return name, ACTS[name]
+
+
+def _checked(person: Person, before: Before, soak: Soak, persons: int) -> str | None:
+    try:
+        check(person, before, soak.log, persons > 1)
+    except Exception:
+        return traceback.format_exc()
+    return None
+
+
+def _report(soak: Soak, seats: Sequence[Seat], failed: Seat, number: int, name: str, failure: str) -> None:
+    """Write down all that is known of a failure, and end."""
+    folder = soak.folder / "failure"
+    folder.mkdir(exist_ok=True)
+    for seat in seats:
+        seat.thread.submit(_picture, seat.person, folder).result()
+    again = f"make soak SEED={soak.seed} PERSONS={soak.persons}"
+    last = (soak.folder / "acts.jsonl").read_text(encoding="utf-8").splitlines()[-LAST:]
+    log = soak.log.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL:]
+    head = f"{failed.person.name}, act {number} ({name}). Again: {again}"
+    (folder / "report.txt").write_text("\n\n".join([head, failure, "Last acts:", *last]), encoding="utf-8")
+    (folder / "server-log-tail.txt").write_text(log, encoding="utf-8")
+    raise Broken(f"{head}\n{failure}\nSee {folder}.")
+
+
+def _picture(person: Person, folder: Path) -> None:
+    for at, page in enumerate(person.context.pages):
+        here = "-here" if page is person.page else ""
+        stem = folder / f"{person.name}-{at}{here}"
+        try:
+            page.screenshot(path=stem.with_suffix(".png"))
+            stem.with_suffix(".html").write_text(page.content(), encoding="utf-8")
+        except Error as error:
+            stem.with_suffix(".txt").write_text(str(error), encoding="utf-8")
+
+
+@contextmanager
+def serving(soak: Soak) -> Iterator[tuple[str, Inside]]:
+    """Serve the app with its door until the block ends; gives its address and the facts of the project."""
+    port, door = free_port(), free_port()
+    with soak.log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.soak.server", str(port), str(door)],
+            cwd=ROOT,
+            env={**os.environ, "EXAM_PROJECTS_DIR": str(soak.project.parent), "PYTHONPATH": str(ROOT)},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        address = f"http://localhost:{port}"
+        wait_until_healthy(process, address, soak.log)
+        yield address, Inside(f"http://127.0.0.1:{door}", soak.project)
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def seated(soak: Soak, name: str, address: str, inside: Inside) -> Iterator[Seat]:
+    """A person at a browser of their own, in a thread of their own, until the block ends."""
+    closing: list[Callable[[], None]] = []
+
+    def sit() -> Person:
+        playwright = sync_playwright().start()
+        closing.append(playwright.stop)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
+        closing.append(browser.close)
+        return Person(name, soak.seed, browser.new_context(viewport=WIDE, accept_downloads=True), address, inside)
+
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) as thread:
+        try:
+            yield Seat(thread.submit(sit).result(), thread)
+        finally:
+            for close in reversed(closing):
+                thread.submit(close).result()
