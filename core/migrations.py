@@ -27,6 +27,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0007_settling", _script("0007_settling")),
     ("0008_responses", _script("0008_responses")),
     ("0009_settled_cases", _script("0009_settled_cases")),
+    ("0015_words_of_overrides", _script("0015_words_of_overrides")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

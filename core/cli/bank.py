@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from core import bank as banks
-from core import bank_saving
+from core import bank_saving, bank_words
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.drafts import new_question
 from core.errors import InputError
@@ -135,7 +135,8 @@ def save(file: Path, project_path: Path | None, note: str, as_json: bool) -> Non
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Mend the lines and save again.")
     with opened(project_path) as project:
-        version = bank_saving.save(project, read.questions, _written(note), current_author())
+        questions = bank_words.in_their_words(project.cursor(), read.questions)
+        version = bank_saving.save(project, questions, _written(note), current_author())
         _say_saved(version, banks.latest_version(project), as_json)
 
 
