@@ -158,7 +158,7 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
     return [
         RatingRow(
             key,
-            (delta.after.get(key) or delta.before[key]).text or key,
+            (delta.after.get(key) or delta.before[key]).shown,
             rating(delta.before.get(key)),
             rating(delta.after.get(key)),
             key not in delta.after or int(delta.ratings.of([delta.after[key]])[row, 0]) != MISSING,

@@ -80,8 +80,8 @@ class GradedImport:
             self.judged = True
         named = dict.fromkeys(question.question_id for line in lines for question in line.questions)
         questions = [self.questions[question_id] for question_id in named]
-        found = take_words(cursor, questions)
-        self.words = Words(self.words.given + found.given, self.words.apart + found.apart)
+        words = take_words(cursor, questions)
+        self.words = Words(self.words.given + words.given, self.words.apart + words.apart)
         bank_saving.name_questions(cursor, questions)
         self._write_grades(lines)
         self._clear()

@@ -273,8 +273,8 @@ def _remark_on_words(words: Words, names: str, report: Report) -> None:
         report.remark(
             names,
             None,
-            f"questions known by id only that get their words from this file: {words.given}; what was graded under their"
-            " ids is now about these words, in every version of the bank",
+            f"questions known by id only that get their words from this file: {words.given}; what was graded under"
+            " their ids is now about these words, in every version of the bank",
         )
     if words.apart:
         report.remark(

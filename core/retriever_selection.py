@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from core.comparison import Queries, QueryChoice, sides
 from core.errors import InputError
 from core.leaderboard import Leaderboard, boards, find_source, judgments, label_qrels, leaderboard, rankings
 from core.measures import trec_order
@@ -113,6 +114,7 @@ class Selection:
         choices: one a measure.
         pearson: over all measures and systems, each measure standardised; None exactly where undefined.
         undefined: why there is no correlation.
+        queries: over which queries the boards of the judge and of the judgments are compared.
     """
 
     grader: str
@@ -125,6 +127,7 @@ class Selection:
     choices: list[MeasureChoice]
     pearson: float | None
     undefined: str | None
+    queries: Queries
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, as `--json` prints it."""
@@ -141,6 +144,7 @@ class Selection:
             "measures": [{**asdict(choice), "same_choice": choice.same_choice} for choice in self.choices],
             "pearson": self.pearson,
             "undefined": self.undefined,
+            "queries": asdict(self.queries),
         }
 
 
@@ -151,6 +155,7 @@ def select(
     top_k: int = DEFAULT_TOP_K,
     measures: Sequence[str] = MEASURES,
     unjudged_zero: bool = False,
+    queries: QueryChoice = "common",
 ) -> Selection:
     """Compare a judge's labels with judgments as the text on retriever selection does.
 
@@ -165,6 +170,7 @@ def select(
         measures: measures of labels that both boards are made of.
         unjudged_zero: whether a passage without judgment is non-relevant in truth, as where the judgments are a
             list of what is relevant (the text's set-up); if not, it is left out and counted.
+        queries: over which queries the boards are compared; see `core.comparison.sides`.
 
     Raises:
         InputError: no such source, grader or measure, nothing graded, or a depth below 1.
@@ -190,9 +196,10 @@ def select(
     if unjudged_zero:
         in_truth = {pair: False for pairs in tops.values() for pair in pairs} | in_truth
     pairs = [
-        (leaderboard(project, name, "exam", policy), leaderboard(project, name, source, policy)) for name in measures
+        sides(leaderboard(project, name, "exam", policy), leaderboard(project, name, source, policy), queries)
+        for name in measures
     ]
-    choices = [_choice(judge, truth) for judge, truth in pairs]
+    choices = [_choice(judge, truth) for judge, truth, _ in pairs]
     pearson, undefined = standardised_pearson([(choice.judge, choice.truth) for choice in choices])
     return Selection(
         base.grader.spec.name,
@@ -205,6 +212,7 @@ def select(
         choices,
         pearson,
         undefined,
+        pairs[0][2],
     )
 
 

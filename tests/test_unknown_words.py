@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from core import bank, bank_saving, cli
 from core.activity import activity
 from core.drafts import drafted_bank, put_draft, save_drafts, undo
-from core.exporting import bank_jsonl, qrels
+from core.exporting import bank_jsonl, graded_file, qrels
 from core.formats.source import Source
 from core.grades import find_grader
 from core.importing import Imported, import_files
@@ -18,7 +19,7 @@ from core.left_out import left_out
 from core.overrides import override, overrides
 from core.pairs import make_plan
 from core.policy import Policy
-from core.project import Project, open_project
+from core.project import Project, create, open_project
 from core.publication import publish, reproduce
 from core.types import Question
 from tests.small import import_bank
@@ -42,7 +43,10 @@ def graded(*ids: str) -> str:
             "text": f"text of {passage}",
             "paragraph_data": {"judgments": [], "rankings": []},
             "exam_grades": [
-                {**entry, "self_ratings": [{"question_id": i, "self_rating": r} for i, r in zip(ids, rated, strict=True)]}
+                {
+                    **entry,
+                    "self_ratings": [{"question_id": i, "self_rating": r} for i, r in zip(ids, rated, strict=True)],
+                }
             ],
         }
         for passage, rated in RATINGS.items()
@@ -80,9 +84,7 @@ def to_grade(project: Project) -> int:
 ALL = {"q1/bread": [5, 1], "q1/salt": [0, 4], "q1/yeast": [3, 2]}
 
 
-def test_what_a_person_writes_is_a_new_wording_without_grades(
-    by_id: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_person_writes_is_a_new_wording_without_grades(by_id: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     before = qrels(by_id, Policy()).encode()
     by_id.close()
     arguments = ["bank", "edit", "q1/bread", "--text", "How do I bake bread?", "--note", "clearer"]
@@ -160,15 +162,15 @@ def test_an_old_grade_never_follows_a_question_whose_words_turned_out_to_be_know
     assert by_id.value("SELECT text FROM question_texts WHERE placeholder = 'q1/salt'") is None
 
 
-def test_a_second_graded_file_may_bring_the_words(by_id: Project) -> None:
-    named = json.loads(graded(*(q.question_id for q in BANK)))
-    for passage in named[1]:
-        for rating, question in zip(passage["exam_grades"][0]["self_ratings"], BANK, strict=True):
-            rating["question_text"] = question.text
-    done = take(by_id, "graded", json.dumps(named) + "\n", "again.jsonl")
-    if any(q.text for q in bank.questions(by_id)):
-        assert done.counts["questions get their words"] == 3
-        assert ratings_of(by_id) == ALL
+def test_a_graded_file_that_has_the_words_gives_them(by_id: Project, tmp_path: Path) -> None:
+    other = create(tmp_path / "other.duckdb")
+    take(other, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
+    import_bank(other, BANK)
+    own = graded_file(other)
+    other.close()
+    done = import_files(by_id, "graded", [Source("own.jsonl.gz", data=own)], "ann")
+    assert done.counts["questions get their words"] == 3
+    assert (bank.questions(by_id, 1), ratings_of(by_id)) == (BANK, ALL)
 
 
 def test_a_file_without_words_keeps_those_that_the_bank_has(by_id: Project) -> None:

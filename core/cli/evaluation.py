@@ -13,8 +13,10 @@ from core.cli.options import (
     print_json,
     print_table,
     project_option,
+    queries_option,
     tell,
 )
+from core.comparison import QueryChoice
 from core.curves import DEFAULT_MAX_K, MAX_K, cover_curves
 from core.policy import Policy
 from core.retriever_selection import DEFAULT_TOP_K, MEASURES, select
@@ -55,6 +57,7 @@ def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: 
               help="Passages of each run and query that are classified.")  # fmt: skip
 @click.option("--measure", "measures", multiple=True, help=f"May be repeated; {', '.join(MEASURES)} where not given.")
 @click.option("--unjudged-zero", is_flag=True, help="Take passages without judgment for non-relevant.")
+@queries_option
 @policy_options
 @json_option
 def selection(
@@ -63,12 +66,13 @@ def selection(
     top_k: int,
     measures: tuple[str, ...],
     unjudged_zero: bool,
+    queries: QueryChoice,
     policy: Policy,
     as_json: bool,
 ) -> None:
     """Say how well a grader tells relevant passages, and whether its boards choose the same system."""
     with opened(project_path) as project:
-        found = select(project, against, policy, top_k, measures or MEASURES, unjudged_zero)
+        found = select(project, against, policy, top_k, measures or MEASURES, unjudged_zero, queries)
     if as_json:
         print_json(found.as_dict())
         return
@@ -99,6 +103,7 @@ def selection(
         if found.pearson is not None
         else f"undefined: {found.undefined}"
     )
+    click.echo(found.queries.says)
 
 
 @click.command()
