@@ -130,7 +130,10 @@ def _say_saved(version: int | None, newest: int, as_json: bool, **more: str) -> 
 @note_option
 @json_option
 def save(file: Path, project_path: Path | None, note: str, as_json: bool) -> None:
-    """Save the questions of FILE as a new bank version; questions it does not name stay as they are."""
+    """Save the questions of FILE as a new bank version; questions it does not name stay as they are.
+
+    They are your wordings. The bank that grades were made with is imported: exam import bank FILE.
+    """
     report = Report()
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Mend the lines and save again.")
