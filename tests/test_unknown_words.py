@@ -21,6 +21,8 @@ from core.pairs import make_plan
 from core.policy import Policy
 from core.project import Project, create, open_project
 from core.publication import publish, reproduce
+from core.ratings import MISSING, load_ratings
+from core.scores import basis
 from core.types import Question
 from tests.small import import_bank
 
@@ -226,6 +228,10 @@ def test_a_grader_is_not_asked_what_nobody_knows(by_id: Project) -> None:
 
 
 def test_an_id_for_a_text_does_not_stand_for_the_words_behind_the_id(by_id: Project) -> None:
+    base = basis(by_id, Policy())
+    known = load_ratings(by_id, base, "q1", [replace(BREAD, text=None), replace(BREAD, text="q1/bread")])
+    assert known.of([replace(BREAD, text=None)])[:, 0].tolist() == [5, 1]
+    assert (known.of([replace(BREAD, text="q1/bread")]) == MISSING).all()
     bank_saving.save(by_id, [replace(BREAD, text="q1/bread")], "odd", "ann")
     assert "q1/bread" not in ratings_of(by_id)
     assert to_grade(by_id) == 2
