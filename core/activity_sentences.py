@@ -175,6 +175,8 @@ def _count(value: Any) -> str:
 def _counted(name: str, value: Any) -> str:
     if name == "bank version":
         return f"bank version {value}"
+    if name == "questions get their words" and value == 1:
+        return "1 question gets its words"
     return f"1 {name.removesuffix('s')}" if value == 1 else f"{_count(value)} {name}"
 
 

@@ -56,6 +56,9 @@ def check_question(question: Question) -> None:
 def save(project: Project, changed: Sequence[Question], note: str, author: str) -> int | None:
     """Save questions as a new bank version; questions that are not named stay as they are.
 
+    Words for a question that is known by id only are a new wording without grades: only an import can say with which
+    words it was asked (`core.bank_words`). Without words, such a question is meant in the unknown ones.
+
     Returns:
         The new version, or None where nothing differs from the newest.
 
@@ -77,7 +80,7 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
         if question.question_id in ids:
             raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
         ids.add(question.question_id)
-    _stage(cursor, changed)
+    stage_questions(cursor, changed)
     stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
     if stray:
         raise InputError(f"The bank names the unknown query {stray[0][0]}.", "Import the queries first.")
@@ -91,15 +94,15 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
             "Give it another question id.",
         )
     _name_questions(cursor)
-    _take_texts(cursor)
+    _add_texts(cursor)
     return _append_revisions(cursor, note, author)
 
 
 def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
     """Give keys to questions and texts that grades refer to, before `save_questions` puts them into the bank."""
-    _stage(cursor, named)
+    stage_questions(cursor, named)
     _name_questions(cursor)
-    _take_texts(cursor)
+    _add_texts(cursor)
 
 
 def _name_questions(cursor: Cursor) -> None:
@@ -118,7 +121,8 @@ def _name_questions(cursor: Cursor) -> None:
     )
 
 
-def _stage(cursor: Cursor, changed: Sequence[Question]) -> None:
+def stage_questions(cursor: Cursor, changed: Sequence[Question]) -> None:
+    """Put questions into the temporary table `incoming_bank`, for the statements that follow."""
     rows = [asdict(question) for question in changed]
     types = {
         "question_id": "VARCHAR",
@@ -141,33 +145,8 @@ def _stage(cursor: Cursor, changed: Sequence[Question]) -> None:
     stage(cursor, "incoming_bank", {name: [row[name] for row in rows] for name in types}, types)
 
 
-def _take_texts(cursor: Cursor) -> None:
-    """Give every incoming text a key, and give texts to questions that were known by id only."""
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE awaited AS SELECT question_key, t.text_key, i.text"
-        " FROM incoming_bank i JOIN questions USING (question_id)"
-        " JOIN question_texts t ON t.placeholder = i.question_id AND t.text IS NULL WHERE i.text IS NOT NULL"
-    )
-    cursor.execute(
-        "UPDATE question_texts SET text = a.text FROM (SELECT text, min(text_key) AS text_key FROM awaited"
-        " ANTI JOIN question_texts USING (text) GROUP BY text) a WHERE a.text_key = question_texts.text_key"
-    )
-    # The same words under two ids are one text: what was graded under the id now belongs to the text.
-    cursor.execute(
-        "CREATE OR REPLACE TEMP TABLE merged AS SELECT a.text_key AS old, min(t.text_key) AS new"
-        " FROM awaited a JOIN question_texts t USING (text) GROUP BY a.text_key HAVING old <> new"
-    )
-    for table in ("grades", "failures"):
-        cursor.execute(
-            f"UPDATE {table} SET question_text_key = new FROM merged WHERE question_text_key = old"
-            f" AND NOT EXISTS (SELECT * FROM {table} g WHERE g.question_text_key = new AND g.grader_key ="
-            f" {table}.grader_key AND g.passage_text_key = {table}.passage_text_key)"
-            # Where several ids meet in one text, the oldest id's grade of a pair is the text's.
-            f" AND NOT EXISTS (SELECT * FROM {table} g JOIN merged m ON m.old = g.question_text_key"
-            f"  WHERE m.new = merged.new AND m.old < merged.old AND g.grader_key = {table}.grader_key"
-            f"  AND g.passage_text_key = {table}.passage_text_key)"
-        )
-    cursor.execute("UPDATE question_revisions SET text_key = new FROM merged WHERE text_key = old")
+def _add_texts(cursor: Cursor) -> None:
+    """Give a key to every incoming text that is new."""
     cursor.execute(
         "INSERT INTO question_texts SELECT nextval('keys'), text, NULL FROM (SELECT text, min(position) AS first"
         " FROM incoming_bank WHERE text IS NOT NULL AND text NOT IN"
@@ -179,15 +158,19 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
     newest = cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]
     cursor.execute(
         "CREATE OR REPLACE TEMP TABLE new_revisions AS"
-        " SELECT questions.question_key, coalesce(t.text_key, p.text_key, r.text_key) AS text_key, i.*,"
+        " SELECT questions.question_key, coalesce(t.text_key, f.text_key, p.text_key, r.text_key) AS text_key, i.*,"
         " r.revision_key AS parent, r.position AS old_position"
         " FROM incoming_bank i JOIN questions USING (question_id)"
         f" LEFT JOIN {AT_VERSION} r ON r.question_key = questions.question_key"
         " LEFT JOIN question_texts t ON t.text = i.text"
         " LEFT JOIN question_texts p ON p.placeholder = i.question_id AND r.revision_key IS NULL"
         "  AND i.text IS NULL"
+        # Without words, a question that began as an id alone is meant as it began: unknown, or known by now.
+        " LEFT JOIN (SELECT question_key, arg_min(o.text_key, version) AS text_key FROM question_revisions o"
+        "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
+        "  ON f.question_key = questions.question_key AND i.text IS NULL"
         " WHERE r.revision_key IS NULL OR i.place <> r.position OR"
-        "  (coalesce(t.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
+        "  (coalesce(t.text_key, f.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
         "   i.choices, i.note) IS DISTINCT FROM"
         "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)",
         {"version": newest},

@@ -158,7 +158,7 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
     return [
         RatingRow(
             key,
-            (delta.after.get(key) or delta.before[key]).text or key,
+            (delta.after.get(key) or delta.before[key]).shown,
             rating(delta.before.get(key)),
             rating(delta.after.get(key)),
             key not in delta.after or int(delta.ratings.of([delta.after[key]])[row, 0]) != MISSING,
@@ -296,9 +296,11 @@ def _pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
     number: dict[str, int] = {}
     keys, known = [np.empty(0, np.int64)], [np.empty(0, bool)]
     for delta in deltas:
-        active = scored(list(delta.after.values()), delta.base.grader)
+        spec = delta.base.grader.spec
+        # Words that nobody knows cannot be asked.
+        active = [q for q in scored(list(delta.after.values()), delta.base.grader) if spec.asked_text(q)]
         rows = np.flatnonzero(delta.ratings.pooled & (delta.ratings.text_keys != MISSING))
-        words = [number.setdefault(wording(q, delta.base.grader.spec), len(number)) for q in active]
+        words = [number.setdefault(wording(q, spec), len(number)) for q in active]
         # One number a pair of texts, which several passages, questions and queries may have.
         keys.append(((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel())
         known.append((delta.ratings.of(active)[rows] != MISSING).ravel())

@@ -181,7 +181,7 @@ def outcome(
     desk = read_passage(project, policy, pair.query_id, pair.passage_id)
     after = label_if(project, policy, desk, question_id, rating)
     others = [
-        Giving(one.question.question_id, one.question.text or one.question.question_id, one.rating)
+        Giving(one.question.question_id, one.question.shown, one.rating)
         for one in desk.asked
         if after and policy.label != "mean" and one.counts and one.question.weight > 0
         if one.question.question_id != question_id and one.rating is not None and one.rating >= after

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from core.correlation import Correlation, Ties, correlate
+from core.comparison import Comparison, QueryChoice, sides
+from core.correlation import Ties, correlate
 from core.errors import InputError
 from core.gold_similarity import gold_similarity
 from core.grades import graders
@@ -203,21 +204,25 @@ class SystemPoint:
     y_rank: int
 
 
-def system_points(x: Leaderboard, y: Leaderboard, ties: Ties = "average") -> tuple[list[SystemPoint], Correlation]:
+def system_points(
+    x: Leaderboard, y: Leaderboard, ties: Ties = "average", queries: QueryChoice = "common"
+) -> tuple[list[SystemPoint], Comparison]:
     """The systems that two boards have, in the order of `x`, and how well the boards agree.
 
     Args:
         x: taken as the reference.
         y: taken as the board under study.
         ties: how the correlation treats ties.
+        queries: over which queries both are averaged; see `core.comparison.sides`.
     """
+    y, x, compared = sides(y, x, queries)
     theirs = {system.run: system for system in y.systems}
     points = [
         SystemPoint(s.run, s.score, s.std_error, s.rank, o.score, o.std_error, o.rank)
         for s in x.systems
         if (o := theirs.get(s.run)) is not None
     ]
-    return points, correlate(y.scores, x.scores, ties)
+    return points, Comparison(y, x, compared, correlate(y.scores, x.scores, ties))
 
 
 def outstanding(points: Sequence[SystemPoint], most: int) -> list[str]:

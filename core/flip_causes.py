@@ -183,9 +183,7 @@ def why_label(project: Project, before: Policy, after: Policy, query_id: str, pa
     states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
     (old, was), (new, now) = states
     return [
-        RatingRow(
-            key, (new.get(key) or old[key]).text or key, was.get(key), now.get(key), now.get(key, MISSING) is not None
-        )
+        RatingRow(key, (new.get(key) or old[key]).shown, was.get(key), now.get(key), now.get(key, MISSING) is not None)
         for key in {**old, **new}
         if key in was or key in now
     ]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from core import bank_saving, collection, jobs
+from core.bank_words import Words, take_words
 from core.errors import InputError
 from core.formats.source import Report
 from core.grades import put_grader, question_text_key, write_staged_grades
@@ -49,6 +50,7 @@ class GradedImport:
         }
         self.graders: dict[str, tuple[int, int]] = {}
         self.questions: dict[str, Question] = {}
+        self.words = Words(0, 0)
         self.runs: set[str] = set()
         self.judged = False
         self.differing = self.textless = 0
@@ -97,7 +99,10 @@ class GradedImport:
             collection.stage_judgments(cursor, found)
             self.judged = True
         named = dict.fromkeys(question.question_id for line in lines for question in line.questions)
-        bank_saving.name_questions(cursor, [self.questions[question_id] for question_id in named])
+        questions = [self.questions[question_id] for question_id in named]
+        words = take_words(cursor, questions)
+        self.words = Words(self.words.given + words.given, self.words.apart + words.apart)
+        bank_saving.name_questions(cursor, questions)
         self._write_grades(lines)
         self._clear()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from core import bank_saving, collection
 from core.bank import AT_VERSION
+from core.bank_words import Words, in_their_words, take_words
 from core.errors import InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels
 from core.formats.question_bank import BankFile
@@ -64,6 +65,10 @@ class Group:
     kind: str
     sources: Sequence[Source]
     options: Options = Options()
+
+
+GET_WORDS = "questions get their words"
+"""Under this name an import counts the questions of the bank that were known by id only until now."""
 
 
 class _Preview(Exception):
@@ -233,19 +238,40 @@ def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Op
     new = take_queries(cursor, [query for part in read for query in part.queries], replace=False)
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     names = ", ".join(Path(source.name).name for source in sources)
-    version = bank_saving.save_questions(cursor, found, f"Imported {names}", author)
+    words = take_words(cursor, found)
+    version = bank_saving.save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
     after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
     changed = cursor.execute(
         "SELECT count(*) FROM question_revisions WHERE version = ? AND parent_revision IS NOT NULL", [version or 0]
     ).fetchall()[0][0]
     _remark_on_rest(cursor, found, names, report)
+    _remark_on_words(words, names, report)
     counts = {
         "questions": len(found),
         "new questions": after - before,
         "changed questions": changed,
         "new queries": new,
     }
-    return counts | ({"bank version": version} if version else {})
+    learnt = {GET_WORDS: words.given} if words.given else {}
+    return counts | learnt | ({"bank version": version} if version else {})
+
+
+def _remark_on_words(words: Words, names: str, report: Report) -> None:
+    """Say what becomes of grades whose questions were known by id only."""
+    if words.given:
+        report.remark(
+            names,
+            None,
+            f"questions known by id only that get their words from this file: {words.given}; what was graded under"
+            " their ids is now about these words, in every version of the bank",
+        )
+    if words.apart:
+        report.remark(
+            names,
+            None,
+            f"questions known by id only to which people gave these words before: {words.apart}; what was graded under"
+            " their ids stays with the ids",
+        )
 
 
 def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
@@ -311,7 +337,9 @@ def _graded(cursor: Cursor, sources: Sequence[Source], report: Report, options: 
                 batch.add(line)
             report.raise_if_refused(_MEND)
         names = ", ".join(Path(source.name).name for source in sources)
-        return batch.finish(names, options.source or "judgments", report)
+        counts = batch.finish(names, options.source or "judgments", report)
+        _remark_on_words(batch.words, names, report)
+        return counts | ({GET_WORDS: batch.words.given} if batch.words.given else {})
 
 
 def _leaderboard(

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from core.comparison import DEFAULT_MEASURE, Comparison
+from core.comparison import DEFAULT_MEASURE, Comparison, Queries, QueryChoice, sides
 from core.correlation import Correlation, Ties, bootstrap, correlate
 from core.errors import InputError
 from core.leaderboard import COVER, Leaderboard, boards, find_source, rankings
@@ -57,6 +57,7 @@ class Cell:
         marks: how each coefficient stands in its column.
         intervals: 95 % interval over resampled queries by coefficient; None where it cannot be
             drawn, empty where nobody asked.
+        queries: over which queries the two boards are compared; None where the row has no board.
     """
 
     measure: str
@@ -64,6 +65,7 @@ class Cell:
     itself: bool
     marks: dict[str, Mark]
     intervals: dict[str, tuple[float, float] | None]
+    queries: Queries | None = None
 
     def value(self, coefficient: str) -> float | None:
         """One of `COEFFICIENTS`, from -1 to 1; None where undefined."""
@@ -87,6 +89,11 @@ class TableRow:
     needed: int
     usable: int
     cells: tuple[Cell, ...]
+
+    @property
+    def queries(self) -> str:
+        """Over how many queries the row is compared, as `4 of 5 / 93`; all that occur where columns differ."""
+        return "; ".join(dict.fromkeys(cell.queries.short for cell in self.cells if cell.queries is not None))
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ class MetaTable:
                     "pairs": {"needed": row.needed, "usable": row.usable},
                     "cells": [
                         {**vars(cell.correlation), "measure": cell.measure, "marks": cell.marks,
-                         "intervals": cell.intervals}
+                         "intervals": cell.intervals, "queries": cell.queries and asdict(cell.queries)}
                         for cell in row.cells
                     ],
                 }
@@ -153,6 +160,7 @@ def meta_table(
     within_error: bool = False,
     samples: int = 0,
     seed: int = 0,
+    queries: QueryChoice = "common",
 ) -> MetaTable:
     """Correlate the board that every row gives under every measure with the official board.
 
@@ -166,6 +174,7 @@ def meta_table(
         ties, repeats, seed: as in `correlate`.
         within_error: whether systems whose error bars overlap are tied, too; with `random` only.
         samples: resamples of the queries for intervals; 0 for none.
+        queries: over which queries each row is compared; see `core.comparison.sides`.
 
     Returns:
         The table. In every column and coefficient the best value is marked, what is within `NEAR`
@@ -183,7 +192,7 @@ def meta_table(
     if any(row.source not in imported for row in rows) and not rankings(project):
         raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
     columns = _columns(project, rows, against, measures, against_measure, official)
-    key = ("meta", tuple(rows), columns, official, ties, repeats, within_error, samples, seed)
+    key = ("meta", tuple(rows), columns, official, ties, repeats, within_error, samples, seed, queries)
 
     def compute() -> MetaTable:
         memo: dict[Hashable, BatchScores] = {}
@@ -203,7 +212,7 @@ def meta_table(
                 other = boards_against[column.against][column.against_measure]
                 if isinstance(other, str):
                     raise InputError(other, "Choose another official measure.")
-                cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed))
+                cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries))
             drawn.append(_table_row(project, row, found.values(), cells))
         return MetaTable(columns, tuple(_marked(drawn)), ties, samples)
 
@@ -211,12 +220,17 @@ def meta_table(
 
 
 def cell_comparison(
-    project: Project, row: Row, column: Column, official: Policy | None = None, ties: Ties = "average"
+    project: Project,
+    row: Row,
+    column: Column,
+    official: Policy | None = None,
+    ties: Ties = "average",
+    queries: QueryChoice = "common",
 ) -> Comparison:
-    """The two boards behind a cell.
+    """The two boards behind a cell, as they are compared.
 
     Args:
-        official, ties: as in `meta_table`.
+        official, ties, queries: as in `meta_table`.
 
     Raises:
         InputError: the row or the column has no board.
@@ -226,7 +240,8 @@ def cell_comparison(
     other = row_boards(project, against, [column.against_measure], {})[column.against_measure]
     if isinstance(board, str) or isinstance(other, str):
         raise InputError(f"{board if isinstance(board, str) else other}")
-    return Comparison(board, other, correlate(board.scores, other.scores, ties))
+    board, other, compared = sides(board, other, queries)
+    return Comparison(board, other, compared, correlate(board.scores, other.scores, ties))
 
 
 def _columns(
@@ -268,9 +283,13 @@ def _cell(
     within_error: bool,
     samples: int,
     seed: int,
+    queries: QueryChoice,
 ) -> Cell:
     if isinstance(board, str):
         return Cell(measure, Correlation(0, None, None, None, None, ties, board), False, {}, {})
+    # The official ranks come with every published file: a board under another name may be the same.
+    itself = board.source == official.source or (board.source != "exam" and board.scores == official.scores)
+    board, official, compared = sides(board, official, queries)
     found = correlate(
         board.scores,
         official.scores,
@@ -284,9 +303,7 @@ def _cell(
     if samples and not found.undefined:
         fixed = official.per_query or official.scores
         intervals = bootstrap(board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=official.policy.skipped)
-    # The official ranks come with every published file: a board under another name may be the same.
-    itself = board.source == official.source or (board.source != "exam" and board.scores == official.scores)
-    return Cell(board.measure, found, itself, {}, intervals)
+    return Cell(board.measure, found, itself, {}, intervals, compared)
 
 
 def _table_row(project: Project, row: Row, found: Iterable[Leaderboard | str], cells: Sequence[Cell]) -> TableRow:

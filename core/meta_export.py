@@ -26,6 +26,11 @@ def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor:
     ]
     if any("itself" in cell.marks.values() for row in table.rows for cell in row.cells):
         said.append("A row of the official source itself does not compete for the best.")
+    if counts := list(dict.fromkeys(row.queries for row in table.rows if row.queries)):
+        said.append(
+            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}; “4 of 5 / 93” is over the 4 that both"
+            " boards have, of 5 of the row and 93 of the official one; “5 / 93” is each over its own; “?” is unknown."
+        )
     if table.samples:
         said.append(
             f"Intervals: 95 % over {table.samples} resamples of the queries; a resample has fewer different queries,"
@@ -46,11 +51,12 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> st
         coefficients: some of `COEFFICIENTS`.
     """
     ends = ("", " low", " high") if table.samples else ("",)
-    header = ["row", "min_rating", "needed_pairs", "usable_pairs"]
+    header = ["row", "min_rating", "needed_pairs", "usable_pairs", "queries"]
     header += [f"{c.title} {name}{end}" for c in table.columns for name in coefficients for end in ends]
     lines = [[*header, "undefined"]]
     for row in table.rows:
-        cells = [row.name, "" if row.min_rating is None else str(row.min_rating), str(row.needed), str(row.usable)]
+        rating = "" if row.min_rating is None else str(row.min_rating)
+        cells = [row.name, rating, str(row.needed), str(row.usable), row.queries]
         for cell in row.cells:
             for name in coefficients:
                 numbers = [cell.value(name), *((cell.intervals.get(name) or (None, None)) if table.samples else ())]
@@ -80,16 +86,16 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
     lines = [
         f"% {caption(table, 'in bold italics', 'in bold')}".replace(UNDEFINED, "$\\dagger$"),
         "% Needs \\usepackage{xcolor}.",
-        f"\\begin{{tabular}}{{lr{'r' * width * len(table.columns)}}}",
+        f"\\begin{{tabular}}{{lrr{'r' * width * len(table.columns)}}}",
         "\\hline",
-        " & ".join(["", "", *heads]) + " \\\\",
-        " & ".join(["Evaluation method", "Min rating", *names]) + " \\\\",
+        " & ".join(["", "", "", *heads]) + " \\\\",
+        " & ".join(["Evaluation method", "Min rating", "Queries", *names]) + " \\\\",
         "\\hline",
     ]
     for row in table.rows:
         rating = "" if row.min_rating is None else str(row.min_rating)
         cells = [_latex_cell(cell, name, digits) for cell in row.cells for name in coefficients]
-        lines.append(" & ".join([_latex(row.name), rating, *cells]) + " \\\\")
+        lines.append(" & ".join([_latex(row.name), rating, _latex(row.queries), *cells]) + " \\\\")
     lines += ["\\hline", "\\end{tabular}"]
     lines += [f"% $\\dagger$ {reason} ({_some(where)})" for reason, where in table.reasons().items()]
     return "\n".join(lines) + "\n"

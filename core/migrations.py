@@ -27,8 +27,9 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0007_settling", _script("0007_settling")),
     ("0008_responses", _script("0008_responses")),
     ("0009_settled_cases", _script("0009_settled_cases")),
-    ("0013_stated_ranks", _script("0013_stated_ranks")),
-    ("0014_text_vectors", _script("0014_text_vectors")),
+    ("0010_stated_ranks", _script("0010_stated_ranks")),
+    ("0011_text_vectors", _script("0011_text_vectors")),
+    ("0012_words_of_overrides", _script("0012_words_of_overrides")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

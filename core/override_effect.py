@@ -9,11 +9,10 @@ import numpy as np
 
 from core.bank import AT_VERSION
 from core.changes import SystemChange
-from core.comparison import DEFAULT_MEASURE, Shift, correlation_shift, official_measure
+from core.comparison import Shift, correlation_shift, official_board
 from core.errors import InputError
 from core.grades import bank_for
-from core.leaderboard import Leaderboard, boards, leaderboard, order_systems
-from core.measures import parse_measure
+from core.leaderboard import Leaderboard, leaderboard, order_systems
 from core.overrides import Override, overrides
 from core.policy import Policy
 from core.project import Project
@@ -71,15 +70,8 @@ def rating_effect(
     (label_before, before), (label_after, after) = states
     shift = None
     if against is not None:
-        shift = correlation_shift(before, after, _official(project, measure, policy, against))
+        shift = correlation_shift(before, after, official_board(project, against, measure, policy))
     return Effect(label_before, label_after, before, after, _moved(before, after), shift)
-
-
-def _official(project: Project, measure: str, policy: Policy, against: str) -> Leaderboard:
-    wanted = official_measure(measure, policy)
-    if parse_measure(wanted).needs_intents:
-        wanted = DEFAULT_MEASURE
-    return leaderboard(project, dict(boards(project)).get(against, wanted), against, policy)
 
 
 def override_labels(project: Project, policy: Policy) -> list[tuple[Override, int | None, int | None]]:

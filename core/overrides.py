@@ -123,7 +123,8 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
         Override(*row)
         for row in project.rows(
             "SELECT override_key, question_id, query_id, passage_id, rating, reason, author, made_at,"
-            " coalesce(was.text, question_id), coalesce(now.text, was.text, question_id),"
+            " coalesce(was.text, question_id || ' (words not known)'), coalesce(now.text,"
+            "  CASE WHEN now.text_key IS NULL THEN was.text END, question_id || ' (words not known)'),"
             # A question that came after the version is not reworded in it.
             " coalesce(o.question_text_key <> r.text_key, false) FROM overrides o JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"

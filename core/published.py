@@ -34,7 +34,12 @@ def _views(main: str, publication: int) -> dict[str, str]:
     this = f"publication_key = {publication:d}"
     publications = f"FROM {main}.publications WHERE {this}"
     awaited = f"FROM {main}.published_awaited WHERE {this}"
-    kept = f"override_key IN (SELECT unnest(override_keys) {publications})"
+    kept = (
+        "SELECT o.* REPLACE (coalesce(a.text_key, o.question_text_key) AS question_text_key,"
+        " NULL::VARCHAR AS withdrawn_by, NULL::TIMESTAMP AS withdrawn_at)"
+        f" FROM {main}.overrides o LEFT JOIN (SELECT text_key, unnest(override_keys) AS override_key {awaited}) a"
+        f" USING (override_key) WHERE override_key IN (SELECT unnest(override_keys) {publications})"
+    )
     return {
         "pool": "SELECT query_key, passage_key, text_key, position"
         f" FROM {main}.published_passages WHERE pool_key = (SELECT pool_key {publications})",
@@ -56,10 +61,9 @@ def _views(main: str, publication: int) -> dict[str, str]:
         f" FROM {main}.grades g LEFT JOIN (SELECT text_key, unnest(grade_rows) AS grade_row {awaited}) a"
         f"  ON a.grade_row = g.rowid WHERE g.rowid < (SELECT grades {publications})",
         "failures": f"SELECT * FROM {main}.failures WHERE rowid < (SELECT failures {publications})",
-        "overrides": "SELECT * REPLACE (NULL::VARCHAR AS withdrawn_by, NULL::TIMESTAMP AS withdrawn_at)"
-        f" FROM {main}.overrides WHERE {kept}",
+        "overrides": kept,
         "current_overrides": "SELECT question_text_key, passage_text_key, arg_max(rating, override_key) AS rating"
-        f" FROM {main}.overrides WHERE {kept} GROUP BY ALL",
+        f" FROM ({kept}) GROUP BY ALL",
     }
 
 
@@ -96,13 +100,15 @@ def record(cursor: Cursor, publication: Recorded) -> None:
         [publication.key],
     )
     cursor.execute(
-        "INSERT INTO published_awaited SELECT $key, text_key, coalesce(revisions, []), coalesce(graded, [])"
+        "INSERT INTO published_awaited SELECT $key, text_key, coalesce(revisions, []), coalesce(graded, []), given"
         " FROM (FROM question_texts WHERE text IS NULL)"
         " LEFT JOIN (SELECT text_key, list(revision_key ORDER BY revision_key) AS revisions"
         "  FROM question_revisions GROUP BY text_key) USING (text_key)"
         " LEFT JOIN (SELECT question_text_key AS text_key, list(rowid ORDER BY rowid) AS graded FROM grades"
         "  WHERE grader_key = $grader AND question_text_key IN (SELECT text_key FROM question_texts WHERE text IS NULL)"
-        "  GROUP BY question_text_key) USING (text_key) ORDER BY text_key",
+        "  GROUP BY question_text_key) USING (text_key)"
+        " LEFT JOIN (SELECT question_text_key AS text_key, list(override_key ORDER BY override_key) AS given"
+        "  FROM overrides GROUP BY question_text_key) USING (text_key) ORDER BY text_key",
         {"key": publication.key, "grader": publication.grader_key},
     )
 

@@ -17,7 +17,7 @@ from core.policy import HALF, Policy
 from core.project import Project
 from core.scores import Basis
 from core.scores import ratings as ratings_of
-from core.types import MAX_RATING, GraderSpec, Question
+from core.types import MAX_RATING, SEPARATOR, GraderSpec, Question
 
 MISSING = -1
 """Stands for a pair without a usable grade, and for a passage without a label."""
@@ -55,8 +55,8 @@ class QueryRatings:
 
 
 def wording(question: Question, spec: GraderSpec) -> str:
-    """What a grader is asked, which identifies the grade; for a question without a text its id."""
-    return spec.asked_text(question) or question.question_id
+    """What a grader is asked, which identifies the grade; for a question without a text its id, as no text can read."""
+    return spec.asked_text(question) or SEPARATOR + question.question_id
 
 
 def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
@@ -84,9 +84,9 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
     texts = list(dict.fromkeys(wording(question, spec) for question in questions))
     keys = dict(
         project.rows(
-            "SELECT coalesce(text, placeholder), text_key FROM question_texts"
-            " WHERE coalesce(text, placeholder) IN (SELECT unnest($texts))",
-            {"texts": texts},
+            "SELECT coalesce(text, $unknown || placeholder), text_key FROM question_texts"
+            " WHERE coalesce(text, $unknown || placeholder) IN (SELECT unnest($texts))",
+            {"texts": texts, "unknown": SEPARATOR},
         )
     )
     text_keys = np.array([MISSING if key is None else key for _, key, _ in passages], np.int64)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from core.comparison import Queries, QueryChoice, sides
 from core.errors import InputError
 from core.leaderboard import (
     Leaderboard,
@@ -153,6 +154,7 @@ class Selection:
         undefined: why there is no correlation.
         verdicts: what the judge said, and how often it could not be read.
         unreadable_no: whether an unreadable verdict counts as no in all the rest.
+        queries: over which queries the boards of the judge and of the judgments are compared.
     """
 
     grader: str
@@ -167,6 +169,7 @@ class Selection:
     undefined: str | None
     verdicts: Verdicts
     unreadable_no: bool
+    queries: Queries
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values, as `--json` prints it."""
@@ -185,6 +188,7 @@ class Selection:
             "undefined": self.undefined,
             "verdicts": self.verdicts.as_dict(),
             "unreadable_no": self.unreadable_no,
+            "queries": asdict(self.queries),
         }
 
 
@@ -196,6 +200,7 @@ def select(
     measures: Sequence[str] = MEASURES,
     unjudged_zero: bool = False,
     unreadable_no: bool = False,
+    queries: QueryChoice = "common",
 ) -> Selection:
     """Compare a judge's labels with judgments as the text on retriever selection does.
 
@@ -212,6 +217,7 @@ def select(
             list of what is relevant (the text's set-up); if not, it is left out and counted.
         unreadable_no: whether a passage that the judge was asked about in vain is non-relevant by it (label 0), in
             the classification and on the judge's boards; if not, it has no label.
+        queries: over which queries the boards are compared; see `core.comparison.sides`.
 
     Raises:
         InputError: no such source, grader or measure, nothing graded, or a depth below 1.
@@ -239,13 +245,14 @@ def select(
     if unjudged_zero:
         in_truth = {pair: False for pairs in tops.values() for pair in pairs} | in_truth
     pairs = [
-        (
+        sides(
             label_board(project, name, policy, qrels) if unreadable_no else leaderboard(project, name, "exam", policy),
             leaderboard(project, name, source, policy),
+            queries,
         )
         for name in measures
     ]
-    choices = [_choice(judge, truth) for judge, truth in pairs]
+    choices = [_choice(judge, truth) for judge, truth, _ in pairs]
     pearson, undefined = standardised_pearson([(choice.judge, choice.truth) for choice in choices])
     return Selection(
         base.grader.spec.name,
@@ -260,6 +267,7 @@ def select(
         undefined,
         _count_verdicts(looked_at, said, unreadable),
         unreadable_no,
+        pairs[0][2],
     )
 
 

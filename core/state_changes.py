@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from core import bank
 from core.changes import SystemChange
-from core.comparison import DEFAULT_MEASURE, Shift, correlation_shift, official_measure
+from core.comparison import QueryChoice, Shift, correlation_shift, official_board
 from core.errors import InputError
 from core.flip_causes import (
     Banks,
@@ -26,7 +26,7 @@ from core.flip_causes import (
     question_changes,
     responsible_questions,
 )
-from core.leaderboard import Leaderboard, boards, leaderboard
+from core.leaderboard import Leaderboard, leaderboard
 from core.measures import parse_measure
 from core.policy import Policy
 from core.project import Project
@@ -122,24 +122,32 @@ class StateChanges:
 
 
 def state_changes(
-    project: Project, before: Policy, after: Policy, measure: str, against: str | None = None
+    project: Project,
+    before: Policy,
+    after: Policy,
+    measure: str,
+    against: str | None = None,
+    queries: QueryChoice = "common",
 ) -> StateChanges:
     """Compare two states.
 
     Args:
         measure: orders the systems.
         against: the official board, a source of judgments or an imported leaderboard; none for None.
+        queries: over which queries the boards are compared with the official one; see `core.comparison.sides`.
 
     Raises:
         InputError: there is no such grader, version, measure or official board.
     """
     return project.remember(
-        ("state changes", before, after, measure, against),
-        lambda: _compare(project, before, after, measure, against),
+        ("state changes", before, after, measure, against, queries),
+        lambda: _compare(project, before, after, measure, against, queries),
     )
 
 
-def _compare(project: Project, before: Policy, after: Policy, measure: str, against: str | None) -> StateChanges:
+def _compare(
+    project: Project, before: Policy, after: Policy, measure: str, against: str | None, queries: QueryChoice
+) -> StateChanges:
     # A version that is not there is told of even where nothing has been graded.
     for policy in (before, after):
         bank.check_version(project, policy.bank_version)
@@ -153,7 +161,8 @@ def _compare(project: Project, before: Policy, after: Policy, measure: str, agai
     (board_before, no_before), (board_after, no_after) = (_board(project, measure, policy) for policy in (old, new))
     shift = None
     if against is not None and board_before is not None and board_after is not None:
-        shift = correlation_shift(board_before, board_after, _official(project, measure, new, against))
+        official = official_board(project, against, measure, new)
+        shift = correlation_shift(board_before, board_after, official, queries=queries)
     return StateChanges(
         before=old,
         after=new,
@@ -272,13 +281,6 @@ def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard 
     except InputError as error:
         # One state may have nothing to score, as the bank before its first version; its labels still compare.
         return None, f"The state of bank version {policy.bank_version} has no leaderboard. {error}"
-
-
-def _official(project: Project, measure: str, policy: Policy, against: str) -> Leaderboard:
-    wanted = official_measure(measure, policy)
-    if parse_measure(wanted).needs_intents:
-        wanted = DEFAULT_MEASURE
-    return leaderboard(project, dict(boards(project)).get(against, wanted), against, policy)
 
 
 def _systems(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:

@@ -86,6 +86,11 @@ class Question:
     note: str | None = None
     position: int | None = field(default=None, compare=False)
 
+    @property
+    def shown(self) -> str:
+        """What people read: the words, or the id, and where that stands for words that nobody knows, that it does."""
+        return f"{self.question_id} (words not known)" if self.text is None else self.text or self.question_id
+
 
 SEPARATOR = "\x1f"
 """Stands between the parts of what is asked where a grader reads more than the question."""

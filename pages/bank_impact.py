@@ -8,13 +8,13 @@ import streamlit as st
 
 from core import bank, drafts, grading
 from core.changes import Changes, Edits, LabelChange, changes, why
-from core.comparison import Shift, correlation_shift, official_measure
+from core.comparison import Shift, correlation_shift, official_board
 from core.diagnostics import bank_summary
 from core.errors import WorkbenchError
 from core.grades import find_grader
 from core.grading import Request
 from core.inspection import passage_texts
-from core.leaderboard import COVER, boards, leaderboard, official_sources, sources
+from core.leaderboard import COVER, official_sources, sources
 from core.named_graders import grader_again
 from core.policy import Policy
 from core.project import Project
@@ -119,7 +119,7 @@ def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordi
     texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
     for change in ordered[:FLIPS_SHOWN]:
         text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
-        causes = [ui.shortened(wordings[key].text or key, 60) for key in change.questions if key in wordings]
+        causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
         if st.button(
             f":violet[**{_arrow(change, policy)}**] {ui.plain(text)}",
             key=f"flip {change.query_id} {change.passage_id}",
@@ -177,7 +177,7 @@ def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordi
             "Open pairs": [change.unknown or None for change in flips],
             "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
             "Because of": [
-                "; ".join(wordings[key].text or key for key in change.questions if key in wordings) for change in flips
+                "; ".join(wordings[key].shown for key in change.questions if key in wordings) for change in flips
             ],
         },
         hide_index=True,
@@ -201,11 +201,10 @@ def _label(value: int | None) -> str:
 
 
 def _shift(project: Project, policy: Policy, measure: str, against: str, found: Changes) -> None:
-    imported = dict(boards(project))
-    official = leaderboard(project, imported.get(against, official_measure(measure, policy)), against, policy)
+    official = official_board(project, against, measure, policy)
     shift: Shift = correlation_shift(found.before, found.after, official)
     if shift.before is None or shift.after is None:
-        st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says}")
+        st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}")
         return
     st.metric(
         f"Spearman with {against}",
@@ -215,6 +214,7 @@ def _shift(project: Project, policy: Policy, measure: str, against: str, found: 
     )
     if shift.low is not None and shift.high is not None:
         st.caption(f"95 % interval of the shift {shift.low:+.3f} to {shift.high:+.3f}. {shift.says}")
+    st.caption(shift.queries.says)
 
 
 def _systems(found: Changes) -> None:

@@ -59,25 +59,21 @@ def settle(project: Project, found: list[Conflict]) -> None:
         base, theirs, mine = st.columns(3)
         with base:
             st.caption("When you began")
-            st.text(_said(conflict.base) if conflict.base else "It was not there.")
+            st.text(conflict.base.shown if conflict.base else "It was not there.")
         with theirs:
             st.caption(ui.plain(f"Saved by {conflict.their_author}: {conflict.their_note}"))
-            st.markdown(difference(conflict.base.text or "" if conflict.base else "", conflict.theirs.text or ""))
+            st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.theirs.shown))
             st.caption(_settings(conflict.theirs))
             if st.button("Keep theirs", key=f"theirs {conflict.mine.question_id}", width="stretch"):
                 bank_window.act(project, drafts.settle, conflict.mine.question_id, "theirs")
                 st.rerun()
         with mine:
             st.caption("Yours")
-            st.markdown(difference(conflict.base.text or "" if conflict.base else "", conflict.mine.text or ""))
+            st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.mine.shown))
             st.caption(_settings(conflict.mine))
             if st.button("Keep mine", key=f"mine {conflict.mine.question_id}", width="stretch"):
                 bank_window.act(project, drafts.settle, conflict.mine.question_id, "mine")
                 st.rerun()
-
-
-def _said(question: Question) -> str:
-    return question.text or question.question_id
 
 
 def _settings(question: Question) -> str:
@@ -114,9 +110,9 @@ def history(project: Project, question: Question) -> None:
         old = revision.question
         earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
         with st.container(border=True):
-            st.text(_said(old))
-            if earlier is not None and _said(earlier) != _said(old):
-                st.markdown(f":small[{difference(_said(earlier), _said(old))}]")
+            st.text(old.shown)
+            if earlier is not None and earlier.shown != old.shown:
+                st.markdown(f":small[{difference(earlier.shown, old.shown)}]")
             st.caption(
                 ui.plain(
                     f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
@@ -153,9 +149,9 @@ def versions(project: Project) -> None:
         found = bank.difference(bank.questions(project, before), bank.questions(project, after))
         for sign, questions in (("added", found.added), ("removed", found.removed)):
             for question in questions:
-                st.caption(f"{sign}: {ui.plain(_said(question))}")
+                st.caption(f"{sign}: {ui.plain(question.shown)}")
         for old, new in found.changed:
-            st.markdown(difference(_said(old), _said(new)))
+            st.markdown(difference(old.shown, new.shown))
             if _settings(old) != _settings(new):
                 st.caption(f"{_settings(old)} → {_settings(new)}")
         if button.button(f"Bring back version {before}", help="As a new version; nothing is lost."):
@@ -170,7 +166,7 @@ def solo(project: Project, question: Question) -> None:
     policy = policy_widgets.chosen(project)
     others = drafts.drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
-    st.text(_said(question))
+    st.text(question.shown)
     measure = st.segmented_control("Measure", [COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
     try:
         found = changes(project, str(measure), policy, {question.query_id: alone})
@@ -201,7 +197,7 @@ def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None
         else:
             st.caption("No judged non-relevant passage answers any question.")
         for stray in found.strays:
-            with st.expander(ui.plain(f"{_said(stray.question)}  ({len(stray.passages)})")):
+            with st.expander(ui.plain(f"{stray.question.shown}  ({len(stray.passages)})")):
                 for passage_id, text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).items():
                     st.text(text)
                     _override(project, stray.question, passage_id)

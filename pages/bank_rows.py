@@ -93,7 +93,9 @@ def _row(
 
     def store(field: str, key: str) -> None:
         value = st.session_state[key]
-        if field in ("subtopic_id", "answer_key", "note"):
+        # A box that is emptied again leaves words that nobody knows as they are.
+        unknown = field == "text" and saved is not None and saved.text is None
+        if unknown or field in ("subtopic_id", "answer_key", "note"):
             value = value.strip() or None
         over = seen.get(key, getattr(question, field))
         try:
@@ -126,7 +128,7 @@ def _row(
             placeholder=(
                 "Write the question"
                 if question.text is not None
-                else f"The text of {question.question_id} is not known: import the bank that has it"
+                else f"The words of {question.question_id} are not known: import the bank that has them"
             ),
             **widget("text"),
         )
@@ -181,6 +183,8 @@ def _crossed(project: Project, question: Question) -> None:
 
 def _facts(question: Question, saved: Question | None, figures: QuestionDiagnosis | None, changed: bool) -> str:
     states = [f":orange[{_change(question, saved)}]"] if changed else []
+    if saved is not None and saved.text is None:
+        states.append(":orange[old words not known: what is written here is a new wording, without their grades]")
     said = [ui.plain(f"subtopic {question.subtopic_id}")] if question.subtopic_id else []
     said += [question.kind] if question.kind != "question" else []
     if figures is not None and question.active:
@@ -238,7 +242,7 @@ def _asked_dialog(project: Project, questions: list[Question]) -> None:
 
 @st.dialog("Split a question", width="large")
 def _split(project: Project, question: Question) -> None:
-    st.text(question.text or question.question_id)
+    st.text(question.shown)
     parts = st.text_area("One question a line", question.text or "", height=140)
     if st.button("Split", type="primary"):
         try:
@@ -277,7 +281,7 @@ def _paste(project: Project, query_id: str) -> None:
 
 @st.dialog("Several questions at once", width="large")
 def _several(project: Project, questions: list[Question]) -> None:
-    texts = {q.question_id: q.text or q.question_id for q in questions}
+    texts = {q.question_id: q.shown for q in questions}
     every = st.checkbox(f"All {len(questions)} questions of this query")
     chosen = st.multiselect("Questions", list(texts), format_func=texts.__getitem__, disabled=every)
     picked = [q for q in questions if every or q.question_id in chosen]
@@ -291,7 +295,8 @@ def _several(project: Project, questions: list[Question]) -> None:
         change = editing.retired(picked)
     if restore.button(f"Restore {len(picked)}", disabled=none):
         change = editing.retired(picked, active=True)
-    merged = st.text_area("Merge the chosen ones into one question", " ".join(texts[q] for q in chosen), height=80)
+    words = " ".join(q.text for q in questions if q.question_id in chosen and q.text)
+    merged = st.text_area("Merge the chosen ones into one question", words, height=80)
     if st.button("Merge", disabled=len(picked) < 2):
         try:
             change = editing.merged(picked, merged)

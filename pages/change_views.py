@@ -129,7 +129,7 @@ def _passage_link(found: StateChanges, flip: LabelFlip, label: str) -> None:
 def _wordings(project: Project, found: StateChanges, flips: list[LabelFlip]) -> dict[str, str]:
     """The words of the questions behind some flips."""
     return {
-        question.question_id: question.text or question.question_id
+        question.question_id: question.shown
         for policy in (found.before, found.after)
         for query_id in dict.fromkeys(flip.query_id for flip in flips if flip.questions)
         for question in bank.questions(project, policy.bank_version, query_id)
@@ -214,8 +214,8 @@ def _difference(change: QuestionChange) -> str:
     old, new = change.before, change.after
     if old is None or new is None or "retired" in change.kinds:
         shown = new or old
-        return visible(shown.text or shown.question_id) if shown else ""
-    lines = [_marked(old.text or old.question_id, new.text or new.question_id)]
+        return visible(shown.shown) if shown else ""
+    lines = [_marked(old.shown, new.shown)]
     if old.weight != new.weight:
         lines.append(f"Weight {old.weight:g} → {new.weight:g}")
     if old.kind != new.kind:

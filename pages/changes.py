@@ -129,7 +129,7 @@ def summary(found: StateChanges, against: str | None) -> None:
         interval = ""
         if shift.low is not None and shift.high is not None:
             interval = f"95 % interval of the shift in correlation: {shift.low:+.3f} to {shift.high:+.3f}. "
-        lines.append(interval + shift.says)
+        lines.append(f"{interval}{shift.says} {shift.queries.says}")
     if found.no_board:
         lines.append(found.no_board)
     if found.before.min_rating != found.after.min_rating:

@@ -182,7 +182,7 @@ def _question(asked: list[AskedQuestion], row: Row, key: str, missing: bool) -> 
         one = names[question_id]
         mark = ", gives the label" if question_id in given else ""
         rated = "no rating" if one.rating is None else f"rated {one.rating}"
-        return f"{one.question.text or question_id}  ({rated}{mark})"
+        return f"{one.question.shown}  ({rated}{mark})"
 
     picked = st.selectbox("Question", ids, format_func=said, key=f"asked {missing} {key}")
     if len(given) > 1 and not missing:

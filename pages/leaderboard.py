@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.comparison import compare
+from core.comparison import compare, official_board
 from core.figures import from_judgments
 from core.gold import gold_name
 from core.leaderboard import Leaderboard, boards, leaderboard, official_sources
@@ -119,7 +119,7 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> dict[str, l
 ui.begin("Leaderboard")
 project = ui.project()
 policy = policy_widgets.policy(project, cutoff=True, judged=True)
-left, middle, right, ties = st.columns([3, 3, 3, 3], vertical_alignment="bottom")
+left, middle, right, ties, among = st.columns([3, 3, 3, 2, 2], vertical_alignment="bottom")
 with left:
     golden = gold_name(project) is not None
     measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True, gold=golden)
@@ -133,13 +133,17 @@ with right:
         same = measure if from_judgments(measure) else "nDCG@10"
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
 ties_rule = ties.segmented_control("Ties", ["average", "random"], default="average", key="ties", required=True)
+with among:
+    queries = policy_widgets.queries()
 with st.container(horizontal=True, horizontal_alignment="distribute"):
     view = st.segmented_control(
         "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
         label_visibility="collapsed",
     )  # fmt: skip
     gold_texts.choose(project)
-screen = Screen(project, policy, measure, None if against == NO_BOARD else (against, official_measure), ties_rule)
+screen = Screen(
+    project, policy, measure, None if against == NO_BOARD else (against, official_measure), ties_rule, queries
+)
 if view in VIEWS:
     VIEWS[view](screen)
     st.stop()
@@ -147,9 +151,11 @@ if against == NO_BOARD:
     comparison, official = None, None
     board = leaderboard(project, measure, "exam", policy)
 else:
-    comparison = compare(project, measure, against, against_measure=official_measure, policy=policy, ties=ties_rule)
+    comparison = compare(
+        project, measure, against, against_measure=official_measure, policy=policy, ties=ties_rule, queries=queries
+    )
     board, official = comparison.board, comparison.official
-    correlation_strip(comparison.correlation)
+    correlation_strip(comparison)
 if board.usable < board.needed:
     rests_on(project, policy, board)
 if (length := board.length_correlation()) is not None:
@@ -174,4 +180,6 @@ with drawn:
 if run is None:
     st.caption("Select a system in the table to follow its score down to the passages.")
 else:
-    closer(project, board, official, policy, run)
+    # A system can be followed into all its queries, not only into those that the boards are compared over.
+    beside = None if official is None else official_board(project, against, measure, policy, official_measure)
+    closer(project, leaderboard(project, measure, "exam", policy), beside, policy, run)

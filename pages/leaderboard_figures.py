@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.correlation import Correlation, Ties
+from core.comparison import Comparison, QueryChoice
+from core.correlation import Ties
 from core.errors import WorkbenchError
 from core.figures import PANEL_MEASURES as MEASURES
 from core.figures import BoardChoice, board_name, make_board, offered_boards, panel, query_points, system_points
@@ -28,6 +29,7 @@ class Screen:
 
     Args:
         official: source and measure of the official board; None where there is none.
+        queries: over which queries two boards are compared.
     """
 
     project: Project
@@ -35,6 +37,7 @@ class Screen:
     measure: str
     official: tuple[str, str] | None
     ties: Ties
+    queries: QueryChoice
 
     def offered(self) -> dict[str, BoardChoice]:
         """Every board to choose from, among them those of the head."""
@@ -58,10 +61,12 @@ class Screen:
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
 
 
-def correlation_strip(result: Correlation, with_what: str = "the official board") -> None:
-    """The coefficients, or why there are none."""
+def correlation_strip(compared: Comparison, with_what: str = "the official board") -> None:
+    """The coefficients, or why there are none, and over which queries."""
+    result = compared.correlation
     if result.undefined:
         st.info(ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:")
+        st.caption(compared.queries.says)
         return
     columns = st.columns(5)
     for column, name, value, said in zip(
@@ -78,6 +83,7 @@ def correlation_strip(result: Correlation, with_what: str = "the official board"
     ):
         column.metric(name, ui.number(value), help=said)
     columns[4].metric("Systems", result.systems, help="On both boards")
+    st.caption(compared.queries.says)
 
 
 def take(chart: str, **fields: str) -> None:
@@ -158,7 +164,7 @@ def two_boards(screen: Screen) -> None:
         second = board_choice("Second board", offered, study, "second board")
     x = make_board(screen.project, offered[first], screen.policy)
     y = x if first == second else make_board(screen.project, offered[second], screen.policy)
-    points, correlation = system_points(x, y, screen.ties)
+    points, compared = system_points(x, y, screen.ties, screen.queries)
     with right:
         run = st.selectbox(
             "System", [point.run for point in points], index=None, key="system", bind="query-params",
@@ -167,11 +173,11 @@ def two_boards(screen: Screen) -> None:
     if first == second:
         st.caption("Choose two different boards.")
         return
-    correlation_strip(correlation, first)
+    correlation_strip(compared, first)
     if not points:
         return
     slope, scatter = st.columns([10, 11], gap="small")
-    slope.altair_chart(charts.slope(x, y, run, (first, second)))
+    slope.altair_chart(charts.slope(compared.official, compared.board, run, (first, second)))
     chart = "scatter of systems"
     with scatter:
         st.altair_chart(

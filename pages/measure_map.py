@@ -45,6 +45,7 @@ def _chart(table: MetaTable, shown: Sequence[str], signs: Mapping[str, str]) -> 
             "value": cell.value(name),
             "said": UNDEFINED if cell.value(name) is None else f"{cell.value(name):.2f}",
             "why": cell.correlation.undefined or cell.marks[name],
+            "queries": cell.queries.short if cell.queries else "",
             "best": cell.marks[name] == "best",
         }
         for number, row in enumerate(table.rows)
@@ -71,6 +72,7 @@ def _chart(table: MetaTable, shown: Sequence[str], signs: Mapping[str, str]) -> 
             alt.Tooltip("column", title="Column"),
             alt.Tooltip("value", title="Correlation", format=".3f"),
             alt.Tooltip("why", title="Standing"),
+            alt.Tooltip("queries", title="Queries"),
         ],
     )
     scale = alt.Scale(domain=[-1, 0, 1], range=["#b3541e", neutral, "#1f5a96"], interpolate="rgb")

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.bank import versions
+from core.comparison import QueryChoice
 from core.correlation import Ties
 from core.errors import WorkbenchError
 from core.leaderboard import boards, official_sources
@@ -53,6 +54,7 @@ def draw_table(table: MetaTable, shown: list[str]) -> tuple[int, int] | None:
     fixed: dict[str, list[object]] = {"Method": [row.name for row in table.rows]}
     if any(row.min_rating is not None for row in table.rows):
         fixed["Min rating"] = ["" if row.min_rating is None else str(row.min_rating) for row in table.rows]
+    fixed["Queries"] = [row.queries for row in table.rows]
     if any(row.usable < row.needed for row in table.rows):
         fixed["Pairs"] = [ui.percent(row.usable / row.needed) if row.needed else "" for row in table.rows]
     numbers = {title: [text(row.cells[at], name) for row in table.rows] for at, name, title in titles}
@@ -72,6 +74,9 @@ def draw_table(table: MetaTable, shown: list[str]) -> tuple[int, int] | None:
     config["Min rating"] = st.column_config.TextColumn(
         width=90, pinned=True, help="From this value on a passage is relevant in binary measures."
     )
+    config["Queries"] = st.column_config.TextColumn(
+        width=90, pinned=True, help="The queries that both boards have, of the row's own / the official board's own.",
+    )  # fmt: skip
     config["Pairs"] = st.column_config.TextColumn(
         width=60, help="Share of the needed pairs that the labels rest on; the rest is ungraded or failed."
     )
@@ -87,7 +92,9 @@ def draw_table(table: MetaTable, shown: list[str]) -> tuple[int, int] | None:
     return (row, place[title]) if title in place and row < len(table.rows) else None
 
 
-def closer(project: Project, table: MetaTable, place: tuple[int, int], official: Policy, ties: Ties) -> None:
+def closer(
+    project: Project, table: MetaTable, place: tuple[int, int], official: Policy, ties: Ties, queries: QueryChoice
+) -> None:
     """The two boards behind one cell."""
     row, column = table.rows[place[0]], table.columns[place[1]]
     cell = row.cells[place[1]]
@@ -104,6 +111,8 @@ def closer(project: Project, table: MetaTable, place: tuple[int, int], official:
             if interval := cell.intervals.get(name):
                 place_.caption(f"95 %: {interval[0]:.3f} to {interval[1]:.3f}")
         strip[-1].metric("Systems", cell.correlation.systems, help="On both boards")
+    if cell.queries is not None:
+        st.caption(cell.queries.says)
     policy = row.row.policy
     if row.row.source == "exam" and policy.bank_version is None:
         st.page_link(
@@ -112,10 +121,11 @@ def closer(project: Project, table: MetaTable, place: tuple[int, int], official:
                 "project": str(st.session_state["project"]), "grader": str(policy.grader),
                 "tau": str(policy.min_rating), "label": policy_widgets.LABEL_RULES.get(policy.label, policy.label),
                 "measure": cell.measure, "against": column.against, "relevant": str(official.min_judgment),
+                "over-queries": queries,
             },
         )  # fmt: skip
     with ui.errors():
-        found = cell_comparison(project, row.row, column, official, ties)
+        found = cell_comparison(project, row.row, column, official, ties, queries)
         first, second, third = st.columns([9, 5, 11], gap="small")
         order = [system.run for system in found.board.systems]
         # A board of a few systems needs room for its axis and its title, too.
@@ -171,7 +181,9 @@ with right:
         "Correlation", COEFFICIENTS, selection_mode="multi", default=list(COEFFICIENTS[:2]),
         format_func=TITLES.__getitem__, key="coefficients", bind="query-params",
     )  # fmt: skip
-    upper, lower = st.columns(2, vertical_alignment="bottom")
+    upper, middle, lower = st.columns(3, vertical_alignment="bottom")
+    with middle:
+        queries = policy_widgets.queries()
     ties = cast(
         Ties,
         upper.segmented_control(
@@ -204,7 +216,15 @@ try:
             project, names, ratings, rules or ["max"], [int(number) for number in numbers] or [None], official
         )
         table = meta_table(
-            project, rows, [against], measures or MEASURES, against_measure, official, ties, samples=samples
+            project,
+            rows,
+            [against],
+            measures or MEASURES,
+            against_measure,
+            official,
+            ties,
+            samples=samples,
+            queries=queries,
         )
 except WorkbenchError as error:
     ui.show_error(error)
@@ -222,4 +242,4 @@ for reason, where in table.reasons().items():
 if place is None:
     st.caption("Select a cell to see the two boards behind it.")
 else:
-    closer(project, table, place, official, ties)
+    closer(project, table, place, official, ties, queries)

@@ -59,7 +59,7 @@ def _piece(segment: Segment, marks: list[Mark]) -> str:
 
 
 def _words(one: AskedQuestion) -> str:
-    return one.question.text or one.question.question_id
+    return one.question.shown
 
 
 def question_html(one: AskedQuestion, shown: list[str], hidden: bool) -> str:

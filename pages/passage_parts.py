@@ -173,10 +173,10 @@ def _board_lines(effect: Effect) -> None:
     if effect.shift is not None:
         shift = effect.shift
         if shift.before is None or shift.after is None:
-            lines.append(f"Correlation with the official board: undefined. {shift.says}")
+            lines.append(f"Correlation with the official board: undefined. {shift.says} {shift.queries.says}")
         else:
             moved = f"{shift.before:.3f} → {shift.after:.3f}"
-            lines.append(f"Spearman with the official board {moved}. {shift.says}")
+            lines.append(f"Spearman with the official board {moved}. {shift.says} {shift.queries.says}")
     st.caption(ui.plain("\n".join(lines)))
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast, get_args
+
 import streamlit as st
 
+from core.comparison import QueryChoice
 from core.errors import WorkbenchError
 from core.gold_similarity import SIMILARITIES
 from core.grades import graders
@@ -68,6 +71,15 @@ def policy(project: Project, cutoff: bool = False, judged: bool = False, stacked
         )  # fmt: skip
     next(columns).checkbox("Weights", True, key="weights", bind="query-params", help="Use the questions' weights.")
     return chosen(project)
+
+
+def queries() -> QueryChoice:
+    """A choice of the queries that two boards are compared over."""
+    picked = st.segmented_control(
+        "Queries", get_args(QueryChoice), default="common", key="over-queries", required=True, bind="query-params",
+        help="Compare two boards over the queries that both have, or each over its own.",
+    )  # fmt: skip
+    return cast(QueryChoice, picked)
 
 
 def measure(

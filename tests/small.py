@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 
 from core import bank_saving, collection
+from core.formats.source import Source
 from core.grades import add_outcomes, put_grader
+from core.importing import Imported, import_files
 from core.project import Project
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
@@ -61,6 +64,13 @@ def grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec:
     ]
     with project.transaction() as cursor:
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+
+
+def import_bank(project: Project, questions: list[Question], preview: bool = False) -> Imported:
+    """Import questions as a bank file has them, with the words that they were asked with."""
+    fields = ("query_id", "question_id", "text", "weight", "active", "note")
+    lines = "".join(json.dumps({name: getattr(q, name) for name in fields}) + "\n" for q in questions)
+    return import_files(project, "bank", [Source("bank.jsonl", data=lines.encode())], "ann", preview=preview)
 
 
 def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:

@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.pairs import make_plan
 from core.project import Project, create, open_project
 from core.types import Question
-from tests.small import SPEC, fill
+from tests.small import SPEC, fill, import_bank
 
 A = Question("q1/a", "q1", "What is A?")
 B = Question("q1/b", "q1", "What is B?")
@@ -152,14 +152,14 @@ def grades_of(project: Project, text: str) -> dict[str, list[int]]:
 
 def test_a_question_known_by_id_takes_its_text_and_keeps_its_grades(placeholders: Project):
     assert [q.text for q in bank.questions(placeholders, query_id="q1")][2:] == [None, None, None]
-    bank_saving.save(placeholders, [Question("q1/x", "q1", "What is X?")], "the text came", "ann")
+    import_bank(placeholders, [Question("q1/x", "q1", "What is X?")])
     assert grades_of(placeholders, "What is X?") == {"p1": [5]}
     assert bank.questions(placeholders, query_id="q1")[2].text == "What is X?"
     assert to_grade(placeholders) == 1
 
 
 def test_ids_that_turn_out_to_have_one_text_share_its_grades_one_a_pair(placeholders: Project):
-    bank_saving.save(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "xyz"], "the text came", "ann")
+    import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "xyz"])
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
     texts = [q.text for q in bank.questions(placeholders, query_id="q1")]
     assert texts == [A.text, B.text, "Same?", "Same?", "Same?"]
@@ -167,8 +167,8 @@ def test_ids_that_turn_out_to_have_one_text_share_its_grades_one_a_pair(placehol
 
 
 def test_an_id_whose_text_has_grades_already_adds_only_what_was_missing(placeholders: Project):
-    bank_saving.save(placeholders, [Question("q1/x", "q1", "Same?")], "first", "ann")
-    bank_saving.save(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "yz"], "the others", "ann")
+    import_bank(placeholders, [Question("q1/x", "q1", "Same?")])
+    import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "yz"])
     assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
     assert bank.questions(placeholders, 2, "q1")[2:] == bank.questions(placeholders, query_id="q1")[2:]
 

@@ -139,7 +139,8 @@ class TestThePanel:
 class TestSystemsOnTwoBoards:
     def test_are_those_that_both_have_with_scores_errors_and_ranks(self) -> None:
         x, y = board_of({"a": 3, "b": 2, "c": 1, "x": 0}), board_of({"c": 9, "b": 8, "a": 7, "y": 1}, error=None)
-        points, correlation = system_points(x, y)
+        points, compared = system_points(x, y)
+        correlation = compared.correlation
         assert [(p.run, p.x, p.x_error, p.x_rank, p.y, p.y_error, p.y_rank) for p in points] == [
             ("a", 3, 0.1, 1, 7, None, 3), ("b", 2, 0.1, 2, 8, None, 2), ("c", 1, 0.1, 3, 9, None, 1),
         ]  # fmt: skip
@@ -213,7 +214,7 @@ class TestTheViewsOfTheLeaderboard:
         second.set_value("assessors AP")
         sound(app.run())
         _, expected = system_points(leaderboard(small, "nDCG@10", "assessors"), leaderboard(small, "AP", "assessors"))
-        assert metric(app, "Spearman") == f"{expected.spearman:.3f}"
+        assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
 
     def test_two_systems_show_who_is_better_where_and_lead_to_the_passages(self, small: Project) -> None:
         app = visit("leaderboard", view="Two systems", compared="query q1")
@@ -234,7 +235,7 @@ class TestTheViewsOfTheLeaderboard:
     def test_the_table_says_on_request_who_differs(
         self, small: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
     ) -> None:
-        app = visit("leaderboard", differs=differs)
+        app = visit("leaderboard", differs=differs, over_queries="own")
         table = app.dataframe[0].value.set_index("Run")
         for row in compared(leaderboard(small, "nDCG@10")):
             assert table["p, corrected"][row.run] == pytest.approx(row.corrected)

@@ -336,7 +336,7 @@ class TestOutput:
         found = meta_latex(table, ["spearman", "kendall"])
         assert r"\multicolumn{2}{c}{AP}" in found
         assert r"50\%\_model \& co & 1 &" in found
-        assert "nothing found & 1 & $\\dagger$ & $\\dagger$ \\\\" in found
+        assert "nothing found & 1 & 2 & $\\dagger$ & $\\dagger$ \\\\" in found
         assert "\\textbf{\\textit{" in found
 
     def test_the_command_prints_the_table_in_every_form(self, small: Project) -> None:
@@ -362,11 +362,11 @@ class TestOutput:
             assert result.exception is None, result.exception
             return result.stdout
 
-        assert printed().splitlines()[0].split() == ["row", "min", "rating", "AP", "Spearman", "AP", "Kendall", "AP",
-                                                     "tau_AP"]  # fmt: skip
+        columns = printed().splitlines()[0].split()
+        assert columns == ["row", "min", "rating", "queries", "AP", "Spearman", "AP", "Kendall", "AP", "tau_AP"]
         assert printed("--latex").rstrip().splitlines()[0].startswith("% Rank correlation with assessors")
         assert printed("--tsv", "--coefficient", "kendall").splitlines()[0].split("\t")[4:] == [
-            "AP kendall", "undefined",
+            "queries", "AP kendall", "undefined",
         ]  # fmt: skip
         found = json.loads(printed("--json", "--row", "exam", "--bootstrap", "20"))
         assert found["samples"] == 20

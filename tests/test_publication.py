@@ -29,7 +29,7 @@ from core.project import Project, create, log, open_project
 from core.publication import Manifest, Publication, manifest_json, publications, publish, read_manifest, reproduce
 from core.readiness import Readiness, readiness
 from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
-from tests.small import SPEC, fill, grade, judge
+from tests.small import SPEC, fill, grade, import_bank, judge
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -142,9 +142,10 @@ EDITS: dict[str, Callable[[Project], object]] = {
     "the pool gets shallow": lambda p: set_depth(p, 1),
     "the pool gets deep": lambda p: set_depth(p, 50),
     "a passage gets its text, which is graded": lambda p: put(p, "passages", "p.tsv", "p0\ttext of like p0\n"),
-    "questions get texts": lambda p: bank_saving.save(p, [replace(IDS[0], text="What is X?")], "", "ann"),
-    "questions turn out to be others": lambda p: bank_saving.save(
-        p, [replace(IDS[1], text="What is C?"), replace(IDS[2], text="What is X?")], "", "ann"
+    "a question known by id only is reworded": lambda p: bank_saving.save(p, [replace(IDS[0], text="Z?")], "", "ann"),
+    "questions get their words": lambda p: import_bank(p, [replace(IDS[0], text="What is X?")]),
+    "questions turn out to be others": lambda p: import_bank(
+        p, [replace(IDS[1], text="What is C?"), replace(IDS[2], text="What is X?")]
     ),
     "queries are reworded": lambda p: put(p, "queries", "q.tsv", "q1\tanother query\nq2\tquery q1\nq3\tmore\n"),
     "a graded file is previewed, not imported": lambda p: import_files(
@@ -183,7 +184,7 @@ def test_grades_of_ids_that_turn_out_to_be_known_questions_stay_apart_in_what_wa
 ) -> None:
     published = publish(graded, policy, "ann")
     # p2 is graded under both, p1 under the id alone: this grade passes to the text.
-    bank_saving.save(graded, [replace(IDS[1], text="What is B?"), replace(IDS[2], text="What is C?")], "", "ann")
+    import_bank(graded, [replace(IDS[1], text="What is B?"), replace(IDS[2], text="What is C?")])
     grade(graded, {("What is C?", "p2"): 5})
     assert qrels(graded, policy).encode() != published.qrels_bytes
     assert reproduce(graded, published.manifest, "bob") == published.qrels_bytes

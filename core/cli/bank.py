@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from core import bank as banks
-from core import bank_saving, drafts
+from core import bank_saving, bank_words, drafts
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.drafts import new_question
 from core.errors import InputError
@@ -132,6 +132,7 @@ def _say_saved(version: int | None, newest: int, as_json: bool, **more: str) -> 
 def save(file: Path | None, project_path: Path | None, note: str, as_json: bool) -> None:
     """Save the questions of FILE as a new bank version; questions it does not name stay as they are.
 
+    They are your wordings. The bank that grades were made with is imported: exam import bank FILE.
     Without FILE, save what you have drafted, as accepted proposals.
     """
     if file is None:
@@ -143,7 +144,8 @@ def save(file: Path | None, project_path: Path | None, note: str, as_json: bool)
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Mend the lines and save again.")
     with opened(project_path) as project:
-        version = bank_saving.save(project, read.questions, _written(note), current_author())
+        questions = bank_words.in_their_words(project.cursor(), read.questions)
+        version = bank_saving.save(project, questions, _written(note), current_author())
         _say_saved(version, banks.latest_version(project), as_json)
 
 

@@ -10,8 +10,17 @@ import click
 
 from core.changes import changes as changes_between
 from core.changes import version_edits
-from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option, tell
-from core.comparison import DEFAULT_MEASURE
+from core.cli.options import (
+    json_option,
+    opened,
+    policy_options,
+    print_json,
+    print_table,
+    project_option,
+    queries_option,
+    tell,
+)
+from core.comparison import DEFAULT_MEASURE, QueryChoice
 from core.errors import InputError
 from core.policy import Policy
 from core.project import Project
@@ -29,6 +38,7 @@ from core.state_changes import StateChanges, flips_csv, state_changes
 @click.option("--to-overrides/--to-no-overrides", default=None, help="Overrides count after, or not, where it differs.")
 @click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Orders the systems.")
 @click.option("--against", help="Judgments or board; adds the shift in correlation with it.")
+@queries_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print the labels that differ as CSV.")
 @policy_options
 @json_option
@@ -43,6 +53,7 @@ def changes(
     to_overrides: bool | None,
     measure: str,
     against: str | None,
+    queries: QueryChoice,
     as_csv: bool,
     policy: Policy,
     as_json: bool,
@@ -70,7 +81,7 @@ def changes(
     if before is None and not named:
         raise InputError("The two states are the same.", "Give --from and --to, or a --to- option.")
     with opened(project_path) as project:
-        found = state_changes(project, old, new, measure, against)
+        found = state_changes(project, old, new, measure, against, queries)
         if as_csv:
             click.echo(flips_csv(project, found), nl=False)
             return
@@ -94,7 +105,7 @@ def changes(
     if found.shift is not None:
         if found.shift.before is not None and found.shift.after is not None:
             tell(f"Spearman with {against}: {found.shift.before:.4f} before, {found.shift.after:.4f} after.")
-        tell(found.shift.says)
+        tell(f"{found.shift.says} {found.shift.queries.says}")
 
 
 def _to_grade(project: Project, found: StateChanges, measure: str) -> int | None:

@@ -14,8 +14,10 @@ from core.cli.options import (
     print_json,
     print_table,
     project_option,
+    queries_option,
     tell,
 )
+from core.comparison import QueryChoice
 from core.curves import DEFAULT_MAX_K, MAX_K, cover_curves
 from core.grades import find_grader
 from core.named_graders import how_to_grade
@@ -60,6 +62,7 @@ def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: 
 @click.option("--measure", "measures", multiple=True, help=f"May be repeated; {', '.join(MEASURES)} where not given.")
 @click.option("--unjudged-zero", is_flag=True, help="Take passages without judgment for non-relevant.")
 @click.option("--unreadable-no", is_flag=True, help="Take what the grader was asked in vain for non-relevant by it.")
+@queries_option
 @policy_options
 @json_option
 def selection(
@@ -69,12 +72,13 @@ def selection(
     measures: tuple[str, ...],
     unjudged_zero: bool,
     unreadable_no: bool,
+    queries: QueryChoice,
     policy: Policy,
     as_json: bool,
 ) -> None:
     """Say how well a grader tells relevant passages, and whether its boards choose the same system."""
     with opened(project_path) as project:
-        found = select(project, against, policy, top_k, measures or MEASURES, unjudged_zero, unreadable_no)
+        found = select(project, against, policy, top_k, measures or MEASURES, unjudged_zero, unreadable_no, queries)
     if as_json:
         print_json(found.as_dict())
         return
@@ -106,6 +110,7 @@ def selection(
         if found.pearson is not None
         else f"undefined: {found.undefined}"
     )
+    click.echo(found.queries.says)
 
 
 def _verdicts_line(verdicts: Verdicts, unreadable_no: bool) -> str:

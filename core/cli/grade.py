@@ -18,10 +18,12 @@ from core.errors import GradingError
 from core.grades import find_grader
 from core.grading import Progress, Request, make_control, run_job
 from core.jobs import close_interrupted
+from core.left_out import left_out
 from core.named_graders import remember_settings
 from core.pairs import make_plan
 from core.price_tag import PriceTag, price_tag
-from core.project import current_author
+from core.project import Project, current_author
+from core.types import GraderSpec
 
 _query_option = click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
 _run_option = click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated.")
@@ -54,6 +56,7 @@ def plan(
     with opened(project_path) as project:
         spec = chosen.make(project).spec
         version = check_version(project, bank_version)
+        _tell_unknown(project, spec, version, queries)
         found = asdict(
             make_plan(project, spec, version, queries or None, retry_failed, only_failed=only_failed, runs=runs or None)
         )
@@ -106,6 +109,7 @@ def grade(
         close_interrupted(project)
         grader = chosen.make(project)
         version = check_version(project, bank_version)
+        _tell_unknown(project, grader.spec, version, queries)
         if dry_run:
             asked = (queries or None, retry_failed, limit, only_failed, runs or None)
             planned = make_plan(project, grader.spec, version, *asked)
@@ -146,6 +150,13 @@ def grade(
             f"Boards and labels show '{shown.name}' where no grader is named."
             f" To see this one, add: --grader {shlex.quote(name)}"
         )
+
+
+def _tell_unknown(project: Project, spec: GraderSpec, version: int, queries: tuple[str, ...]) -> None:
+    """Say what cannot be asked because nobody knows its words; an id is never asked in their place."""
+    if unknown := left_out(project, spec, version, queries or None).no_text:
+        what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
+        tell(f"Not asked: {unknown:,} {what} known by id only. Import their words: exam import {kind} FILE.")
 
 
 def _result(final: Progress) -> dict[str, Any]:

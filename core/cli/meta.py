@@ -7,7 +7,16 @@ from typing import cast
 
 import click
 
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    queries_option,
+    tell,
+)
+from core.comparison import QueryChoice
 from core.correlation import Ties
 from core.errors import InputError
 from core.meta_evaluation import COEFFICIENTS, MEASURES, Cell, meta_table
@@ -104,6 +113,7 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     metavar="N",
     help="Draw the queries N times for 95 % intervals, such as 1000.",
 )
+@queries_option
 @click.option("--latex", is_flag=True, help="Print a LaTeX tabular.")
 @click.option("--tsv", is_flag=True, help="Print tab-separated values.")
 @json_option
@@ -125,6 +135,7 @@ def meta(
     repeats: int,
     within_error: bool,
     samples: int,
+    queries: QueryChoice,
     latex: bool,
     tsv: bool,
     as_json: bool,
@@ -147,7 +158,7 @@ def meta(
         rows = choose_rows(project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy)
         found = meta_table(
             project, rows, against, measures or MEASURES, against_measure, policy, cast(Ties, ties), repeats,
-            within_error, samples,
+            within_error, samples, queries=queries,
         )  # fmt: skip
     if as_json:
         print_json(found.as_dict())
@@ -155,9 +166,9 @@ def meta(
         click.echo(meta_latex(found, shown) if latex else meta_tsv(found, shown), nl=False)
     else:
         print_table(
-            ("row", "min rating", *(f"{c.title} {TITLES[name]}" for c in found.columns for name in shown)),
+            ("row", "min rating", "queries", *(f"{c.title} {TITLES[name]}" for c in found.columns for name in shown)),
             [
-                (row.name, row.min_rating, *(_text(cell, name) for cell in row.cells for name in shown))
+                (row.name, row.min_rating, row.queries, *(_text(cell, name) for cell in row.cells for name in shown))
                 for row in found.rows
             ],
         )

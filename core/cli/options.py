@@ -36,6 +36,17 @@ def json_option(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
+def queries_option(command: Command) -> Command:
+    """Add `--queries` to a command that compares two leaderboards; it gets a `core.comparison.QueryChoice`."""
+    return click.option(
+        "--queries",
+        type=click.Choice(["common", "own"]),
+        default="common",
+        show_default=True,
+        help="Compare boards over the queries that both have, or each over its own.",
+    )(command)
+
+
 def policy_options(command: Command) -> Command:
     """Add the policy options to a command; it gets a `policy`."""
 

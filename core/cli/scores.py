@@ -14,9 +14,10 @@ from core.cli.options import (
     print_json,
     print_table,
     project_option,
+    queries_option,
     tell,
 )
-from core.comparison import DEFAULT_MEASURE, compare
+from core.comparison import DEFAULT_MEASURE, QueryChoice, compare
 from core.correlation import Ties
 from core.policy import Policy
 from core.subtopics import PERS, Per, leaderboard_per
@@ -83,6 +84,7 @@ def leaderboard(
 @click.option("--ties", type=click.Choice(["average", "random"]), default="average", show_default=True,
               help="Average ranks, or ties broken at random, ten times, and the mean.")  # fmt: skip
 @click.option("--within-error", is_flag=True, help="With random ties: tie systems whose error bars overlap.")
+@queries_option
 @policy_options
 @json_option
 def correlate(
@@ -93,12 +95,15 @@ def correlate(
     source: str,
     ties: str,
     within_error: bool,
+    queries: QueryChoice,
     policy: Policy,
     as_json: bool,
 ) -> None:
     """Correlate a leaderboard with the official one."""
     with opened(project_path) as project:
-        found = compare(project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error)
+        found = compare(
+            project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries
+        )
     if as_json:
         print_json(found.as_dict())
         return
@@ -107,6 +112,7 @@ def correlate(
         f"{found.board.measure} of {found.board.source} against {found.official.measure} of"
         f" {found.official.source}, {result.systems} systems, ties {result.ties}"
     )
+    click.echo(found.queries.says)
     if result.undefined:
         click.echo(f"undefined: {result.undefined}")
         return
