@@ -16,7 +16,7 @@ from core.graders.control import NOTHING_USED, Control, Usage
 from core.grades import add_outcomes, put_grader
 from core.pairs import pairs_to_grade, trial_pairs, with_texts
 from core.prices import prices
-from core.project import Project, log
+from core.project import Cursor, Project, log
 from core.types import Question
 
 CHUNK = 4096
@@ -167,16 +167,13 @@ def run_job(
         # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
         state, message = "failed", f"The grader broke: {type(error).__name__}: {error}"
     keeper.commit()
-    with project.transaction() as cursor:
+    counts = {"graded": keeper.progress.graded, "failed": keeper.progress.failed}
+
+    def finish(cursor: Cursor) -> None:
         jobs.end(cursor, job, state, message)
-        log(
-            cursor,
-            author,
-            f"job {state}",
-            job=job,
-            graded=keeper.progress.graded,
-            failed=keeper.progress.failed,
-        )
+        log(cursor, author, f"job {state}", job=job, **counts)
+
+    project.write(finish)
     final = replace(keeper.progress, state=state, message=message)
     report(final)
     return final
@@ -241,9 +238,14 @@ class _Keeper:
         if self.waiting:
             failed = sum(grade.rating is None for _, _, grade in self.waiting)
             graded = len(self.waiting) - failed
-            with self.project.transaction() as cursor:
-                add_outcomes(cursor, self.grader_key, self.waiting, self.job)
-                jobs.advance(cursor, self.job, graded, failed, self.control.usage)
+
+            def write(cursor: Cursor) -> None:
+                # Where the engine gave up while it committed, it may have kept these nevertheless.
+                if jobs.committed(cursor, self.job) == self.progress.done:
+                    add_outcomes(cursor, self.grader_key, self.waiting, self.job)
+                    jobs.advance(cursor, self.job, graded, failed, self.control.usage)
+
+            self.project.write(write)
             defaulted = sum(grade.status == "defaulted" for _, _, grade in self.waiting)
             self.waiting = []
             self.progress = replace(

@@ -53,6 +53,11 @@ class Project:
         return self.path.stem
 
     @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written, because it was opened beside others that read it."""
+        return self._database.read_only
+
+    @property
     def reopenings(self) -> tuple[Reopening, ...]:
         """When the file had to be closed and opened again since the project was opened, oldest first."""
         return self._database.reopenings

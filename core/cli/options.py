@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from core.cli.reading import only_reads
 from core.errors import InputError
 from core.policy import Policy
 from core.project import Project, open_project
@@ -100,10 +101,17 @@ def required(project_path: Path | None) -> Path:
 
 @contextmanager
 def opened(project_path: Path | None) -> Iterator[Project]:
-    """The named project, open until the block ends."""
-    project = open_project(required(project_path))
+    """The named project, open until the block ends; beside others that read it where the command only reads."""
+    context: click.Context | None = click.get_current_context()
+    given, words = context.params if context else {}, []
+    while context is not None and context.parent is not None:
+        words.insert(0, str(context.info_name))
+        context = context.parent
+    project = open_project(required(project_path), read_only=only_reads(" ".join(words), given))
     try:
         yield project
+        if project.reopenings:
+            tell(f"The database failed and was opened again: {project.reopenings[-1].reason} Nothing saved is lost.")
     finally:
         project.close()
 
