@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 
 from core import jobs
 from core.bank import check_version
@@ -272,6 +273,8 @@ class BackgroundJob:
         self.spec = grader.spec
         self.request = request
         self.progress = Progress("preparing")
+        self.started_at = datetime.now()
+        self._started = time.monotonic()
         self.log: deque[str] = deque(maxlen=LOGGED_LINES)
         self.control = make_control(project, grader, request, self.log.append)
         self._thread = threading.Thread(
@@ -288,6 +291,11 @@ class BackgroundJob:
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress
+
+    @property
+    def seconds(self) -> float:
+        """Since it was started, waiting included."""
+        return time.monotonic() - self._started
 
     def cancel(self) -> None:
         """Ask the job to stop with the calls in flight."""

@@ -70,22 +70,23 @@ class Server:
 
 
 @contextmanager
-def serving(projects: Path, log: Path) -> Iterator[Server]:
+def serving(projects: Path, log: Path, script: str = "app.py") -> Iterator[Server]:
     """Serve the app for a folder of projects until the block ends.
 
     Args:
         projects: where the app keeps its projects.
         log: takes what the app prints.
+        script: another app to serve instead.
     """
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "streamlit", "run", "app.py"),
+                *(sys.executable, "-m", "streamlit", "run", script),
                 *("--server.port", str(port), "--server.headless", "true"),
             ],
             cwd=ROOT,
-            env={**os.environ, "EXAM_PROJECTS_DIR": str(projects)},
+            env={**os.environ, "EXAM_PROJECTS_DIR": str(projects), "PYTHONPATH": str(ROOT)},
             stdout=output,
             stderr=subprocess.STDOUT,
         )

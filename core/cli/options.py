@@ -102,18 +102,22 @@ def required(project_path: Path | None) -> Path:
 @contextmanager
 def opened(project_path: Path | None) -> Iterator[Project]:
     """The named project, open until the block ends; beside others that read it where the command only reads."""
-    context: click.Context | None = click.get_current_context()
-    given, words = context.params if context else {}, []
-    while context is not None and context.parent is not None:
-        words.insert(0, str(context.info_name))
-        context = context.parent
-    project = open_project(required(project_path), read_only=only_reads(" ".join(words), given))
+    context = click.get_current_context()
+    read_only = only_reads(_words(context), context.params)
+    project = open_project(required(project_path), read_only)
     try:
         yield project
         if project.reopenings:
-            tell(f"The database failed and was opened again: {project.reopenings[-1].reason} Nothing saved is lost.")
+            tell("The database failed and was opened again. Nothing that was saved is lost.")
     finally:
         project.close()
+
+
+def _words(context: click.Context) -> str:
+    """The words of a command after the program's name, such as "bank list"."""
+    if context.parent is None:
+        return ""
+    return f"{_words(context.parent)} {context.info_name}".strip()
 
 
 def print_json(value: Any) -> None:
