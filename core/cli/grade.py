@@ -94,6 +94,7 @@ def grade(
 ) -> None:
     """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
     with opened(project_path) as project:
+        close_interrupted(project)
         grader = chosen.make(project)
         version = latest_version(project)
         if dry_run:
@@ -105,7 +106,6 @@ def grade(
             else:
                 tell(f"{planned.to_grade:,} pairs would be graded{_price(tag)}.")
             return
-        close_interrupted(project)
         request = Request(
             queries=queries or None,
             retry_failed=retry_failed,

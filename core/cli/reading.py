@@ -24,7 +24,6 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "correlate": _always,
     "curve": _always,
     "gold": lambda given: given["run"] is None and not given["none"],
-    "grade": lambda given: given["dry_run"] and _without_examples(given),
     "graders list": _always,
     "graders test": _without_examples,
     "leaderboard": _always,
