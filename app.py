@@ -7,14 +7,19 @@ from pathlib import Path
 import streamlit as st
 
 from core import secret_keys
-from pages import ui
+from pages import failures, ui
 
-# A file of our own: the browser would fetch a Material icon for its tab from the network.
-ICON = Path(__file__).parent / "docs" / "icon.png"
-st.set_page_config(page_title="Exam Workbench", page_icon=ICON, layout="wide")
+if __name__ == "__main__":
+    # A file of our own: the browser would fetch a Material icon for its tab from the network.
+    icon = Path(__file__).parent / "docs" / "icon.png"
+    st.set_page_config(page_title="Exam Workbench", page_icon=icon, layout="wide")
 
-secret_keys.register(ui.secret)
-screen = ui.navigation()
-ui.frame()
-with ui.errors():
-    screen.run()
+    secret_keys.register(ui.secret)
+    screen = ui.navigation()
+    ui.frame()
+    with ui.errors():
+        screen.run()
+        ui.say_reopened()
+else:
+    # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
+    app = st.App(Path(__file__).resolve(), on_script_error=failures.show)

@@ -101,7 +101,7 @@ def cover_curves(
         # A run that answered none of the queries has no score where skipped queries are ignored.
         if len(scores) == max_k:
             curves.append(Curve(run, scores, [error for _, error, _ in points], points[0][2]))
-    return CoverCurves(curves, max_k, pool_depth(project.cursor()), policy)
+    return CoverCurves(curves, max_k, project.read(pool_depth), policy)
 
 
 def _by_query(project: Project, policy: Policy, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:

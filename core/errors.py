@@ -69,5 +69,9 @@ class ProjectError(WorkbenchError):
     """A project file that cannot be opened, upgraded or written."""
 
 
+class EngineError(ProjectError):
+    """The database engine gave up in the middle of work that could not be repeated; the project is open again."""
+
+
 class GradingError(WorkbenchError):
     """A grader or a grading job that cannot go on."""

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 
 from core import jobs
 from core.bank import check_version
@@ -17,7 +18,7 @@ from core.grades import add_outcomes, put_grader
 from core.kept_vectors import ProjectVectors
 from core.pairs import pairs_to_grade, trial_pairs, with_texts
 from core.prices import prices
-from core.project import Project, log
+from core.project import Cursor, Project, log
 from core.types import Question
 
 CHUNK = 4096
@@ -168,16 +169,13 @@ def run_job(
         # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
         state, message = "failed", f"The grader broke: {type(error).__name__}: {error}"
     keeper.commit()
-    with project.transaction() as cursor:
+    counts = {"graded": keeper.progress.graded, "failed": keeper.progress.failed}
+
+    def finish(cursor: Cursor) -> None:
         jobs.end(cursor, job, state, message)
-        log(
-            cursor,
-            author,
-            f"job {state}",
-            job=job,
-            graded=keeper.progress.graded,
-            failed=keeper.progress.failed,
-        )
+        log(cursor, author, f"job {state}", job=job, **counts)
+
+    project.write(finish)
     final = replace(keeper.progress, state=state, message=message)
     report(final)
     return final
@@ -249,9 +247,14 @@ class _Keeper:
         if self.waiting:
             failed = sum(grade.rating is None for _, _, grade in self.waiting)
             graded = len(self.waiting) - failed
-            with self.project.transaction() as cursor:
-                add_outcomes(cursor, self.grader_key, self.waiting, self.job)
-                jobs.advance(cursor, self.job, graded, failed, self.control.usage)
+
+            def write(cursor: Cursor) -> None:
+                # Where the engine gave up while it committed, it may have kept these nevertheless.
+                if jobs.committed(cursor, self.job) == self.progress.done:
+                    add_outcomes(cursor, self.grader_key, self.waiting, self.job)
+                    jobs.advance(cursor, self.job, graded, failed, self.control.usage)
+
+            self.project.write(write)
             defaulted = sum(grade.status == "defaulted" for _, _, grade in self.waiting)
             self.waiting = []
             self.progress = replace(
@@ -278,6 +281,8 @@ class BackgroundJob:
         self.spec = grader.spec
         self.request = request
         self.progress = Progress("preparing")
+        self.started_at = datetime.now()
+        self._started = time.monotonic()
         self.log: deque[str] = deque(maxlen=LOGGED_LINES)
         self.control = make_control(project, grader, request, self.log.append)
         self._thread = threading.Thread(
@@ -294,6 +299,11 @@ class BackgroundJob:
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress
+
+    @property
+    def seconds(self) -> float:
+        """Since it was started, waiting included."""
+        return time.monotonic() - self._started
 
     def cancel(self) -> None:
         """Ask the job to stop with the calls in flight."""

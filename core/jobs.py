@@ -51,6 +51,11 @@ def advance(cursor: Cursor, job_key: int, graded: int, failed: int, usage: Usage
     )
 
 
+def committed(cursor: Cursor, job_key: int) -> int:
+    """How many pairs of a job are written: graded and failed."""
+    return int(cursor.execute("SELECT graded + failed FROM jobs WHERE job_key = ?", [job_key]).fetchall()[0][0])
+
+
 def end(cursor: Cursor, job_key: int, state: str, message: str = "") -> None:
     """Record how a job ended."""
     cursor.execute(

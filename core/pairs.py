@@ -128,7 +128,7 @@ def _scope(project: Project, queries: Sequence[str] | None, runs: Sequence[str] 
     return {
         "queries": None if queries is None else list(queries),
         "runs": None if runs is None else check_runs(project, runs),
-        "depth": pool_depth(project.cursor()),
+        "depth": project.read(pool_depth),
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from core.grades import graders
 from core.policy import Policy
 from core.pool_summary import pool_summary
-from core.project import Project
+from core.project import Cursor, Project
 from core.scores import Basis, basis
 
 State = Literal["failed", "ungraded", "complete"]
@@ -113,9 +113,10 @@ def search(
     pool = pool_summary(project, base)
     query_key, position = _position(project, opened)
     wanted, parameters = _conditions(filters, base)
-    with project.cursor() as cursor:
+
+    def find(cursor: Cursor) -> list[tuple[Any, ...]]:
         cursor.register("pool_summary", pool)
-        rows = cursor.execute(
+        return cursor.execute(
             "WITH found AS MATERIALIZED (SELECT d.*, judged.value AS judgment,"
             " row_number() OVER (ORDER BY d.query_key, d.position) AS place, count(*) OVER () AS total"
             " FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM judgments"
@@ -131,7 +132,8 @@ def search(
             " WHERE (place - 1) // $size = around.page OR place IN (here, before, after) ORDER BY place",
             parameters | {"query_key": query_key, "position": position, "page": page, "size": size},
         ).fetchall()
-        cursor.unregister("pool_summary")
+
+    rows = project.read(find)
     # Joined to the whole list, the texts would take longer than all the rest.
     texts: dict[int, tuple[str, str | None]] = {
         key: (passage_id, excerpt)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import json
 import os
-import re
 import shutil
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -17,7 +16,8 @@ import duckdb
 import pyarrow as pa
 
 from core import migrations
-from core.errors import InputError, ProjectError
+from core.database import GIVEN_UP, Database, Reopening, connect, explained, first_line
+from core.errors import EngineError, InputError, ProjectError
 
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
@@ -32,35 +32,72 @@ REMEMBERED = 200
 class Project:
     """An open project. Make one with `create` or `open_project`; close it when done.
 
-    Attributes:
-        path: the DuckDB file.
+    Where the engine gives up, the file is closed and opened again: what only read is repeated, a change that was
+    under way is undone, and `reopenings` tells that it happened.
     """
 
-    def __init__(self, path: Path, connection: Cursor) -> None:
-        self.path = path
-        self._connection = connection
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._writing = threading.RLock()
         self._remembering = threading.Lock()
         self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any]] = {}
+
+    @property
+    def path(self) -> Path:
+        """The DuckDB file."""
+        return self._database.path
 
     @property
     def name(self) -> str:
         """The file's name without its ending, as people call the project."""
         return self.path.stem
 
-    def cursor(self) -> Cursor:
-        """A cursor for reading, to be used by one thread."""
-        return self._connection.cursor()
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written, because it was opened beside others that read it."""
+        return self._database.read_only
+
+    @property
+    def reopenings(self) -> tuple[Reopening, ...]:
+        """When the file had to be closed and opened again since the project was opened, oldest first."""
+        return self._database.reopenings
+
+    @contextmanager
+    def cursor(self) -> Iterator[Cursor]:
+        """A cursor for a block that only reads, to be used by one thread; where `read` does, it is better."""
+        with self._database.cursor() as cursor:
+            yield cursor
+
+    def read(self, work: Callable[[Cursor], T]) -> T:
+        """What `work` reads; repeated where the engine gave up meanwhile.
+
+        Raises:
+            EngineError: it gave up at the same work again.
+        """
+        try:
+            with self.cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP:
+            if self._database.in_block:
+                # The block around this one has the old file open: it has to end first.
+                raise
+        try:
+            with self.cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP as error:
+            raise EngineError(
+                f"The database failed twice at the same question: {first_line(error)}",
+                "Nothing that was saved is lost. Go on elsewhere; where it comes back, keep the project with exam"
+                " export project and report what it says.",
+            ) from error
 
     def rows(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Every row of a query as tuples."""
-        with self.cursor() as cursor:
-            return cursor.execute(sql, parameters).fetchall()
+        return self.read(lambda cursor: cursor.execute(sql, parameters).fetchall())
 
     def table(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> pa.Table:
         """The result of a query as an Arrow table."""
-        with self.cursor() as cursor:
-            return cursor.sql(sql, params=parameters).to_arrow_table()
+        return self.read(lambda cursor: cursor.sql(sql, params=parameters).to_arrow_table())
 
     def value(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> Any:
         """The first column of the first row of a query, or None where there is no row."""
@@ -69,15 +106,54 @@ class Project:
 
     @contextmanager
     def transaction(self) -> Iterator[Cursor]:
-        """A cursor whose writes all take effect, or, where the block raises, none of them."""
-        with self._writing, self.cursor() as cursor:
-            cursor.execute("BEGIN")
-            try:
-                yield cursor
-            except BaseException:
-                cursor.execute("ROLLBACK")
+        """A cursor whose writes all take effect, or, where the block raises, none of them.
+
+        Raises:
+            EngineError: the engine gave up. Nothing was written, or, where it gave up at the very end, that is
+                unknown.
+        """
+        committing = False
+        try:
+            with self.cursor() as cursor, self._writing:
+                cursor.execute("BEGIN")
+                try:
+                    yield cursor
+                except GIVEN_UP:
+                    raise
+                except BaseException:
+                    cursor.execute("ROLLBACK")
+                    raise
+                committing = True
+                cursor.execute("COMMIT")
+        except GIVEN_UP as error:
+            if self._database.in_block:
                 raise
-            cursor.execute("COMMIT")
+            reason = first_line(error)
+            if committing:
+                raise EngineError(
+                    f"The database failed while it saved this change: {reason}",
+                    "It is open again. Look whether the change is there, and make it again where it is not.",
+                ) from error
+            raise EngineError(
+                f"The database failed, and nothing of this change was saved: {reason}",
+                "It is open again, with all that was saved before. Make the change again.",
+            ) from error
+
+    def write(self, work: Callable[[Cursor], T]) -> T:
+        """What `work` gives, done in a transaction; done again where the engine gave up meanwhile.
+
+        Args:
+            work: changes nothing where what it writes is there already, since that may be unknown.
+
+        Raises:
+            EngineError: the engine gave up again.
+        """
+        try:
+            with self.transaction() as cursor:
+                return work(cursor)
+        except EngineError:
+            with self.transaction() as cursor:
+                return work(cursor)
 
     def state(self) -> tuple[int, int, int]:
         """A value that differs whenever anything that scores derive from may differ: a key for caches."""
@@ -108,7 +184,7 @@ class Project:
 
     def close(self) -> None:
         """Write everything out and let go of the file."""
-        self._connection.close()
+        self._database.close()
 
 
 def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
@@ -177,13 +253,16 @@ def create(path: Path) -> Project:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
-    connection = _connect(path)
+    connection = connect(path)
     migrations.upgrade(connection)
-    return Project(path, connection)
+    return Project(Database(path, connection))
 
 
-def open_project(path: Path) -> Project:
+def open_project(path: Path, read_only: bool = False) -> Project:
     """Open a project; one from an older version is copied aside and upgraded.
+
+    Args:
+        read_only: nothing is going to be written, so that other processes can read it at the same time.
 
     Raises:
         InputError: there is no such file.
@@ -191,60 +270,51 @@ def open_project(path: Path) -> Project:
     """
     if not path.exists():
         raise InputError(f"{path}: there is no such project.", f"Make it with: exam init --project {path}")
-    connection = _connect(path)
+    connection = connect(path, read_only)
     try:
-        seen = migrations.applied(connection)
-        known = [name for name, _ in migrations.MIGRATIONS]
-        if not seen:
-            raise ProjectError(f"{path} is a database, but not a project of this program.")
-        if newer := [name for name in seen if name not in known]:
-            raise ProjectError(
-                f"{path} was written by a newer version (it has the schema step {newer[-1]}).",
-                "Upgrade Exam Workbench to open it.",
-            )
-        if len(seen) < len(known):
+        if missing := _missing_steps(path, connection):
             connection.close()
-            backup = path.with_name(f"{path.name}.before-{known[len(seen)]}")
-            shutil.copy2(path, backup)
-            connection = _connect(path)
-            _upgrade(connection, path, backup)
+            _upgrade(path, missing[0])
+            connection = connect(path, read_only)
     except BaseException as error:
         connection.close()
         if isinstance(error, duckdb.Error):
-            raise _explained(path, str(error)) from error
+            raise explained(path, error) from error
         raise
-    return Project(path, connection)
+    return Project(Database(path, connection, read_only))
 
 
-def _upgrade(connection: Cursor, path: Path, backup: Path) -> None:
-    try:
-        migrations.upgrade(connection)
-    except duckdb.Error as error:
+def _missing_steps(path: Path, connection: Cursor) -> list[str]:
+    seen = migrations.applied(connection)
+    known = [name for name, _ in migrations.MIGRATIONS]
+    if not seen:
+        raise ProjectError(f"{path} is a database, but not a project of this program.")
+    if newer := [name for name in seen if name not in known]:
         raise ProjectError(
-            f"{path} cannot be upgraded: {str(error).splitlines()[0]}.",
-            f"Nothing of it was lost: {backup.name} is as it was before.",
-        ) from error
-
-
-def _connect(path: Path) -> Cursor:
-    # Nothing is ever loaded from outside, not even to look at a file of another kind: the file alone
-    # is the project.
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    try:
-        return duckdb.connect(str(path), config=config)
-    except duckdb.Error as error:
-        raise _explained(path, str(error)) from error
-
-
-def _explained(path: Path, reason: str) -> ProjectError:
-    if "set lock" in reason:
-        holder = re.search(r"held in (.+?) \(PID (\d+)\)", reason)
-        who = f"process {holder[2]} ({holder[1]})" if holder else "another process"
-        return ProjectError(
-            f"{path} is open in {who}.",
-            "Close the app or the command that uses it, then try again.",
+            f"{path} was written by a newer version (it has the schema step {newer[-1]}).",
+            "Upgrade Exam Workbench to open it.",
         )
-    return ProjectError(f"{path} cannot be opened as a project: {reason.splitlines()[0]}")
+    return known[len(seen) :]
+
+
+def _upgrade(path: Path, step: str) -> None:
+    backup = path.with_name(f"{path.name}.before-{step}")
+    try:
+        # Closing writes the log into the file, so that the copy is whole.
+        connect(path).close()
+        shutil.copy2(path, backup)
+    except ProjectError as error:
+        raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
+    except OSError as error:
+        raise ProjectError(
+            f"{path} has to be upgraded, and cannot be copied aside before ({error.strerror}).",
+            "Free some space, or put it in a folder that can be written.",
+        ) from error
+    with connect(path) as connection:
+        try:
+            migrations.upgrade(connection)
+        except duckdb.Error as error:
+            raise ProjectError(
+                f"{path} cannot be upgraded: {first_line(error)}.",
+                f"Nothing of it was lost: {backup.name} is as it was before.",
+            ) from error

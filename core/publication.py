@@ -202,8 +202,7 @@ def as_published(project: Project, manifest: Manifest) -> Project:
 
 
 def _pool(project: Project) -> Manifest:
-    with project.cursor() as cursor:
-        sha256 = pool_hash(cursor)
+    sha256 = project.read(pool_hash)
     return {"passages": project.value("SELECT count(*) FROM pool"), "sha256": sha256}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,17 +14,18 @@ class Past(Project):
     """A project to be read only: under the names of its tables stands what was in them at a publication."""
 
     def __init__(self, project: Project, publication: int) -> None:
-        super().__init__(project.path, project.cursor())
+        super().__init__(project._database)
         catalog = project.value("SELECT current_database()").replace('"', '""')
         self._views = [
             f"CREATE TEMP VIEW {name} AS {sql}" for name, sql in _views(f'"{catalog}".main', publication).items()
         ]
 
-    def cursor(self) -> Cursor:
-        cursor = super().cursor()
-        for view in self._views:
-            cursor.execute(view)
-        return cursor
+    @contextmanager
+    def cursor(self) -> Iterator[Cursor]:
+        with super().cursor() as cursor:
+            for view in self._views:
+                cursor.execute(view)
+            yield cursor
 
 
 def _views(main: str, publication: int) -> dict[str, str]:

@@ -115,7 +115,7 @@ def unjudged(
     Raises:
         InputError: an unknown run, grader or version, or a depth below 1.
     """
-    depth = pool_depth(project.cursor())
+    depth = project.read(pool_depth)
     top_k = depth if top_k is None else top_k
     if top_k < 1:
         raise InputError(f"The top {top_k} passages of a run cannot be looked at.", "Use 1 or more.")

@@ -12,7 +12,7 @@ from core.comparison import Shift, correlation_shift, official_board
 from core.diagnostics import bank_summary
 from core.errors import WorkbenchError
 from core.grades import find_grader
-from core.grading import Request
+from core.grading import BackgroundJob, Request
 from core.inspection import passage_texts
 from core.leaderboard import COVER, official_sources, sources
 from core.named_graders import grader_again
@@ -20,6 +20,7 @@ from core.policy import Policy
 from core.project import Project
 from core.types import Question
 from pages import policy_widgets, ui
+from pages.grading_progress import pace, state
 
 FLIPS_SHOWN = 6
 MOVERS_SHOWN = 6
@@ -94,16 +95,20 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
             st.rerun()
 
 
-@st.fragment(run_every=0.5)
-def watch(project: Project) -> None:
+def watch(project: Project, job: BackgroundJob) -> None:
     """The trial that runs; the panel is drawn again when it ends."""
+    every = pace(job)
+    st.fragment(_watch, run_every=every)(project, every)
+
+
+def _watch(project: Project, every: float) -> None:
     job = grading.current_job(project)
-    if job is None or job.progress.over:
+    if job is None or job.progress.over or pace(job) != every:
         st.rerun()
     else:
         done, total = job.progress.done, job.progress.total
-        said = f"Grading {done:,} of {total:,} pairs" if done else "Preparing: the model is being loaded"
-        st.progress(done / total if total else 0.0, text=said)
+        st.progress(done / total if total else 0.0, text=f"Grading: {done:,} of {total:,} pairs" if total else "")
+        st.caption(state(job))
         if st.button("Cancel the trial", icon=":material/stop:", width="stretch"):
             job.cancel()
 

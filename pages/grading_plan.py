@@ -193,8 +193,7 @@ def pool(project: Project) -> None:
     """How deep the runs are pooled."""
     with st.expander("Pool"):
         st.caption("Graded are the judged passages, those that a graded file lists, and the top of every run.")
-        with project.cursor() as cursor:
-            depth = pool_depth(cursor)
+        depth = project.read(pool_depth)
         wanted = st.number_input("Passages of each run that are pooled per query", 1, 1000, depth)
         if st.button("Pool again", disabled=wanted == depth):
             with project.transaction() as cursor:

@@ -12,6 +12,9 @@ from pages import ui
 from pages.grading_plan import MOST_IN_FLIGHT, count, is_endpoint
 
 LOG_LINES = 30
+PACES = ((15.0, 1.0), (60.0, 2.0))
+"""Up to how many seconds of a job it is looked at how often, in seconds."""
+SLOWEST = 3.0
 
 
 def progress(project: Project) -> bool:
@@ -20,16 +23,22 @@ def progress(project: Project) -> bool:
     if job is None:
         return False
     if not job.progress.over:
-        _watch(project)
+        every = pace(job)
+        st.fragment(_watch, run_every=every)(project, every)
         return True
     _ended(job)
     return False
 
 
-@st.fragment(run_every=1.0)
-def _watch(project: Project) -> None:
+def pace(job: BackgroundJob) -> float:
+    """Seconds between two looks at a job: a long one is looked at less often, since looking slows it."""
+    return next((every for until, every in PACES if job.seconds < until), SLOWEST)
+
+
+def _watch(project: Project, every: float) -> None:
     job = grading.current_job(project)
-    if job is None or job.progress.over:
+    # The pace is that of the whole screen, so another one begins with it.
+    if job is None or job.progress.over or pace(job) != every:
         st.rerun()
         return
     now = job.progress
@@ -39,7 +48,7 @@ def _watch(project: Project) -> None:
         st.progress(share, text=f"{ui.plain(job.grader_name)}{pairs}")
         facts, inputs, pause, cancel = st.columns([6, 2, 2, 2], vertical_alignment="bottom")
         with facts:
-            st.markdown(_state(job, now))
+            st.markdown(state(job))
             st.markdown(_counts(now))
             if used := _used(job):
                 st.caption(used)
@@ -63,16 +72,18 @@ def _watch(project: Project) -> None:
         _log(job)
 
 
-def _state(job: BackgroundJob, now: Progress) -> str:
+def state(job: BackgroundJob) -> str:
+    """What a running job does at this moment, and since when, as Markdown."""
+    now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.duration(job.seconds)}"
     if job.control.cancelled:
-        return "Stopping: calls in flight end first."
-    if text := loading():
-        return f"{ui.plain(text)}."
+        return f"Stopping: calls in flight end first. Running {since}."
+    if found := loading():
+        return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
     if job.control.paused:
-        return "**Paused**. Calls that were in flight end and count."
+        return f"**Paused**. Calls that were in flight end and count. Begun {since}."
     if not now.done:
-        return "Preparing: the first answers are on their way."
-    return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left"
+        return f"Preparing {since}: the first answers are on their way."
+    return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
 
 
 def _rate(rate: float) -> str:

@@ -169,7 +169,7 @@ with right, st.container(key="impact"):
     st.markdown("**Impact**")
     job = grading.current_job(project)
     if job is not None and not job.progress.over:
-        bank_impact.watch(project)
+        bank_impact.watch(project, job)
     elif not graded:
         st.caption("Nothing has been graded yet: grade once, and the impact of every change shows here.")
         ui.go("grading")

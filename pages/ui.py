@@ -147,7 +147,27 @@ def person() -> str:
 def chosen_project() -> Project | None:
     """The project that is open in this browser tab; None where there is none yet."""
     path = projects().get(str(st.session_state.get("project")))
-    return None if path is None else _open(str(path))
+    if path is None:
+        return None
+    found = _open(str(path))
+    st.session_state["in use"] = found
+    say_reopened()
+    return found
+
+
+def say_reopened() -> None:
+    """Say, once in every browser tab, that the database of its project failed and was opened again."""
+    found = st.session_state.get("in use")
+    if found is None:
+        return
+    times, key = found.reopenings, f"reopenings of {found.path}"
+    if len(times) > st.session_state.setdefault(key, len(times)):
+        st.session_state[key] = len(times)
+        st.toast(
+            f"The database failed at {times[-1].at:%H:%M} and was opened again. Nothing that was saved is lost.",
+            icon=":material/restart_alt:",
+            duration="infinite",
+        )
 
 
 def project() -> Project:

@@ -110,18 +110,19 @@ class Server:
 
 
 @contextmanager
-def serving(projects: Path, log: Path) -> Iterator[Server]:
+def serving(projects: Path, log: Path, script: str = "app.py") -> Iterator[Server]:
     """Serve the app for a folder of projects until the block ends.
 
     Args:
         projects: where the app keeps its projects.
         log: takes what the app prints.
+        script: another app to serve instead.
     """
     port = free_port()
     with log.open("wb") as output:
         process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "streamlit", "run", "app.py"),
+                *(sys.executable, "-m", "streamlit", "run", script),
                 *("--server.port", str(port), "--server.headless", "true"),
             ],
             cwd=ROOT,
@@ -145,7 +146,7 @@ def serving(projects: Path, log: Path) -> Iterator[Server]:
 def environment(projects: Path) -> dict[str, str]:
     """What an app is started with: its projects are those of a folder, and none that the shell names beside them."""
     own = {name: value for name, value in os.environ.items() if name != "EXAM_PROJECT"}
-    return {**own, "EXAM_PROJECTS_DIR": str(projects)}
+    return {**own, "EXAM_PROJECTS_DIR": str(projects), "PYTHONPATH": str(ROOT)}
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from core.cli.reading import only_reads
 from core.errors import InputError
 from core.policy import Policy
 from core.project import Project, open_project
@@ -111,12 +112,23 @@ def required(project_path: Path | None) -> Path:
 
 @contextmanager
 def opened(project_path: Path | None) -> Iterator[Project]:
-    """The named project, open until the block ends."""
-    project = open_project(required(project_path))
+    """The named project, open until the block ends; beside others that read it where the command only reads."""
+    context = click.get_current_context()
+    read_only = only_reads(_words(context), context.params)
+    project = open_project(required(project_path), read_only)
     try:
         yield project
+        if project.reopenings:
+            tell("The database failed and was opened again. Nothing that was saved is lost.")
     finally:
         project.close()
+
+
+def _words(context: click.Context) -> str:
+    """The words of a command after the program's name, such as "bank list"."""
+    if context.parent is None:
+        return ""
+    return f"{_words(context.parent)} {context.info_name}".strip()
 
 
 def print_json(value: Any) -> None:

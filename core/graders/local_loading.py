@@ -9,6 +9,7 @@ import json
 import logging
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -63,12 +64,13 @@ _Key = tuple[str, str | None, str, str, Task, tuple[tuple[str, int, int], ...]]
 _loaded: WeakValueDictionary[_Key, Loaded] = WeakValueDictionary()
 _latest: list[Loaded] = []  # kept although nobody uses it, so that the next job need not load it again
 _loading_lock = threading.Lock()
-_now_loading: str | None = None
+_now_loading: tuple[str, float] | None = None
 
 
-def loading() -> str | None:
-    """What is being loaded at this moment, for a screen to show; None where nothing is."""
-    return _now_loading
+def loading() -> tuple[str, float] | None:
+    """What is being loaded at this moment, and for how many seconds, for a screen to show; None where nothing is."""
+    now = _now_loading
+    return None if now is None else (now[0], time.monotonic() - now[1])
 
 
 def check_settings(device: str, dtype: str) -> None:
@@ -285,8 +287,8 @@ def _present(device: str) -> str:
 @contextlib.contextmanager
 def _telling(name: str, what: str) -> Iterator[None]:
     global _now_loading
-    _now_loading = f"Loading {name}: {what}"
-    _log.info(_now_loading)
+    _now_loading = (f"Loading {name}: {what}", time.monotonic())
+    _log.info(_now_loading[0])
     try:
         yield
     finally:

@@ -1,0 +1,53 @@
+"""Which commands only read: they open the project beside others that read it at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def _always(given: Mapping[str, Any]) -> bool:
+    return True
+
+
+def _without_examples(given: Mapping[str, Any]) -> bool:
+    # Examples make a prompt of their own, which the project keeps.
+    return given["examples"] is None
+
+
+READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "activity": _always,
+    "agreement": _always,
+    "bank diff": _always,
+    "bank list": _always,
+    "changes": _always,
+    "correlate": _always,
+    "curve": _always,
+    "gold": lambda given: given["run"] is None and not given["none"],
+    "graders list": _always,
+    "graders test": _without_examples,
+    "leaderboard": _always,
+    "meta": _always,
+    "plan": _without_examples,
+    "prices": _always,
+    "prompts list": _always,
+    "prompts show": _always,
+    "proposals list": _always,
+    "responses": _always,
+    "selection": _always,
+    "significance": _always,
+    "status": _always,
+    "unjudged": _always,
+}
+"""By the words of a command, whether it only reads with the parameters that it was given. Every other one writes."""
+
+
+def only_reads(command: str, given: Mapping[str, Any]) -> bool:
+    """Whether a command leaves the project as it is.
+
+    Args:
+        command: its words after `exam`, such as "bank list".
+        given: its parameters by name.
+    """
+    reads = READING.get(command)
+    return reads is not None and reads(given)

@@ -1,0 +1,81 @@
+"""Who holds a project's file: the process that the engine names, called by what it is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_IN_THE_WAY = re.compile(r"held in (?P<program>.+?) \(PID (?P<process>\d+)\)")
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A process that holds a file, as a person calls it, and what to do about it."""
+
+    name: str
+    hint: str
+
+
+def holder(reason: str) -> Holder | None:
+    """Who holds a file.
+
+    The number of the process comes from the system, which knows who holds the lock at this moment; what the
+    process is, from its command line. Nothing is left beside the project that could outlive its writer.
+
+    Args:
+        reason: what the engine said about the lock.
+
+    Returns:
+        None where it names no process.
+    """
+    found = _IN_THE_WAY.search(reason)
+    return None if found is None else describe(int(found["process"]), Path(found["program"]).name)
+
+
+def describe(process: int, program: str) -> Holder:
+    """What a process is.
+
+    Args:
+        process: its number.
+        program: the file name of what it runs, for where its command line cannot be read.
+    """
+    words = _command_line(process)
+    names = [Path(word).name for word in words]
+    # An interpreter, its options and the program come first; what follows may be anything.
+    if "streamlit" in names[:3] and "app.py" in names[:5]:
+        port = _option(words, "--server.port")
+        name = f"the app on port {port}" if port.isdecimal() else f"the app (process {process})"
+        return Holder(name, "Do it on the screens of the app, or close the app and try again.")
+    if "exam" in names[:2]:
+        after = words[names.index("exam") + 1 :]
+        command = next((word for word in after if re.fullmatch("[a-z][a-z-]*", word)), "")
+        return Holder(f"exam {command}".strip() + f" (process {process})", "Try again when it is done.")
+    return Holder(f"process {process} ({program})", "Close what uses it, then try again.")
+
+
+def _command_line(process: int) -> list[str]:
+    """The words of a command line; none where the process is gone or the system does not tell."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+    except OSError:
+        pass
+    try:
+        told = subprocess.run(
+            ["ps", "-o", "command=", "-p", str(process)], capture_output=True, text=True, timeout=2, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return told.stdout.split()
+
+
+def _option(words: Sequence[str], name: str) -> str:
+    """The value of an option, given as the next word or behind `=`; empty where it is not given."""
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        if word == name:
+            return following
+        if word.startswith(f"{name}="):
+            return word.partition("=")[2]
+    return ""

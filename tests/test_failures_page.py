@@ -1,0 +1,111 @@
+"""What people see when something fails that nobody foresaw: our page with a number, wherever it failed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from playwright.sync_api import Page, expect
+
+from core.project import Project, create
+from tests import screens
+from tests.browser import serving
+from tests.engine_failure import break_database
+from tests.screens import visit
+from tests.small import fill
+from tests.test_reopening import QUESTIONS
+
+served = screens.served
+
+SAID = re.compile(r"Something failed here that should not have.*number ([0-9A-F]{6})")
+SOON = 60_000
+"""Milliseconds that a busy machine may take to draw."""
+
+SCRIPT = """
+import streamlit as st
+
+from core.errors import InputError
+from pages import failures
+
+
+def click(error):
+    raise error
+
+
+@st.fragment
+def part():
+    if st.button("Break the part"):
+        raise KeyError("in a part")
+    st.text("The part is whole.")
+
+
+if __name__ == "__main__":
+    st.text("The screen is whole.")
+    st.button("Break the click", on_click=click, args=(LookupError("in a click"),))
+    st.button("Refuse the click", on_click=click, args=(InputError("The note is empty.", "Say why."),))
+    part()
+else:
+    app = st.App(__file__, on_script_error=failures.show)
+"""
+
+
+def number_on(page: Page) -> str:
+    expect(page.get_by_text(SAID)).to_be_visible(timeout=SOON)
+    found = SAID.search(page.get_by_text(SAID).inner_text())
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.browser
+def test_a_failure_in_a_click_or_in_a_part_shows_our_page_and_the_number_is_in_the_log(
+    tmp_path: Path, chromium_page: Page
+) -> None:
+    script, log = tmp_path / "broken.py", tmp_path / "server.log"
+    script.write_text(SCRIPT, encoding="utf-8")
+    with serving(tmp_path, log, str(script)) as server:
+        page = chromium_page
+        page.goto(server.address)
+        for button, error in (("Break the part", "in a part"), ("Break the click", "in a click")):
+            page.get_by_role("button", name=button).click(timeout=SOON)
+            number = number_on(page)
+            line = next(line for line in log.read_text(encoding="utf-8").splitlines() if number in line)
+            assert error in line
+            page.get_by_role("button", name="Try again").click()
+            expect(page.get_by_text("The part is whole.")).to_be_visible(timeout=SOON)
+        page.get_by_role("button", name="Refuse the click").click()
+        expect(page.get_by_text("The note is empty.")).to_be_visible(timeout=SOON)
+        expect(page.get_by_text("Say why.")).to_be_visible()
+        expect(page.get_by_text(SAID)).to_have_count(0)
+
+
+@pytest.mark.browser
+def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_work(
+    tmp_path: Path, chromium_page: Page
+) -> None:
+    made = create(tmp_path / "broken.duckdb")
+    fill(made, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
+    made.close()
+    with duckdb.connect(str(made.path)) as connection:
+        connection.execute("DROP TABLE named_graders")
+    with serving(tmp_path, tmp_path / "server.log") as server:
+        page = chromium_page
+        page.goto(f"{server.address}/grading?project=broken")
+        number_on(page)
+        expect(page.get_by_text("Oh no")).to_have_count(0)
+        page.get_by_role("link", name="Leaderboard").click()
+        expect(page.get_by_role("heading", name="Leaderboard")).to_be_visible(timeout=SOON)
+        expect(page.get_by_text(SAID)).to_have_count(0, timeout=SOON)
+
+
+def test_people_are_told_that_the_database_was_opened_again(project: Project) -> None:
+    fill(project, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
+    app = visit("leaderboard")
+    assert not app.toast
+    break_database(app.session_state["in use"])
+    app.run()
+    assert not app.exception
+    assert ["was opened again" in toast.value for toast in app.toast] == [True]
+    app.run()
+    assert not app.toast
