@@ -120,7 +120,7 @@ def _asked_states(retry_failed: bool, only_failed: bool) -> tuple[str, ...]:
 def _plan_parameters(
     project: Project, spec: GraderSpec, version: int, queries: Sequence[str] | None, runs: Sequence[str] | None
 ) -> dict[str, Any]:
-    key = grader_key(project.cursor(), spec)
+    key = project.read(lambda cursor: grader_key(cursor, spec))
     return {"version": version, "grader": -1 if key is None else key} | _scope(project, queries, runs)
 
 
@@ -188,7 +188,7 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
     Args:
         drafted: questions of any wording; those that the grader cannot grade are passed over.
     """
-    key = grader_key(project.cursor(), spec)
+    key = project.read(lambda cursor: grader_key(cursor, spec))
     groups: dict[str, list[tuple[int, int]]] = {}
     for question in drafted:
         asked = spec.asked_text(question)

@@ -144,7 +144,7 @@ def save(file: Path | None, project_path: Path | None, note: str, as_json: bool)
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Mend the lines and save again.")
     with opened(project_path) as project:
-        questions = bank_words.in_their_words(project.cursor(), read.questions)
+        questions = project.read(lambda cursor: bank_words.in_their_words(cursor, read.questions))
         version = bank_saving.save(project, questions, _written(note), current_author())
         _say_saved(version, banks.latest_version(project), as_json)
 

@@ -30,7 +30,7 @@ def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
             with project.transaction() as cursor:
                 set_pool_depth(cursor, depth, current_author())
         found = {
-            "depth": pool_depth(project.cursor()),
+            "depth": project.read(pool_depth),
             "passages": counts(project)["pooled passages"],
         }
     if as_json:
