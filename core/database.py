@@ -121,6 +121,8 @@ class Database:
                 _log.error("%s: the log could not be written into the file: %s", self.path, first_line(error))
                 self._connection.close()
                 self._connection = connect(self.path)
+        # Where something else in this process has the file open, that keeps the engine as it was.
+        self._connection.execute("SELECT 1")
         self.reopenings += (Reopening(datetime.now(), reason),)
         self._given_up = None
 

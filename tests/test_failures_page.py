@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 from playwright.sync_api import Page, expect
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from core.project import Project, create
+from pages import failures
 from tests import screens
 from tests.browser import serving
 from tests.engine_failure import break_database
-from tests.screens import visit
+from tests.screens import DEADLINE, visit
 from tests.small import fill
 from tests.test_reopening import QUESTIONS
 
@@ -49,6 +53,39 @@ if __name__ == "__main__":
 else:
     app = st.App(__file__, on_script_error=failures.show)
 """
+
+
+@pytest.fixture
+def handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors of scripts go to our handler, as the server arranges it; the harness has no server."""
+    begin = LocalScriptRunner.__init__
+
+    def handling(runner: LocalScriptRunner, *args: Any, **options: Any) -> None:
+        begin(runner, *args, **options)
+        runner._on_script_error = failures.show
+
+    monkeypatch.setattr(LocalScriptRunner, "__init__", handling)
+
+
+def test_a_failure_is_shown_on_our_page_wherever_it_came_from(
+    tmp_path: Path, handled: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    for label, error in (("Break the part", "in a part"), ("Break the click", "in a click")):
+        app = AppTest.from_file(str(script), default_timeout=DEADLINE).run()
+        next(button for button in app.button if button.label == label).click().run()
+        assert not app.exception
+        number = re.search(r"number \*\*([0-9A-F]{6})", app.error[0].value)
+        assert number is not None
+        assert any(number[1] in line and error in line for line in caplog.messages)
+        next(button for button in app.button if button.label == "Try again").click().run()
+        assert not app.error and not app.exception
+        assert "The part is whole." in [text.value for text in app.text]
+    app = AppTest.from_file(str(script), default_timeout=DEADLINE).run()
+    next(button for button in app.button if button.label == "Refuse the click").click().run()
+    assert "The note is empty" in app.error[0].value
+    assert "number" not in app.error[0].value
 
 
 def number_on(page: Page) -> str:
@@ -101,6 +138,7 @@ def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_wor
 
 def test_people_are_told_that_the_database_was_opened_again(project: Project) -> None:
     fill(project, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
+    project.close()
     app = visit("leaderboard")
     assert not app.toast
     break_database(app.session_state["in use"])
