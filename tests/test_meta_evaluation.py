@@ -362,8 +362,8 @@ class TestOutput:
             assert result.exception is None, result.exception
             return result.stdout
 
-        assert printed().splitlines()[0].split() == ["row", "min", "rating", "queries", "AP", "Spearman", "AP", "Kendall",
-                                                     "AP", "tau_AP"]  # fmt: skip
+        assert printed().splitlines()[0].split() == ["row", "min", "rating", "queries", "AP", "Spearman", "AP",
+                                                     "Kendall", "AP", "tau_AP"]  # fmt: skip
         assert printed("--latex").rstrip().splitlines()[0].startswith("% Rank correlation with assessors")
         assert printed("--tsv", "--coefficient", "kendall").splitlines()[0].split("\t")[4:] == [
             "queries", "AP kendall", "undefined",
