@@ -69,7 +69,7 @@ def test_the_address_chooses_rows_measures_and_correlations(small: Project) -> N
         "measures", rows=["test grader"], measures=["P@30"], ratings=["2", "5"], coefficients=["tau_AP"], relevant="2"
     )
     shown = app.dataframe[0].value
-    assert [c for c in shown.columns if c not in ("Method", "Min rating", "Pairs")] == ["P@30 τ_AP"]
+    assert [c for c in shown.columns if c not in ("Method", "Min rating", "Queries", "Pairs")] == ["P@30 τ_AP"]
     assert list(shown["Min rating"]) == ["2", "5"]
     official = Policy(min_judgment=2)
     table = meta_table(small, choose_rows(small, ["test grader"], [2, 5], policy=official), ["assessors"], ["P@30"],
