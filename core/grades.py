@@ -139,7 +139,8 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
         raise InputError(f"Several graders are of the method {name}.", f"Name one of them: {names}.")
     if alias is not None or name in GRADERS:
         raise InputError(f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}")
-    raise InputError(f"There is no grader '{name}' in this project.", "See exam graders list.")
+    names = ", ".join(f"'{grader.spec.name}'" for grader in known)
+    raise InputError(f"There is no grader '{name}' in this project.", f"It has {names}: see exam graders list.")
 
 
 _PLACED = (

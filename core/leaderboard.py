@@ -288,9 +288,7 @@ def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
     needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
     if not usable:
         spec = basis(project, policy).grader.spec
-        raise InputError(
-            f"'{spec.name}' has graded no question of the bank for the pool yet.", how_to_grade(project, spec)
-        )
+        raise InputError("No question of the bank has been graded for the pool yet.", how_to_grade(project, spec))
     cutoff, share = cover_cutoff(measure, policy), normalised_measure(measure, policy)
     normalised: Normalised | None = None
     if share is not None:

@@ -122,7 +122,7 @@ def normalised_scores(
         )
     if not graded:
         spec = basis(project, policy).grader.spec
-        raise InputError(f"'{spec.name}' has graded no passage of {of} yet.", how_to_grade(project, spec))
+        raise InputError(f"No passage of {of} has been graded yet.", how_to_grade(project, spec))
     mean, error = mean_and_standard_error(known.values())
     if not mean:
         raise InputError(
