@@ -234,7 +234,7 @@ class TestTheViewsOfTheLeaderboard:
     def test_the_table_says_on_request_who_differs(
         self, small: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
     ) -> None:
-        app = visit("leaderboard", differs=differs)
+        app = visit("leaderboard", differs_from=differs)
         table = app.dataframe[0].value.set_index("Run")
         for row in compared(leaderboard(small, "nDCG@10")):
             assert table["p, corrected"][row.run] == pytest.approx(row.corrected)
