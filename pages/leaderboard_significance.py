@@ -32,7 +32,7 @@ def columns(board: Leaderboard) -> dict[str, list[Any]]:
     """Further columns for the table of systems, as the person chose; none at first."""
     left, right = st.columns([3, 4], vertical_alignment="bottom")
     with left:
-        against = st.segmented_control("Differs from", [BEST, ABOVE], key="differs", bind="query-params")
+        against = st.segmented_control("Differs from", [BEST, ABOVE], key="differs-from", bind="query-params")
     if against is None:
         return {}
     with right:

@@ -235,7 +235,7 @@ class TestTheViewsOfTheLeaderboard:
     def test_the_table_says_on_request_who_differs(
         self, small: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
     ) -> None:
-        app = visit("leaderboard", differs=differs, over_queries="own")
+        app = visit("leaderboard", differs_from=differs, over_queries="own")
         table = app.dataframe[0].value.set_index("Run")
         for row in compared(leaderboard(small, "nDCG@10")):
             assert table["p, corrected"][row.run] == pytest.approx(row.corrected)

@@ -1,48 +1,32 @@
-"""Screens one after the other in one browser: what a person leaves on one must not break the next."""
+"""Screens one after the other: what a person leaves on one must not break the next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import ast
+from collections import Counter
 from pathlib import Path
 
-import pytest
-from playwright.sync_api import Page, expect
-
-from core import bank_saving
-from core.project import create
-from core.types import Question
-from tests.browser import Server
-from tests.small import fill
-
-pytestmark = pytest.mark.browser
-
-DEADLINE = 60_000
-"""Milliseconds after which something is taken not to come; generous, because test machines are busy."""
-
-BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
-GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 2, ("What is B?", "p2"): 4}
-RUNS = {"x": {"q1": ["p1", "p2"]}, "y": {"q1": ["p2", "p1"]}}
+PAGES = Path(__file__).resolve().parents[1] / "pages"
+MAY_BE_EMPTY = ("segmented_control", "pills")
 
 
-def test_changes_can_be_looked_at_after_the_leaderboard(
-    app_server: Callable[[Path], Server], chromium_page: Page, tmp_path: Path
-) -> None:
-    project = create(tmp_path / "small.duckdb")
-    fill(project, BANK, GRADES, RUNS)
-    bank_saving.save(project, [replace(BANK[1], active=False)], "without B", "bob")
-    project.close()
-    page = chromium_page
-    page.goto(f"{app_server(tmp_path).address}/leaderboard?project=small")
-    expect(page.get_by_text("Differs from", exact=True)).to_be_visible(timeout=DEADLINE)
-    # Whatever is chosen, everything on the screen is sent to the server, also what was not touched.
-    for chosen in ("the best", "the best"):
-        page.get_by_role("radio", name=chosen, exact=True).click()
-        expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=DEADLINE)
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Changes").click()
-    expect(page.get_by_text("Labels that differ", exact=True)).to_be_visible(timeout=DEADLINE)
-    expect(page.get_by_role("radio", name="Labels", exact=True)).to_be_checked(timeout=DEADLINE)
-    expect(page.get_by_text("1 label differs").or_(page.locator("[class*=st-key-question-flip]")).first).to_be_visible(
-        timeout=DEADLINE
-    )
-    expect(page.get_by_test_id("stAlert")).to_have_count(0)
+def _controls() -> list[tuple[str, bool]]:
+    """The fixed key of every control of the screens, and whether nothing may be chosen in it."""
+    found = []
+    for file in sorted(PAGES.glob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            given = {keyword.arg: keyword.value for keyword in call.keywords}
+            key = given.get("key")
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                found.append((key.value, call.func.attr in MAY_BE_EMPTY and "required" not in given))
+    return found
+
+
+def test_a_control_that_may_be_empty_shares_its_key_with_no_other() -> None:
+    # What was chosen is carried from screen to screen by its key: "nothing" of one control, taken for the choice of
+    # another that always has one, ended the Changes screen after a look at the Leaderboard.
+    controls = _controls()
+    times = Counter(key for key, _ in controls)
+    assert [key for key, may_be_empty in controls if may_be_empty and times[key] > 1] == []

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser
 from tests.soak.person import Unsaved
 from tests.soak.walk import Soak, run
 
-ROUNDS = 25
-"""Acts of each person: about two minutes on a quiet machine."""
+ROUNDS = 12
+"""Acts of each person: about two minutes."""
 
 
 @pytest.mark.browser
