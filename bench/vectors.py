@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import json
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,6 +20,8 @@ from core.grading import Request, run_job
 from core.importing import Options, import_files
 from core.kept_vectors import count_vectors, drop_vectors
 from core.project import Project, create, open_project
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def _demo(project: Project) -> None:
@@ -42,25 +46,23 @@ def _import(project: Project, folder: Path, queries: str, passages: str, runs: l
         import_files(project, kind, [Source.of(file) for file in files], "bench", Options(None))
 
 
-def _regrade(path: str, text: str, queue: multiprocessing.Queue) -> None:
-    """In a process of its own, which remembers nothing: grade one question in a wording of its own."""
+def _regrade(path: str, text: str) -> None:
+    """Grade one question in a wording of its own; print what that took, the loading of torch and the model included."""
     project = open_project(Path(path))
     question = next(question for question in bank.questions(project) if question.text)
     wall, processor = time.perf_counter(), time.process_time()
     request = Request(trial=(replace(question, text=text),))
     pairs = run_job(project, make_grader("embedding", {}), request, "bench").graded
-    queue.put((pairs, time.perf_counter() - wall, time.process_time() - processor))
+    print(json.dumps([pairs, time.perf_counter() - wall, time.process_time() - processor]))
     project.close()
 
 
 def _measured(path: Path, text: str) -> tuple[int, float, float]:
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    child = context.Process(target=_regrade, args=(str(path), text, queue))
-    child.start()
-    found: tuple[int, float, float] = queue.get()
-    child.join()
-    return found
+    """Pairs, seconds and seconds of processor, in a process that remembers nothing and has no library loaded."""
+    command = [sys.executable, "-m", "bench.vectors", str(path), text]
+    run = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    pairs, wall, processor = json.loads(run.stdout)
+    return pairs, wall, processor
 
 
 def vectors(say: Any, shared: Path) -> None:
@@ -90,3 +92,7 @@ def vectors(say: Any, shared: Path) -> None:
             f"{plain_processor / processor:.1f} x less",
             f"{of_passages.size / of_passages.texts / 1000:.1f} kB kept a passage",
         )
+
+
+if __name__ == "__main__":
+    _regrade(*sys.argv[1:])
