@@ -6,6 +6,7 @@ import argparse
 import random
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 from tests.soak.acts import ACTS
@@ -36,12 +37,16 @@ def main() -> int:
         tuple(given.only),
         lambda line: print(line, flush=True),
     )
+    done: Counter[str] = Counter()
     try:
-        done = run(soak, given.demo)
+        run(soak, done, given.demo)
     except Broken as failure:
         print(failure, file=sys.stderr)
         return 1
-    print(f"{sum(done.values())} acts, everything held: {', '.join(f'{n} {act}' for act, n in done.most_common())}")
+    finally:
+        print(f"{sum(done.values())} acts: {', '.join(f'{times} {act}' for act, times in done.most_common())}")
+        print(f"Never possible: {', '.join(name for name in soak.only or ACTS if not done[name]) or 'none'}")
+    print("Everything held.")
     return 0
 
 

@@ -144,44 +144,58 @@ def redo(person: Person) -> str:
 
 
 def save(person: Person) -> str:
-    if not person.there(person.button("Save version")):
-        raise NotNow
+    """Save with a note, by button or by key."""
+    _can_save(person)
     note = person.sign("for a reason")
     box = person.page.get_by_role("textbox", name="Note", exact=True).first
     person.type(box, note)
+    return _save(person, note)
+
+
+def save_without_note(person: Person) -> str:
+    """Save without a note: the version says itself what changed, as the box for the note announced."""
+    _can_save(person)
+    box = person.page.get_by_role("textbox", name="Note", exact=True).first
+    if box.input_value():
+        raise NotNow
+    return _save(person, str(box.get_attribute("placeholder")))
+
+
+def _can_save(person: Person) -> None:
+    if not person.there(person.button("Save version")) or not person.button("Save version").first.is_enabled():
+        raise NotNow
+
+
+def _save(person: Person, note: str) -> str:
     if not person.there(person.button("Save version")):
         return "a conflict came up"
     mine = person.unsaved.now
+    before = {one["version"] for one in person.facts("versions")}
     person.warned += ["no words yet", "has no text", "changed by somebody else"]
-    person.press("Save version")
-    version = next((v["version"] for v in person.facts("versions") if v["note"] == note), None)
-    if version is None:
+    with person.drawn():
+        if person.chance(0.3):
+            person.page.keyboard.press("Control+s")
+        else:
+            person.button("Save version").first.click()
+    new = [v for v in person.facts("versions") if v["version"] not in before and v["author"] == person.name]
+    if not new:
         return "was refused: " + "; ".join(person.page.get_by_test_id("stAlertContentError").all_inner_texts())
+    assert [v["note"] for v in new] == [note], f"{person.name} saved once with the note '{note}', and there is {new}"
+    version = new[0]["version"]
     person.sees(re.compile(r"No unsaved changes\."))
     kept = {question["question_id"]: question for question in person.facts("questions", version=version)}
     for question_id, fields in mine.items():
         lost = {name: value for name, value in fields.items() if kept[question_id][name] != value}
         assert not lost, f"Version {version} does not hold what {person.name} typed into {question_id}: {lost}"
     person.unsaved.saved()
-    person.saved.append(note)
+    person.saved.append([version, note])
     person.expected = ["save bank"]
-    return f"version {version}"
-
-
-def save_without_note(person: Person) -> str:
-    if not person.there(person.button("Save version")):
-        raise NotNow
-    box = person.page.get_by_role("textbox", name="Note", exact=True).first
-    if box.input_value():
-        raise NotNow
-    person.warned += ["The note is empty"]
-    person.press("Save version")
-    person.sees("The note is empty")
-    return "was asked for a note"
+    return f"version {version}: {note}"
 
 
 def discard_all(person: Person) -> str:
-    if not person.there(person.button("Discard all")):
+    button = person.button("Discard all")
+    if not person.there(button) or not button.first.is_enabled():
         raise NotNow
     person.press("Discard all")
     person.unsaved.take_back(list(person.unsaved.now))

@@ -123,10 +123,10 @@ def leaderboard(person: Person) -> str | None:
 
 def passages(person: Person) -> str | None:
     """The label of the open passage and the rating of every question."""
-    place = re.search(r"query=([^&]+)&passage=([^&]+)", person.page.url)
-    if place is None or not person.there(person.metric("Label")):
+    asked = person.asked()
+    if not {"query", "passage"} <= asked.keys() or not person.there(person.metric("Label")):
         return None
-    query, passage = (person.decoded(part) for part in place.groups())
+    query, passage = asked["query"], asked["passage"]
     meant = person.facts("passage", policy=policy(person), query=query, passage=passage)
     return differ(person.metric("Label").inner_text(), "none" if meant["label"] is None else str(meant["label"]))
 
