@@ -84,7 +84,7 @@ def run(soak: Soak, done: Counter[str], demo: Path | None = None) -> None:
     Raises:
         Broken: something that must hold did not; the folder `failure` says what is known.
     """
-    soak.project.parent.mkdir(parents=True, exist_ok=True)
+    soak.project.parent.mkdir(parents=True)
     if demo is None:
         make_demo(soak.project, "maker", True, soak.tell)
     else:
