@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("--persons", type=int, default=1, choices=range(1, len(NAMES) + 1))
     parser.add_argument("--seed", type=int, default=None, help="any; the same one throws the same dice")
     parser.add_argument("--demo", type=Path, default=None, help="a demo project to copy, in place of making one")
-    parser.add_argument("--out", type=Path, default=None, help="empty folder for the log and what is known of a failure")
+    parser.add_argument(
+        "--out", type=Path, default=None, help="empty folder for the log and what is known of a failure"
+    )
     parser.add_argument("--only", nargs="+", default=(), choices=tuple(ACTS), metavar="ACT", help="no acts but these")
     given = parser.parse_args()
     seed = random.randrange(10_000) if given.seed is None else given.seed

@@ -46,7 +46,7 @@ def _rows(person: Person) -> list[Row]:
     return found
 
 
-def _row(person: Person, changed: bool = False) -> Row:
+def any_row(person: Person, changed: bool = False) -> Row:
     """Any question on the screen, or any changed one."""
     found = [row for row in _rows(person) if row.changed or not changed]
     if not found:
@@ -54,7 +54,7 @@ def _row(person: Person, changed: bool = False) -> Row:
     return person.random.choice(found)
 
 
-def _wording(person: Person, query: str) -> str:
+def wording(person: Person, query: str) -> str:
     """A question out of the words of a passage; sometimes one that was asked before, whose grades are known."""
     if person.chance(0.2):
         texts = [question["text"] for question in person.facts("questions", version=1)]
@@ -70,8 +70,8 @@ def _stands(row: Row, said: str) -> None:
 
 
 def reword(person: Person) -> str:
-    row = _row(person)
-    text = _wording(person, row.question["query_id"])
+    row = any_row(person)
+    text = wording(person, row.question["query_id"])
     if text == row.question["text"]:
         raise NotNow
     person.type(row.box.locator("textarea").first, text)
@@ -81,7 +81,7 @@ def reword(person: Person) -> str:
 
 
 def weigh(person: Person) -> str:
-    row = _row(person)
+    row = any_row(person)
     weight = person.random.choice([weight for weight in WEIGHTS if weight != row.question["weight"]])
     person.type(row.box.locator("input[type=number]"), f"{weight:g}")
     person.unsaved.step({row.question_id: {"weight": weight}})
@@ -89,7 +89,7 @@ def weigh(person: Person) -> str:
 
 
 def retire_or_restore(person: Person) -> str:
-    row = _row(person)
+    row = any_row(person)
     with person.drawn():
         row.box.get_by_test_id("stCheckbox").locator("label").first.click()
     person.unsaved.step({row.question_id: {"active": not row.question["active"]}})
@@ -108,7 +108,7 @@ def add(person: Person) -> str:
     if len(new) != 1:
         raise Broken(f"One question was added, and {len(new)} came")
     person.unsaved.step({new[0]: {"text": ""}})
-    text = _wording(person, query)
+    text = wording(person, query)
     # What was just added is on top, unless there are too many of them.
     box = person.page.locator(f".st-key-question-changed-{class_of(new[0])}").locator("textarea")
     if len(before) < ADDED_IN_SIGHT:
@@ -121,7 +121,7 @@ def add(person: Person) -> str:
 
 
 def take_back(person: Person) -> str:
-    row = _row(person, changed=True)
+    row = any_row(person, changed=True)
     person.press("Take back", row.box)
     person.unsaved.take_back([row.question_id])
     return row.question_id

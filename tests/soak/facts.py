@@ -227,6 +227,14 @@ def unsaved(project: Project, author: str) -> dict[str, Any]:
     }
 
 
+def history(project: Project, question_id: str) -> list[dict[str, Any]]:
+    """Every wording and setting that a question has had, newest first."""
+    return [
+        {"version": revision.version, "question": asdict(revision.question)}
+        for revision in bank.history(project, question_id)
+    ]
+
+
 def versions(project: Project) -> list[dict[str, Any]]:
     """Every bank version, newest first."""
     return [{"version": v.version, "note": v.note, "author": v.author} for v in bank.versions(project)]
@@ -339,7 +347,7 @@ def stamp(project: Project) -> list[int]:
 FACTS: dict[str, Callable[..., Any]] = {
     fact.__name__: fact
     for fact in (
-        labels, board, plan, passage, questions, unsaved, versions, queries, ranked, counts, given, acts, job, kept,
+        labels, board, plan, passage, questions, unsaved, history, versions, queries, ranked, counts, given, acts, job, kept,
         stamp,
     )
 }  # fmt: skip

@@ -264,6 +264,10 @@ class Person:
         with self.drawn():
             self.button(name, within).first.click()
 
+    def dialog(self) -> Locator:
+        """The dialog that is open."""
+        return self.page.get_by_role("dialog").filter(has=self.page.get_by_role("button", name="Close"))
+
     def metric(self, label: str) -> Locator:
         """The number under a label."""
         box = self.page.get_by_test_id("stMetric").filter(has=self.page.get_by_text(label, exact=True))
