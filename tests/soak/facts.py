@@ -347,7 +347,7 @@ def stamp(project: Project) -> list[int]:
 FACTS: dict[str, Callable[..., Any]] = {
     fact.__name__: fact
     for fact in (
-        labels, board, plan, passage, questions, unsaved, history, versions, queries, ranked, counts, given, acts, job, kept,
-        stamp,
+        labels, board, plan, passage, questions, unsaved, history, versions, queries, ranked, counts, given, acts, job,
+        kept, stamp,
     )
 }  # fmt: skip
