@@ -19,7 +19,7 @@ from core.topics import add_topics
 LINES_A_BATCH = 50_000
 """Lines that are held as Python objects at a time."""
 
-LINES_A_PART = 500_000
+LINES_A_PART = 200_000
 """Lines that SQL looks at together, or as many as the longest query has: they are what memory is needed for."""
 
 _SCHEMA = pa.schema(
