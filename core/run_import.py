@@ -79,7 +79,7 @@ class RunImport:
         unknown: dict[str, int] = {}
         lines = read_run_lines(source, self.report)
         while batch := list(islice(lines, LINES_A_BATCH)):
-            self._look_up({line.query_id for line in batch})
+            self._look_up(dict.fromkeys(line.query_id for line in batch))
             for line in batch:
                 if line.tag not in numbers:
                     numbers[line.tag] = len(self.found)
@@ -91,7 +91,7 @@ class RunImport:
         if unknown:
             self.unknown.append((source, unknown))
 
-    def _look_up(self, query_ids: set[str]) -> None:
+    def _look_up(self, query_ids: Iterable[str]) -> None:
         """Learn the keys of queries; a topic of a query that the project has becomes one."""
         new = [query_id for query_id in query_ids if query_id not in self._keys]
         if new and (unknown := unknown_queries(self.cursor, new)):
