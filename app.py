@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from core import secret_keys
-from pages import failures, ui
+from pages import bank_window, failures, ui
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.
@@ -18,6 +18,7 @@ if __name__ == "__main__":
     screen = ui.navigation()
     ui.frame()
     with ui.errors():
+        bank_window.take_in()
         screen.run()
         ui.say_reopened()
 else:

@@ -54,9 +54,12 @@ def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | N
         header[1].caption("Weight")
         header[2].caption("Active")
     near = near_duplicates(questions) if st.session_state.get("near") else {}
+    drawn: dict[str, bank_window.Field] = {}
     for question in shown[(page - 1) * QUESTIONS_A_PAGE : page * QUESTIONS_A_PAGE]:
         figures = diagnosis.questions.get(question.question_id) if diagnosis else None
-        _row(project, question, saved.get(question.question_id), figures, questions, near.get(question.question_id))
+        before, twin = saved.get(question.question_id), near.get(question.question_id)
+        _row(project, question, before, figures, questions, twin, drawn)
+    bank_window.show(drawn)
     _tools(project, query.query_id, questions)
     _asked_dialog(project, questions)
 
@@ -87,35 +90,27 @@ def _row(
     figures: QuestionDiagnosis | None,
     questions: list[Question],
     near: tuple[Question, float] | None,
+    drawn: dict[str, bank_window.Field],
 ) -> None:
-    # What this window has shown in a field or put there: typing over anything else would not be seen.
-    seen: dict[str, object] = st.session_state.setdefault("fields seen", {})
-
-    def store(field: str, key: str) -> None:
-        value = st.session_state[key]
-        # A box that is emptied again leaves words that nobody knows as they are.
-        unknown = field == "text" and saved is not None and saved.text is None
-        if unknown or field in ("subtopic_id", "answer_key", "note"):
-            value = value.strip() or None
-        over = seen.get(key, getattr(question, field))
-        try:
-            bank_window.act(project, drafts.change_draft, question, field, value, over)
-        except drafts.CrossedEdit as crossed:
-            st.session_state.setdefault("crossed edits", {})[key] = crossed
-        else:
-            seen[key] = value
+    here = bank_window.window()
 
     def widget(field: str) -> dict[str, Any]:
         key = f"{field} {question.question_id}"
-        stored = seen[key] = getattr(question, field)
+        stored = getattr(question, field)
         shown = float(stored) if field == "weight" else "" if stored is None else stored
         # The box shows what is stored: undo, or somebody else, may have changed it since it was typed.
         if st.session_state.get(key) != shown:
             st.session_state[key] = shown
+        # A box that is emptied again leaves words that nobody knows as they are.
+        unknown = field == "text" and saved is not None and saved.text is None
+        optional = unknown or field in ("subtopic_id", "answer_key", "note")
+        drawn[key] = bank_window.Field(project, question, field, stored, shown, optional)
+        # Should this run be ended before all is drawn, what is typed into a new box is noticed all the same.
+        here.fields.setdefault(key, drawn[key])
         # The stored value is the default, too: a box that is drawn anew in a page whose first run was cut short
         # would else begin empty, and the browser would send that emptiness as if it had been typed.
         default = {"index": KINDS.index(stored)} if field == "kind" else {"value": shown}
-        return {"key": key, "on_change": store, "args": (field, key), "disabled": not ui.person(), **default}
+        return {"key": key, "on_change": bank_window.take_in, "disabled": not ui.person(), **default}
 
     changed = saved != question or (saved is not None and question.position not in (None, saved.position))
     state = "changed" if changed else "saved"
@@ -161,7 +156,7 @@ def _row(
 
 def _crossed(project: Project, question: Question) -> None:
     """What was typed over an edit of another window that had not been seen: it waits for a choice."""
-    waiting: dict[str, drafts.CrossedEdit] = st.session_state.get("crossed edits", {})
+    waiting = bank_window.window().crossed
     for field in FIELDS:
         key = f"{field} {question.question_id}"
         if (crossed := waiting.get(key)) is None:

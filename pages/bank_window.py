@@ -1,15 +1,65 @@
-"""One window of perhaps several in which a person edits the bank: what it has seen, and its keys."""
+"""One window of perhaps several in which a person edits the bank: what it has shown, what is typed there, its keys.
+
+Streamlit ends a run as soon as the next message comes, its callbacks too: any question to the session state may be the
+last. It never calls such a callback again. So what must not be lost does not rest on callbacks: a window remembers what
+its fields have shown, and every run stores what stands in them otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import streamlit as st
 
 from core import drafts
 from core.project import Project
+from core.types import Question
 from pages import ui
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a question as a window has shown it.
+
+    Args:
+        question: as it stood there.
+        name: of the field, as `Question` has it.
+        stored: what the draft or the bank had for it.
+        shown: what was put into the field for that, as the field gives it back where nobody typed.
+        optional: whether an empty field means that there is nothing.
+    """
+
+    project: Project
+    question: Question
+    name: str
+    stored: object
+    shown: object
+    optional: bool
+
+    def read(self, given: Any) -> object:
+        """What is to be stored for what stands in the field."""
+        return given.strip() or None if self.optional else given
+
+
+@dataclass
+class Window:
+    """What a window has shown: one object for all its runs, also those that overlap.
+
+    Args:
+        lock: held while an act is done and taken note of.
+        drafts: where the person's drafts stood when they were shown last.
+        fields: by the key of the widget.
+        crossed: what was typed over an edit of another window, by the key of the widget.
+    """
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    drafts: object = None
+    fields: dict[str, Field] = field(default_factory=dict)
+    crossed: dict[str, drafts.CrossedEdit] = field(default_factory=dict)
+
 
 # What is being typed reaches the server when its field is left. A key that acts leaves the field first, so that
 # it acts on what the person sees. Undoing while typing is about the words being typed, as Ctrl+Z is.
@@ -75,14 +125,19 @@ def save_key() -> bool:
     return bool(heard.save)
 
 
+def window() -> Window:
+    """The window that this run draws."""
+    return st.session_state.setdefault("bank window", Window())
+
+
 def look(project: Project) -> None:
     """Remember the drafts as they are now: this window shows them."""
-    st.session_state["drafts seen"] = _now(project)
+    window().drafts = _now(project, ui.person())
 
 
 def unseen(project: Project) -> bool:
     """Whether another window of this person changed something that this one has not shown."""
-    return st.session_state.get("drafts seen") != _now(project)
+    return bool(window().drafts != _now(project, ui.person()))
 
 
 def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
@@ -91,13 +146,46 @@ def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
     Args:
         what: a function of the project, the author and the arguments.
     """
-    author = ui.author()
-    current = not unseen(project)
-    result = what(project, author, *arguments)
-    if current:
-        look(project)
+    author, here = ui.author(), window()
+    # From here on the session is not asked, so that the run is not ended between the act and the note of it.
+    with here.lock:
+        current = here.drafts == _now(project, author)
+        result = what(project, author, *arguments)
+        if current:
+            here.drafts = _now(project, author)
     return result
 
 
-def _now(project: Project) -> tuple[str, str, drafts.Mark]:
-    return project.name, ui.person(), drafts.mark(project, ui.person())
+def show(fields: Mapping[str, Field]) -> None:
+    """Remember the fields that were drawn, by their keys; those that are not among them are no longer there."""
+    window().fields = dict(fields)
+
+
+def take_in() -> None:
+    """Store what stands in the fields and was not there when they were drawn: somebody typed it."""
+    here = window()
+    for key, at in list(here.fields.items()):
+        given = st.session_state.get(key, at.shown)
+        if given == at.shown:
+            continue
+        value = at.read(given)
+        # A run that was ended while it drew has put into the field what is stored, and nobody typed.
+        if value == _stored(at):
+            here.fields[key] = replace(at, stored=value, shown=given)
+            continue
+        try:
+            act(at.project, drafts.change_draft, at.question, at.name, value, at.stored)
+        except drafts.CrossedEdit as crossed:
+            here.crossed[key] = crossed
+        else:
+            here.fields[key] = replace(at, stored=value, shown=given)
+
+
+def _stored(at: Field) -> object:
+    """What the person's draft or the bank has for a field now."""
+    now = drafts.drafted_bank(at.project, ui.person(), at.question.query_id)
+    return next((getattr(one, at.name) for one in now if one.question_id == at.question.question_id), None)
+
+
+def _now(project: Project, author: str) -> tuple[str, str, drafts.Mark]:
+    return project.name, author, drafts.mark(project, author)

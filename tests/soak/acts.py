@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.soak import acts_bank, acts_boards, acts_files, acts_grading, acts_moving, acts_review
+from tests.soak import acts_bank, acts_boards, acts_details, acts_files, acts_grading, acts_moving, acts_review
 from tests.soak.person import Doing
 
 
@@ -37,6 +37,15 @@ ACTS = {
     "save without a note": Act(acts_bank.save_without_note, 1, BANK),
     "discard all": Act(acts_bank.discard_all, 0.5, BANK),
     "settle a conflict": Act(acts_bank.settle_conflict, 10, BANK),
+    "save while typing": Act(acts_details.save_while_typing, 1, BANK),
+    "duplicate": Act(acts_details.duplicate, 1, BANK),
+    "move": Act(acts_details.move, 1.5, BANK),
+    "split": Act(acts_details.split, 1, BANK),
+    "merge": Act(acts_details.merge, 0.7, BANK),
+    "paste a list": Act(acts_details.paste, 0.7, BANK),
+    "several at once": Act(acts_details.several, 0.7, BANK),
+    "bring back a wording": Act(acts_details.bring_back_wording, 1, BANK),
+    "bring back a version": Act(acts_details.bring_back_version, 0.5, BANK),
     "open another query": Act(acts_bank.open_query, 3, BANK),
     "try drafts": Act(acts_grading.try_drafts, 1, BANK),
     "grade": Act(acts_grading.grade, 5, GRADING),

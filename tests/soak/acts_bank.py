@@ -46,7 +46,7 @@ def _rows(person: Person) -> list[Row]:
     return found
 
 
-def _row(person: Person, changed: bool = False) -> Row:
+def any_row(person: Person, changed: bool = False) -> Row:
     """Any question on the screen, or any changed one."""
     found = [row for row in _rows(person) if row.changed or not changed]
     if not found:
@@ -54,7 +54,7 @@ def _row(person: Person, changed: bool = False) -> Row:
     return person.random.choice(found)
 
 
-def _wording(person: Person, query: str) -> str:
+def wording(person: Person, query: str) -> str:
     """A question out of the words of a passage; sometimes one that was asked before, whose grades are known."""
     if person.chance(0.2):
         texts = [question["text"] for question in person.facts("questions", version=1)]
@@ -70,8 +70,8 @@ def _stands(row: Row, said: str) -> None:
 
 
 def reword(person: Person) -> str:
-    row = _row(person)
-    text = _wording(person, row.question["query_id"])
+    row = any_row(person)
+    text = wording(person, row.question["query_id"])
     if text == row.question["text"]:
         raise NotNow
     person.type(row.box.locator("textarea").first, text)
@@ -81,7 +81,7 @@ def reword(person: Person) -> str:
 
 
 def weigh(person: Person) -> str:
-    row = _row(person)
+    row = any_row(person)
     weight = person.random.choice([weight for weight in WEIGHTS if weight != row.question["weight"]])
     person.type(row.box.locator("input[type=number]"), f"{weight:g}")
     person.unsaved.step({row.question_id: {"weight": weight}})
@@ -89,7 +89,7 @@ def weigh(person: Person) -> str:
 
 
 def retire_or_restore(person: Person) -> str:
-    row = _row(person)
+    row = any_row(person)
     with person.drawn():
         row.box.get_by_test_id("stCheckbox").locator("label").first.click()
     person.unsaved.step({row.question_id: {"active": not row.question["active"]}})
@@ -108,7 +108,7 @@ def add(person: Person) -> str:
     if len(new) != 1:
         raise Broken(f"One question was added, and {len(new)} came")
     person.unsaved.step({new[0]: {"text": ""}})
-    text = _wording(person, query)
+    text = wording(person, query)
     # What was just added is on top, unless there are too many of them.
     box = person.page.locator(f".st-key-question-changed-{class_of(new[0])}").locator("textarea")
     if len(before) < ADDED_IN_SIGHT:
@@ -121,7 +121,7 @@ def add(person: Person) -> str:
 
 
 def take_back(person: Person) -> str:
-    row = _row(person, changed=True)
+    row = any_row(person, changed=True)
     person.press("Take back", row.box)
     person.unsaved.take_back([row.question_id])
     return row.question_id
@@ -144,44 +144,58 @@ def redo(person: Person) -> str:
 
 
 def save(person: Person) -> str:
-    if not person.there(person.button("Save version")):
-        raise NotNow
+    """Save with a note, by button or by key."""
+    _can_save(person)
     note = person.sign("for a reason")
     box = person.page.get_by_role("textbox", name="Note", exact=True).first
     person.type(box, note)
+    return _save(person, note)
+
+
+def save_without_note(person: Person) -> str:
+    """Save without a note: the version says itself what changed, as the box for the note announced."""
+    _can_save(person)
+    box = person.page.get_by_role("textbox", name="Note", exact=True).first
+    if box.input_value():
+        raise NotNow
+    return _save(person, str(box.get_attribute("placeholder")))
+
+
+def _can_save(person: Person) -> None:
+    if not person.there(person.button("Save version")) or not person.button("Save version").first.is_enabled():
+        raise NotNow
+
+
+def _save(person: Person, note: str) -> str:
     if not person.there(person.button("Save version")):
         return "a conflict came up"
     mine = person.unsaved.now
+    before = {one["version"] for one in person.facts("versions")}
     person.warned += ["no words yet", "has no text", "changed by somebody else"]
-    person.press("Save version")
-    version = next((v["version"] for v in person.facts("versions") if v["note"] == note), None)
-    if version is None:
+    with person.drawn():
+        if person.chance(0.3):
+            person.page.keyboard.press("Control+s")
+        else:
+            person.button("Save version").first.click()
+    new = [v for v in person.facts("versions") if v["version"] not in before and v["author"] == person.name]
+    if not new:
         return "was refused: " + "; ".join(person.page.get_by_test_id("stAlertContentError").all_inner_texts())
+    assert [v["note"] for v in new] == [note], f"{person.name} saved once with the note '{note}', and there is {new}"
+    version = new[0]["version"]
     person.sees(re.compile(r"No unsaved changes\."))
     kept = {question["question_id"]: question for question in person.facts("questions", version=version)}
     for question_id, fields in mine.items():
         lost = {name: value for name, value in fields.items() if kept[question_id][name] != value}
         assert not lost, f"Version {version} does not hold what {person.name} typed into {question_id}: {lost}"
     person.unsaved.saved()
-    person.saved.append(note)
+    person.saved.append([version, note])
     person.expected = ["save bank"]
-    return f"version {version}"
-
-
-def save_without_note(person: Person) -> str:
-    if not person.there(person.button("Save version")):
-        raise NotNow
-    box = person.page.get_by_role("textbox", name="Note", exact=True).first
-    if box.input_value():
-        raise NotNow
-    person.warned += ["The note is empty"]
-    person.press("Save version")
-    person.sees("The note is empty")
-    return "was asked for a note"
+    return f"version {version}: {note}"
 
 
 def discard_all(person: Person) -> str:
-    if not person.there(person.button("Discard all")):
+    button = person.button("Discard all")
+    if not person.there(button) or not button.first.is_enabled():
         raise NotNow
     person.press("Discard all")
     person.unsaved.take_back(list(person.unsaved.now))

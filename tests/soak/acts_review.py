@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import urllib.parse
 
 from playwright.sync_api import Locator, expect
 
@@ -15,10 +14,10 @@ WORD = re.compile(r"[a-zA-Z]{6,}")
 
 def place(person: Person) -> tuple[str, str]:
     """Query and passage that are open, as the address names them."""
-    asked = urllib.parse.parse_qs(urllib.parse.urlsplit(person.page.url).query)
+    asked = person.asked()
     if not {"query", "passage"} <= asked.keys():
         raise NotNow
-    return asked["query"][0], asked["passage"][0]
+    return asked["query"], asked["passage"]
 
 
 def search(person: Person) -> str:

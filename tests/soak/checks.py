@@ -93,8 +93,9 @@ def _no_work_is_lost(person: Person) -> None:
     _hold(not foreign, f"{person.name} has drafts that they never made, or took back: {foreign}")
     steps = [len(person.unsaved.done), len(person.unsaved.undone)]
     _hold(kept["steps"] == steps, f"{person.name} can undo and redo {kept['steps']} steps, they made {steps}")
-    notes = Counter(version["note"] for version in person.facts("versions"))
-    _hold(all(notes[note] == 1 for note in person.saved), f"Of {person.saved} each is one version: {notes}")
+    mine = [[one["version"], one["note"]] for one in person.facts("versions") if one["author"] == person.name]
+    lost_versions = [one for one in person.saved if one not in mine]
+    _hold(not lost_versions, f"Versions that {person.name} saved are gone: {lost_versions}; there are {mine}")
     given = person.facts("given", author=person.name)
     judged = {f"{query} {passage}": value for (query, passage), value in person.judged.items()}
     _hold(given["judgments"] == judged, f"{person.name} judged {judged}, kept are {given['judgments']}")

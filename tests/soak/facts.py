@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import Any
 
+from pandas import isna
+
 from core import bank, drafts, grading, scores
 from core.grades import find_grader
 from core.leaderboard import COVER, rankings, score_runs
@@ -154,8 +156,8 @@ def labels(project: Project, policy: Mapping[str, Any]) -> dict[str, Any]:
     ours = labels_of(grading_of(project, chosen.grader, chosen.overrides), chosen)
     table = scores.labels(project, chosen)
     theirs = {
-        (row.query_id, row.passage_id): None if row.label is None or row.label != row.label else int(row.label)
-        for row in table.astype({"label": "object"}).itertuples()
+        (query, passage): None if isna(label) else int(label)
+        for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)
     }
     differ = [
         [*pair, theirs.get(pair, "absent"), ours.get(pair, "absent")]
@@ -223,6 +225,14 @@ def unsaved(project: Project, author: str) -> dict[str, Any]:
         "steps": drafts.steps(project, author),
         "conflicts": [conflict.mine.question_id for conflict in drafts.conflicts(project, author)],
     }
+
+
+def history(project: Project, question_id: str) -> list[dict[str, Any]]:
+    """Every wording and setting that a question has had, newest first."""
+    return [
+        {"version": revision.version, "question": asdict(revision.question)}
+        for revision in bank.history(project, question_id)
+    ]
 
 
 def versions(project: Project) -> list[dict[str, Any]]:
@@ -337,7 +347,7 @@ def stamp(project: Project) -> list[int]:
 FACTS: dict[str, Callable[..., Any]] = {
     fact.__name__: fact
     for fact in (
-        labels, board, plan, passage, questions, unsaved, versions, queries, ranked, counts, given, acts, job, kept,
-        stamp,
+        labels, board, plan, passage, questions, unsaved, history, versions, queries, ranked, counts, given, acts, job,
+        kept, stamp,
     )
 }  # fmt: skip

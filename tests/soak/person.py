@@ -146,9 +146,10 @@ class Person:
         random: their dice, thrown anew for every act, so that an act can be repeated by its number.
         unsaved, judged, overridden: what they know of their own work; `judged` by (query, passage), `overridden`
             by reason, with the rating.
-        saved: notes of the versions that they saved.
+        saved: number and note of each version that they saved.
         published: qrels that they had made again, by the name of the file.
         expected: acts that the log has to show for what they just did.
+        introduced: whether this browser was told the name.
         warned: what the app may say in red, for a person who did something wrong.
     """
 
@@ -163,10 +164,11 @@ class Person:
         self.unsaved = Unsaved()
         self.judged: dict[tuple[str, str], int] = {}
         self.overridden: dict[str, int] = {}
-        self.saved: list[str] = []
+        self.saved: list[list[Any]] = []
         self.published: dict[str, bytes] = {}
         self.expected: list[str] = []
         self.warned: list[str] = []
+        self.introduced = False
         self.page_errors: list[str] = []
         context.set_default_timeout(PATIENCE)
         context.on("page", self._watch)
@@ -189,16 +191,18 @@ class Person:
         self.arrive()
 
     def arrive(self) -> None:
-        """Wait for a screen that was loaded anew, and say who one is."""
+        """Wait for a screen that was loaded anew, and say who one is where this is asked: once, in a new browser."""
         self.quiet()
-        name = self.page.get_by_role("textbox", name="Your name")
-        if not name.is_visible():
-            # On a narrow screen the side bar is closed.
-            self.page.get_by_test_id("stExpandSidebarButton").click()
-        if name.input_value() != self.name:
-            with self.drawn():
-                name.fill(self.name)
-                name.press("Enter")
+        asked = self.page.locator(".st-key-name-wanted")
+        if self.there(asked):
+            if self.introduced:
+                raise Broken(f"{self.name} gave a name before, and is asked for it again at {self.page.url}")
+            asked.get_by_role("textbox", name="Your name").fill(self.name)
+            self.press("Work under this name", asked)
+            expect(asked).to_have_count(0, timeout=PATIENCE)
+            self.introduced = True
+        # On a narrow screen the side bar is closed, and the box is there all the same.
+        expect(self.page.locator("input[aria-label='Your name']")).to_have_value(self.name, timeout=PATIENCE)
 
     def go(self, screen: str) -> None:
         """Follow the menu to a screen, unless one is there."""
@@ -260,6 +264,10 @@ class Person:
         with self.drawn():
             self.button(name, within).first.click()
 
+    def dialog(self) -> Locator:
+        """The dialog that is open."""
+        return self.page.get_by_role("dialog").filter(has=self.page.get_by_role("button", name="Close"))
+
     def metric(self, label: str) -> Locator:
         """The number under a label."""
         box = self.page.get_by_test_id("stMetric").filter(has=self.page.get_by_text(label, exact=True))
@@ -305,10 +313,9 @@ class Person:
     def chance(self, share: float) -> bool:
         return self.random.random() < share
 
-    @staticmethod
-    def decoded(part: str) -> str:
-        """A part of an address in plain letters."""
-        return urllib.parse.unquote_plus(part)
+    def asked(self) -> dict[str, str]:
+        """What the address asks for, by name."""
+        return dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.page.url).query))
 
     def sign(self, what: str) -> str:
         """Words of one's own that nobody else has written: what, by whom, and at which act."""

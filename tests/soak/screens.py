@@ -25,7 +25,9 @@ def policy(person: Person) -> dict[str, Any]:
         ("label", "Label", LABEL_RULES.__getitem__),
         ("min_judgment", "Judged ≥", int),
     ):
-        box = person.page.get_by_role("combobox", name=re.compile(rf"^(Selected .*\. )?{re.escape(label)}"))
+        box = person.page.get_by_role(
+            "combobox", name=re.compile(rf"^(Selected .*\. )?{re.escape(label)}"), include_hidden=True
+        )
         if box.count():
             found[name] = read(box.first.input_value())
     cutoff = person.page.get_by_role("spinbutton", name="Cutoff")
@@ -35,6 +37,12 @@ def policy(person: Person) -> dict[str, Any]:
     if weights.count():
         found["weighted"] = weights.first.is_checked()
     return found
+
+
+ROWS = (
+    "[class*=st-key-question-saved-]:not([class*=st-key-question-saved-proposal-]), [class*=st-key-question-changed-]"
+)
+"""The questions of the question bank."""
 
 
 def grid(table: Locator) -> list[list[str]]:
@@ -86,7 +94,7 @@ def class_of(question_id: str) -> str:
 
 def rows(person: Person) -> list[tuple[str, str, str, bool]]:
     """The rows of the question bank: end of the class, text, weight and whether active."""
-    found = person.page.locator("[class*=st-key-question-saved-], [class*=st-key-question-changed-]").evaluate_all(
+    found = person.page.locator(ROWS).evaluate_all(
         """rows => rows.map(row => [
           [...row.classList].find(name => name.startsWith('st-key-question-')).replace(/^st-key-question-[a-z]+-/, ''),
           row.querySelector('textarea').value, row.querySelector('input[type=number]').value,
@@ -123,10 +131,10 @@ def leaderboard(person: Person) -> str | None:
 
 def passages(person: Person) -> str | None:
     """The label of the open passage and the rating of every question."""
-    place = re.search(r"query=([^&]+)&passage=([^&]+)", person.page.url)
-    if place is None or not person.there(person.metric("Label")):
+    asked = person.asked()
+    if not {"query", "passage"} <= asked.keys() or not person.there(person.metric("Label")):
         return None
-    query, passage = (person.decoded(part) for part in place.groups())
+    query, passage = asked["query"], asked["passage"]
     meant = person.facts("passage", policy=policy(person), query=query, passage=passage)
     return differ(person.metric("Label").inner_text(), "none" if meant["label"] is None else str(meant["label"]))
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -72,22 +72,19 @@ class Seat:
 
     person: Person
     thread: ThreadPoolExecutor
-    acts: Counter[str] = field(default_factory=Counter)
 
 
-def run(soak: Soak, demo: Path | None = None) -> Counter[str]:
+def run(soak: Soak, done: Counter[str], demo: Path | None = None) -> None:
     """Serve a project, let persons work in it, and check.
 
     Args:
+        done: counts how often each act was done, also where a run ends early.
         demo: the demo project to work in a copy of; made anew for None.
-
-    Returns:
-        How often each act was done.
 
     Raises:
         Broken: something that must hold did not; the folder `failure` says what is known.
     """
-    soak.project.parent.mkdir(parents=True, exist_ok=True)
+    soak.project.parent.mkdir(parents=True)
     if demo is None:
         make_demo(soak.project, "maker", True, soak.tell)
     else:
@@ -95,16 +92,16 @@ def run(soak: Soak, demo: Path | None = None) -> Counter[str]:
     with ExitStack() as stack:
         address, inside = stack.enter_context(serving(soak))
         seats = [stack.enter_context(seated(soak, name, address, inside)) for name in NAMES[: soak.persons]]
-        _work(soak, seats)
-    return sum((seat.acts for seat in seats), Counter())
+        _work(soak, seats, done)
 
 
-def _work(soak: Soak, seats: Sequence[Seat]) -> None:
+def _work(soak: Soak, seats: Sequence[Seat], done: Counter[str]) -> None:
     begun = time.monotonic()
     number = 0
-    for seat in seats:
-        seat.thread.submit(seat.person.come).result()
     with (soak.folder / "acts.jsonl").open("w", encoding="utf-8", buffering=1) as acts:
+        for seat in seats:
+            if (failure := seat.thread.submit(_arrived, seat.person).result()) is not None:
+                _report(soak, seats, seat, number, "arrive", failure)
         while not soak.rounds or number < soak.rounds:
             if soak.minutes and time.monotonic() - begun > soak.minutes * 60:
                 return
@@ -112,17 +109,28 @@ def _work(soak: Soak, seats: Sequence[Seat]) -> None:
             before = seats[0].thread.submit(look, seats[0].person.inside, [seat.person for seat in seats]).result()
             at = time.monotonic()
             acting = [seat.thread.submit(_act, soak, seat, number) for seat in seats]
-            done = [one.result() for one in acting]
+            acted = [one.result() for one in acting]
             took = time.monotonic() - at
-            for seat, (name, said, failure) in zip(seats, done, strict=True):
+            for seat, (name, said, failure) in zip(seats, acted, strict=True):
                 acts.write(json.dumps({"number": number, "who": seat.person.name, "act": name, "did": said}) + "\n")
-                soak.tell(f"{number:5} {seat.person.name:5} {name}: {said} [{took:.1f} s]")
+                soak.tell(f"{number:5} {seat.person.name:5} {name}: {said}")
                 if failure is not None:
                     _report(soak, seats, seat, number, name, failure)
-            for seat, (name, _, _) in zip(seats, done, strict=True):
+                done[name] += 1
+            at = time.monotonic()
+            for seat, (name, _, _) in zip(seats, acted, strict=True):
                 failure = seat.thread.submit(_checked, seat.person, before, soak, len(seats)).result()
                 if failure is not None:
                     _report(soak, seats, seat, number, name, failure)
+            soak.tell(f"{number:5} took {took:.1f} s, its check {time.monotonic() - at:.1f} s")
+
+
+def _arrived(person: Person) -> str | None:
+    try:
+        person.come()
+    except Exception:
+        return traceback.format_exc()
+    return None
 
 
 def _act(soak: Soak, seat: Seat, number: int) -> tuple[str, str, str | None]:
@@ -141,7 +149,6 @@ def _act(soak: Soak, seat: Seat, number: int) -> tuple[str, str, str | None]:
             continue
         except Exception:
             return name, "failed", traceback.format_exc()
-        seat.acts[name] += 1
         return name, said, None
     return "nothing", "nothing was possible", f"{person.name} found nothing to do in {TRIES} tries."
 
