@@ -152,11 +152,16 @@ def name_passages(cursor: Cursor, passage_ids: Sequence[str]) -> None:
     name_passages_of(cursor, "new_names")
 
 
-def name_passages_of(cursor: Cursor, table: str) -> None:
-    """Give a key to every passage that a temporary table names and the project does not know yet."""
+def name_passages_of(cursor: Cursor, table: str, place: str = "rowid") -> None:
+    """Give a key to every passage that a table names and the project does not know yet.
+
+    Args:
+        table: with a column `passage_id`; a table or what SQL can read as one.
+        place: SQL for what orders its rows.
+    """
     cursor.execute(
         "INSERT INTO passages SELECT nextval('keys'), passage_id, NULL FROM ("
-        f" SELECT passage_id, min(rowid) AS first FROM {table} ANTI JOIN passages USING (passage_id)"
+        f" SELECT passage_id, min({place}) AS first FROM {table} ANTI JOIN passages USING (passage_id)"
         " GROUP BY passage_id ORDER BY first)"
     )
 

@@ -19,7 +19,7 @@ from core.topics import add_topics
 LINES_A_BATCH = 50_000
 """Lines that are held as Python objects at a time."""
 
-LINES_A_PART = 500_000
+LINES_A_PART = 200_000
 """Lines that SQL looks at together, or as many as the longest query has: they are what memory is needed for."""
 
 _SCHEMA = pa.schema(
@@ -62,6 +62,8 @@ class RunImport:
         self._keys: dict[str, int] = {}
         self._folder = tempfile.TemporaryDirectory(prefix=".import-", dir=_beside(cursor), ignore_cleanup_errors=True)
         self._file = Path(self._folder.name) / "lines.parquet"
+        # A file, too: what a transaction had in temporary tables stays in memory to its end.
+        self._part = _sql_text(Path(self._folder.name) / "part.parquet")
         self._writer = pq.ParquetWriter(self._file, _SCHEMA)
 
     def __enter__(self) -> RunImport:
@@ -77,7 +79,7 @@ class RunImport:
         unknown: dict[str, int] = {}
         lines = read_run_lines(source, self.report)
         while batch := list(islice(lines, LINES_A_BATCH)):
-            self._look_up({line.query_id for line in batch})
+            self._look_up(dict.fromkeys(line.query_id for line in batch))
             for line in batch:
                 if line.tag not in numbers:
                     numbers[line.tag] = len(self.found)
@@ -89,7 +91,7 @@ class RunImport:
         if unknown:
             self.unknown.append((source, unknown))
 
-    def _look_up(self, query_ids: set[str]) -> None:
+    def _look_up(self, query_ids: Iterable[str]) -> None:
         """Learn the keys of queries; a topic of a query that the project has becomes one."""
         new = [query_id for query_id in query_ids if query_id not in self._keys]
         if new and (unknown := unknown_queries(self.cursor, new)):
@@ -181,7 +183,7 @@ class RunImport:
 
     @property
     def _lines(self) -> str:
-        return "read_parquet('{}')".format(str(self._file).replace("'", "''"))
+        return f"read_parquet({_sql_text(self._file)})"
 
     def _write_part(self, first: int, last: int, odd: _Oddities) -> int:
         """Rank the lines of some queries as trec_eval does, and look for what is odd about them.
@@ -191,7 +193,7 @@ class RunImport:
         # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
         single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
         self.cursor.execute(
-            "CREATE OR REPLACE TEMP TABLE part AS SELECT run, query_key, passage_id, score, line, copies, next_copy,"
+            "COPY (SELECT run, query_key, passage_id, score, line, copies, next_copy,"
             " row_number() OVER best AS rank, rank IS NULL AS unreadable,"
             " coalesce(lag(single) OVER best = single, false) AS tied,"
             # Ranks are compared with those of the next better score only, so that one slip is one note.
@@ -203,15 +205,16 @@ class RunImport:
             "  WINDOW pair AS (PARTITION BY run, query_key, passage_id), in_file AS (pair ORDER BY line"
             "   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))"
             " WHERE place = 1 WINDOW best AS (PARTITION BY run, query_key ORDER BY single DESC, passage_id DESC)"
-            " ORDER BY query_key, run, rank",
+            f" ORDER BY query_key, run, rank) TO {self._part} (FORMAT parquet)",
             {"first": first, "last": last},
         )
-        odd.gather(self.cursor)
-        name_passages_of(self.cursor, "part")
+        part = f"read_parquet({self._part})"
+        odd.gather(self.cursor, part)
+        name_passages_of(self.cursor, part, place="(query_key, run, rank)")
         return int(
             self.cursor.execute(
                 "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score"
-                " FROM part JOIN new_runs USING (run) JOIN passages USING (passage_id)"
+                f" FROM {part} JOIN new_runs USING (run) JOIN passages USING (passage_id)"
                 " ORDER BY query_key, run_key, rank"
             ).fetchall()[0][0]
         )
@@ -226,11 +229,11 @@ class _Oddities:
         self.names = names
         self.seen: dict[tuple[int, str], tuple[int, int]] = {}
 
-    def gather(self, cursor: Cursor) -> None:
-        """Add what the temporary table `part` shows."""
+    def gather(self, cursor: Cursor, part: str) -> None:
+        """Add what the ranked lines of some queries show; `part` is what SQL can read as a table."""
         columns = ", ".join(f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in _REMARKS)
         for run, *counts in cursor.execute(
-            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM part GROUP BY run ORDER BY run"
+            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part} GROUP BY run ORDER BY run"
         ).fetchall():
             for what, line, times in zip(("repeated", *_REMARKS), counts[::2], counts[1::2], strict=True):
                 if times:
@@ -251,6 +254,10 @@ def _some(things: Sequence[str]) -> str:
     """The first of some things, and how many there are more."""
     rest = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
     return ", ".join(things[:_NAMED]) + rest
+
+
+def _sql_text(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def unknown_reason(query_id: str, others: int, left_out: bool) -> str:

@@ -24,7 +24,7 @@ from tests.small import SPEC, fill, grade, judge
 
 PASSAGES = [f"p{i}" for i in range(6)]
 WORDINGS = ["A?", "B?", "C?", "D?", "never graded?"]
-NO_CHOICES = GraderSpec("no choices", "self-rating", "none", kinds=("question", "nugget"))
+NO_NUGGETS = GraderSpec("no nuggets", "self-rating", "none", kinds=("question",))
 POOL_DEPTH = 2
 
 Ratings = Mapping[tuple[str, str], int | None]
@@ -39,7 +39,7 @@ def counted_by_hand(
     questions: list[Question], ratings: Ratings, runs: Runs, judged: Mapping[str, int], policy: Policy
 ) -> tuple[dict[str, dict], dict[str, set[str]], set[str], int]:
     """Figures and strays by question id, uncovered, number of relevant: straight from the docstrings."""
-    active = [q for q in questions if q.active and q.kind != "choice" and q.weight != 0]
+    active = [q for q in questions if q.active and q.kind != "nugget" and q.weight != 0]
     positive = [q for q in active if q.weight > 0]
     rankings = [by_query.get("q1", []) for by_query in runs.values()]
     pool = {p for ranking in rankings for p in ranking[:POOL_DEPTH]} | set(judged)
@@ -110,7 +110,7 @@ def test_figures_equal_counting_by_hand(dice: Random):
             set_pool_depth(cursor, POOL_DEPTH, "tester")
         # Questions that are not active make every wording known, so that all can be graded.
         known = [Question(f"q1/known {w}", "q1", w, active=False) for w in WORDINGS[:-1]]
-        fill(project, [*known, Question("q2/a", "q2", "A?")], ratings, runs, NO_CHOICES)
+        fill(project, [*known, Question("q2/a", "q2", "A?")], ratings, runs, NO_NUGGETS)
         judge(project, {("q1", p): value for p, value in judged.items()} | {("q2", "p1"): 1})
         for _ in range(5):
             policy = Policy(

@@ -140,7 +140,8 @@ class TestLeftOut:
         ("spec", "expected"),
         [
             (SPEC, LeftOut(0, 0, 0, 0)),
-            (replace(SPEC, kinds=("question",)), LeftOut(2, 0, 0, 0)),
+            # One that takes questions is asked the multiple-choice ones, too.
+            (replace(SPEC, kinds=("question",)), LeftOut(1, 0, 0, 0)),
             (replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}), LeftOut(1, 0, 2, 0)),
             (replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]}), LeftOut(4, 0, 0, 0)),
         ],

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from core.errors import GradingError, InputError
-from core.graders import local_loading, make_grader, remake_grader
+from core.graders import local_loading, make_grader, remade_from
 from core.graders.calls import Call
 from core.graders.control import Control
 from core.graders.local import TransformersBackEnd
@@ -113,8 +113,8 @@ def test_grades_of_a_processor_that_an_earlier_version_stored_are_found(
     fill_project(project, [WHY], {("Why?", "p1"): 4, ("Why?", "p2"): 2}, RUNS, earlier)
     assert make_plan(project, spec, 1).known == 2
     hub = make_grader("self-rating", {"model": "somebody/a-model"}).spec
-    again = remake_grader(replace(hub, parameters=hub.parameters | named))
-    assert again is not None and again.spec.fingerprint == hub.fingerprint
+    again = remade_from(replace(hub, parameters=hub.parameters | named))
+    assert again is not None and make_grader("self-rating", again).spec.fingerprint == hub.fingerprint
 
 
 def test_a_grader_of_a_processor_goes_on_as_it_was_on_a_computer_with_a_gpu(

@@ -287,7 +287,7 @@ def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_w
     assert plan(filled).known == 0
     grader = HashGrader()
     grader.spec = replace(grader.spec, kinds=("question",))
-    run_job(filled, grader, Request(trial=(Question("q1/c", "q1", "Which?", kind="choice"),)), "ann")
+    run_job(filled, grader, Request(trial=(Question("q1/n", "q1", "A key fact", kind="nugget"),)), "ann")
     assert grader.asked == []
 
 

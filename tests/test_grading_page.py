@@ -381,7 +381,7 @@ class TestFailedPairs:
     def test_defaulted_grades_are_listed_too(self, asked: Project) -> None:
         say(asked, ("What is tin?", "p1", Grade(1, "defaulted", raw="Hm.")))
         app = visit("grading")
-        assert "It has no number · rated 1" in said(app)
+        assert "It names no rating · rated 1" in said(app)
         assert codes(app) == ["Hm."]
         assert "came with a file" not in said(app)
 

@@ -641,7 +641,7 @@ def test_a_project_that_another_process_holds_says_so_until_it_is_free(small: Pr
         assert holder.stdout.readline()
         app = visit("leaderboard")
         assert f"is open in process {holder.pid}" in as_text(app.error[0].value)
-        assert "Close the app or the command that uses it" in said(app)
+        assert "Close what uses it, then try again." in said(app)
     sound(app.run())
     assert not app.error
     assert len(board(app)) == len(RUNS)

@@ -93,8 +93,8 @@ def test_what_could_not_be_read_may_count_as_no(project: Project) -> None:
 def test_a_query_of_which_nothing_could_be_read_counts_where_that_is_a_no(project: Project) -> None:
     fill(project, BANK, RATINGS | {("B?", "p4"): None}, RUNS)
     judge(project, JUDGMENTS)
-    (left_out,) = select(project, measures=["P@1"]).choices
-    (counted,) = select(project, measures=["P@1"], unreadable_no=True).choices
+    (left_out,) = select(project, measures=["P@1"], queries="own").choices
+    (counted,) = select(project, measures=["P@1"], unreadable_no=True, queries="own").choices
     assert left_out.judge == {"x": 1.0, "y": 1.0, "z": 0.0}
     assert counted.judge == {"x": 0.5, "y": 0.5, "z": 0.0}
     assert left_out.truth == counted.truth
