@@ -6,9 +6,11 @@ held against. The definitions are those of `tests.small`, straight from the word
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -336,6 +338,13 @@ def kept(project: Project, upto: Mapping[str, int]) -> dict[str, list[int]]:
     return found
 
 
+def memory(_: Project) -> int:
+    """Megabytes that the server's process holds; 0 where the machine does not say."""
+    status = Path("/proc/self/status")
+    held = re.search(r"VmRSS:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    return int(held[1]) // 1024 if held else 0
+
+
 def stamp(project: Project) -> list[int]:
     """Differs whenever somebody did something, saved or not."""
     return [
@@ -348,6 +357,6 @@ FACTS: dict[str, Callable[..., Any]] = {
     fact.__name__: fact
     for fact in (
         labels, board, plan, passage, questions, unsaved, history, versions, queries, ranked, counts, given, acts, job,
-        kept, stamp,
+        kept, memory, stamp,
     )
 }  # fmt: skip

@@ -30,6 +30,8 @@ STAYS = 5
 """How many times likelier an act is whose screen is before one's eyes."""
 TRIES = 30
 """Acts that may turn out to be impossible before a person is taken to be stuck."""
+MEMORY_ROUNDS = 20
+"""Rounds after which the server's memory is told again."""
 LAST = 20
 """Acts that a report of a failure lists."""
 LOG_TAIL = 20_000
@@ -123,6 +125,8 @@ def _work(soak: Soak, seats: Sequence[Seat], done: Counter[str]) -> None:
                 if failure is not None:
                     _report(soak, seats, seat, number, name, failure)
             soak.tell(f"{number:5} took {took:.1f} s, its check {time.monotonic() - at:.1f} s")
+            if number % MEMORY_ROUNDS == 1:
+                soak.tell(f"{number:5} the server holds {seats[0].person.inside.ask('memory')} MB")
 
 
 def _arrived(person: Person) -> str | None:
