@@ -4,21 +4,43 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 import pytest
 from playwright.sync_api import Browser
 
+from core.demo import make_demo
+from core.graders import make_grader
+from core.project import open_project
+from tests.small import grade
 from tests.soak.person import Unsaved
 from tests.soak.walk import Soak, run
 
-ROUNDS = 12
-"""Acts of each person: about two minutes."""
+ROUNDS = 10
+"""Acts of each person: about a minute."""
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    """The demo project with ratings by dice: whatever they are, what follows from them has to be right."""
+    path = tmp_path / "demo.duckdb"
+    make_demo(path, "maker", False, lambda _: None)
+    project = open_project(path)
+    dice = Random(1)
+    pairs = project.rows(
+        "SELECT t.text, passage_id FROM pool JOIN questions USING (query_key) JOIN question_revisions"
+        " r USING (question_key) JOIN question_texts t ON t.text_key = r.text_key JOIN passages USING (passage_key) ORDER BY ALL"
+    )
+    ratings = {pair: dice.choices(range(6), (8, 5, 3, 2, 1, 1))[0] for pair in pairs}
+    grade(project, ratings, make_grader("embedding", {}).spec)
+    project.close()
+    return path
 
 
 @pytest.mark.browser
-def test_two_persons_at_work_lose_nothing_and_see_what_is_true(chromium: Browser, tmp_path: Path) -> None:
+def test_two_persons_at_work_lose_nothing_and_see_what_is_true(chromium: Browser, demo: Path, tmp_path: Path) -> None:
     done: Counter[str] = Counter()
-    run(Soak(tmp_path, seed=1, persons=2, rounds=ROUNDS), done)
+    run(Soak(tmp_path / "soak", seed=1, persons=2, rounds=ROUNDS), done, demo)
     assert sum(done.values()) == 2 * ROUNDS
 
 
