@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -63,10 +64,8 @@ def test_an_edit_survives_a_run_that_is_ended_at_any_point(project: Project, ses
     key = drawn(project, session, "text")
     session[key] = "Who is A?"
     session.left = asked
-    try:
+    with suppress(StopException):
         bank_window.take_in()
-    except StopException:
-        pass
     session.left = 1_000
     bank_window.take_in()
     assert drafts.drafts(project, "ann")["q1/a"].question.text == "Who is A?"

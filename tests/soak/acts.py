@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.soak import acts_bank, acts_boards, acts_details, acts_files, acts_grading, acts_moving, acts_review
+from tests.soak import (
+    acts_bank,
+    acts_boards,
+    acts_details,
+    acts_files,
+    acts_grading,
+    acts_more,
+    acts_moving,
+    acts_review,
+)
 from tests.soak.person import Doing
 
 
@@ -24,6 +33,7 @@ class Act:
 
 BANK, PASSAGES, BOARDS, DISAGREEMENTS = "Question bank", "Passages", "Leaderboard", "Disagreements"
 GRADING, EXPORT, HOME = "Grading", "Export", "Home"
+CHANGES, ACTIVITY = "Changes", "Activity"
 
 ACTS = {
     "reword": Act(acts_bank.reword, 8, BANK),
@@ -46,6 +56,10 @@ ACTS = {
     "several at once": Act(acts_details.several, 0.7, BANK),
     "bring back a wording": Act(acts_details.bring_back_wording, 1, BANK),
     "bring back a version": Act(acts_details.bring_back_version, 0.5, BANK),
+    "accept a proposal": Act(acts_more.accept_proposal, 1, BANK),
+    "reject a proposal": Act(acts_more.reject_proposal, 0.5, BANK),
+    "put a proposal back": Act(acts_more.put_back_proposal, 0.5, BANK),
+    "reword a proposal": Act(acts_more.reword_proposal, 0.7, BANK),
     "open another query": Act(acts_bank.open_query, 3, BANK),
     "try drafts": Act(acts_grading.try_drafts, 1, BANK),
     "grade": Act(acts_grading.grade, 5, GRADING),
@@ -75,6 +89,9 @@ ACTS = {
     "publish": Act(acts_files.publish, 1, EXPORT),
     "publish a bundle": Act(acts_files.publish_bundle, 0.5, EXPORT),
     "qrels again": Act(acts_files.qrels_again, 1, EXPORT),
+    "compare other states": Act(acts_more.change_side, 2, CHANGES),
+    "filter the acts": Act(acts_more.filter_acts, 1.5, ACTIVITY),
+    "look into another project": Act(acts_more.second_project, 0.5),
     "import a bank": Act(acts_files.import_bank, 1, HOME),
     "import a query": Act(acts_files.import_query, 0.5, HOME),
     "import a run": Act(acts_files.import_run, 0.5, HOME),

@@ -15,6 +15,8 @@ WEIGHTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0)
 ASKS = ("What is known about {}?", "How does {} matter here?", "Why do people ask about {}?", "Is {} safe?")
 ADDED_IN_SIGHT = 8
 """Unsaved changes up to which a question that was just added is on the first page of the list."""
+PRESSES = 3
+"""Times that a person presses a button of which nothing comes."""
 WORD = re.compile(r"[a-zA-Z]{5,}")
 
 
@@ -130,17 +132,31 @@ def take_back(person: Person) -> str:
 def undo(person: Person) -> str:
     if not person.unsaved.done or not person.button("Undo").is_enabled():
         raise NotNow
-    person.press("Undo")
+    presses = _press_until_done(person, "Undo")
     person.unsaved.undo()
-    return f"{len(person.unsaved.now)} changes are left"
+    return f"{len(person.unsaved.now)} changes are left" + presses
 
 
 def redo(person: Person) -> str:
     if not person.unsaved.undone or not person.button("Redo").is_enabled():
         raise NotNow
-    person.press("Redo")
+    presses = _press_until_done(person, "Redo")
     person.unsaved.redo()
-    return f"{len(person.unsaved.now)} changes are there"
+    return f"{len(person.unsaved.now)} changes are there" + presses
+
+
+def _press_until_done(person: Person, name: str) -> str:
+    """Press a button, and once more where nothing came of it; says how often where it was not once.
+
+    Streamlit forgets all pressed buttons when a run ends, also one that was pressed just then for the next run. Where
+    a job is watched, runs end every other second.
+    """
+    before = person.facts("unsaved", author=person.name)["steps"]
+    for presses in range(1, PRESSES + 1):
+        person.press(name)
+        if person.facts("unsaved", author=person.name)["steps"] != before:
+            return "" if presses == 1 else f", PRESSED {presses} TIMES"
+    raise Broken(f"{name} was pressed {PRESSES} times, and nothing came of it")
 
 
 def save(person: Person) -> str:
@@ -178,6 +194,10 @@ def _save(person: Person, note: str) -> str:
         else:
             person.button("Save version").first.click()
     new = [v for v in person.facts("versions") if v["version"] not in before and v["author"] == person.name]
+    if not new and not person.facts("unsaved", author=person.name)["drafts"] and mine:
+        # All of it is what somebody else saved meanwhile.
+        person.unsaved.saved()
+        return "nothing differed from what is saved"
     if not new:
         return "was refused: " + "; ".join(person.page.get_by_test_id("stAlertContentError").all_inner_texts())
     assert [v["note"] for v in new] == [note], f"{person.name} saved once with the note '{note}', and there is {new}"

@@ -6,9 +6,11 @@ held against. The definitions are those of `tests.small`, straight from the word
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
@@ -41,8 +43,8 @@ class Grading:
     ratings: dict[Pair, int]
 
 
-def grading_of(project: Project, grader: str | None, overrides: bool = True) -> Grading:
-    """Read the pool, the newest bank and the ratings of a grader, row by row."""
+def grading_of(project: Project, grader: str | None, overrides: bool = True, version: int | None = None) -> Grading:
+    """Read the pool, the bank and the ratings of a grader, row by row; the newest bank for no version."""
     chosen = find_grader(project, grader)
     passages: dict[str, dict[str, str | None]] = {}
     for query, passage, text in project.rows(
@@ -51,7 +53,7 @@ def grading_of(project: Project, grader: str | None, overrides: bool = True) -> 
     ):
         passages.setdefault(query, {})[passage] = text
     questions: dict[str, list[Question]] = {}
-    for question in newest(project):
+    for question in at_version(project, version):
         if question.active and question.kind in chosen.spec.kinds:
             questions.setdefault(question.query_id, []).append(question)
     ratings: dict[Pair, int] = {
@@ -74,14 +76,16 @@ def grading_of(project: Project, grader: str | None, overrides: bool = True) -> 
     return Grading(passages, questions, ratings)
 
 
-def newest(project: Project) -> list[Question]:
-    """The bank as it is: the last revision of every question, whatever its version."""
+def at_version(project: Project, version: int | None) -> list[Question]:
+    """The bank as a version left it: the last revision of every question up to it; as it is now for None."""
     last = {
         row[0]: Question(*row)
         for row in project.rows(
             "SELECT question_id, query_id, t.text, r.kind, r.weight, r.active FROM question_revisions r"
             " JOIN questions USING (question_key) JOIN queries USING (query_key)"
-            " JOIN question_texts t ON t.text_key = r.text_key ORDER BY r.revision_key"
+            " JOIN question_texts t ON t.text_key = r.text_key WHERE $version IS NULL OR r.version <= $version"
+            " ORDER BY r.revision_key",
+            {"version": version},
         )
     }
     return list(last.values())
@@ -172,6 +176,25 @@ def labels(project: Project, policy: Mapping[str, Any]) -> dict[str, Any]:
         "distribution": {str(label): count for label, count in Counter(known.values()).items()},
         "qrels": sorted(f"{query} 0 {passage} {label}" for (query, passage), label in known.items()),
     }
+
+
+def flips(project: Project, **sides: Mapping[str, Any]) -> int:
+    """How many labels differ between two states, `from` and `to`."""
+    before, after = (
+        labels_of(grading_of(project, chosen.grader, chosen.overrides, chosen.bank_version), chosen)
+        for chosen in (Policy(**sides[side]) for side in ("from", "to"))
+    )
+    return sum(before.get(pair) != after.get(pair) for pair in before.keys() | after.keys())
+
+
+def logged(project: Project, who: str | None, act: str | None) -> int:
+    """How many acts the log has, of one person or all, of one kind or all."""
+    return int(
+        project.value(
+            "SELECT count(*) FROM activity WHERE ($who IS NULL OR author = $who) AND ($act IS NULL OR act = $act)",
+            {"who": who, "act": act},
+        )
+    )
 
 
 def board(project: Project, policy: Mapping[str, Any], measure: str) -> dict[str, float]:
@@ -336,6 +359,13 @@ def kept(project: Project, upto: Mapping[str, int]) -> dict[str, list[int]]:
     return found
 
 
+def memory(_: Project) -> int:
+    """Megabytes that the server's process holds; 0 where the machine does not say."""
+    status = Path("/proc/self/status")
+    held = re.search(r"VmRSS:\s+(\d+) kB", status.read_text()) if status.exists() else None
+    return int(held[1]) // 1024 if held else 0
+
+
 def stamp(project: Project) -> list[int]:
     """Differs whenever somebody did something, saved or not."""
     return [
@@ -347,7 +377,8 @@ def stamp(project: Project) -> list[int]:
 FACTS: dict[str, Callable[..., Any]] = {
     fact.__name__: fact
     for fact in (
-        labels, board, plan, passage, questions, unsaved, history, versions, queries, ranked, counts, given, acts, job,
-        kept, stamp,
+        labels, flips, logged, board, plan, passage, questions, unsaved, history, versions, queries, ranked, counts,
+        given, acts, job,
+        kept, memory, stamp,
     )
 }  # fmt: skip

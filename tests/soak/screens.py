@@ -154,6 +154,47 @@ def export(person: Person) -> str | None:
     return differ({row[0]: int(row[1]) for row in grid(table)}, meant["distribution"])
 
 
+def changes(person: Person) -> str | None:
+    """How many labels differ between the two states that the widgets say."""
+    metric = person.metric("Labels that differ")
+    if not person.there(metric):
+        return None
+    said = person.count("Labels that differ")
+    meant = person.facts("flips", **{side: _side(person, side) for side in ("from", "to")})
+    return differ(said, meant)
+
+
+SIDE_SELECTS = ("version", "tau", "label")
+"""What a state is chosen by, as the keys of its lists end."""
+
+
+def _side(person: Person, side: str) -> dict[str, Any]:
+    version, min_rating, label = (
+        person.page.locator(f".st-key-{side}-{name} input").first.input_value() for name in SIDE_SELECTS
+    )
+    weighted, overrides = (
+        person.page.locator(f".st-key-{side}-{name} input").first.is_checked() for name in ("weights", "overrides")
+    )
+    return {
+        "bank_version": int(version.split(":")[0]),
+        "min_rating": int(min_rating),
+        "label": LABEL_RULES[label],
+        "weighted": weighted,
+        "overrides": overrides,
+    }
+
+
+def activity(person: Person) -> str | None:
+    """How many acts there are of the person and of the kind that are asked for."""
+    who, act = (
+        person.page.get_by_role("combobox", name=re.compile(f"(^|\\. ){label}$")).first.input_value()
+        for label in ("Who", "Act")
+    )
+    said = person.page.get_by_text(re.compile(r"^[\d,]+ acts?$")).first.inner_text()
+    meant = person.facts("logged", who=who or None, act=act.lower() or None)
+    return differ(int(said.split()[0].replace(",", "")), meant)
+
+
 def differ(said: Any, meant: Any) -> str | None:
     """What is wrong where two values are not the same."""
     return None if said == meant else f"it says {said}, and true is {meant}"
@@ -166,5 +207,7 @@ SCREENS: dict[str, Callable[[Person], str | None]] = {
     "Leaderboard": leaderboard,
     "Passages": passages,
     "Export": export,
+    "Changes": changes,
+    "Activity": activity,
 }
 """How to hold a screen against the facts, by its name in the menu."""

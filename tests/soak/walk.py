@@ -20,8 +20,14 @@ from random import Random
 from playwright.sync_api import Error, sync_playwright
 
 from core.demo import make_demo
+from core.project import create, open_project
+from core.proposals import Generation, add_generations
+from core.types import Question
 from tests.browser import FLAGS, ROOT, find_chromium, free_port, wait_until_healthy
+from tests.small import fill
+from tests.soak import facts
 from tests.soak.acts import ACTS, Act
+from tests.soak.acts_more import SECOND_PROJECT
 from tests.soak.checks import Before, check, look
 from tests.soak.person import WIDE, Broken, Inside, NotNow, Person
 
@@ -30,6 +36,8 @@ STAYS = 5
 """How many times likelier an act is whose screen is before one's eyes."""
 TRIES = 30
 """Acts that may turn out to be impossible before a person is taken to be stuck."""
+MEMORY_ROUNDS = 20
+"""Rounds after which the server's memory is told again."""
 LAST = 20
 """Acts that a report of a failure lists."""
 LOG_TAIL = 20_000
@@ -89,10 +97,28 @@ def run(soak: Soak, done: Counter[str], demo: Path | None = None) -> None:
         make_demo(soak.project, "maker", True, soak.tell)
     else:
         shutil.copy(demo, soak.project)
+    _furnish(soak.project)
     with ExitStack() as stack:
         address, inside = stack.enter_context(serving(soak))
         seats = [stack.enter_context(seated(soak, name, address, inside)) for name in NAMES[: soak.persons]]
         _work(soak, seats, done)
+
+
+def _furnish(path: Path) -> None:
+    """Give a project proposals, as if a model had drafted some, and a second project beside it."""
+    project = open_project(path)
+    drafted = [
+        Generation("question", query, "a model", "a prompt", "none", texts, "\n".join(texts))
+        for query, text in facts.queries(project).items()
+        for texts in [tuple(f"{ask} {text}?" for ask in ("Who studies", "Where does it matter to know", "Since when"))]
+    ]
+    add_generations(project, drafted, "maker")
+    project.close()
+    second = create(path.with_name(f"{SECOND_PROJECT}.duckdb"))
+    questions = [Question(f"clocks/{number}", "clocks", text) for number, text in enumerate(("What ticks?", "Why?"))]
+    rated = {(question.text or "", passage): 3 for question in questions for passage in ("p1", "p2")}
+    fill(second, questions, rated, {"run": {"clocks": ["p1", "p2"]}, "other": {"clocks": ["p2", "p1"]}})
+    second.close()
 
 
 def _work(soak: Soak, seats: Sequence[Seat], done: Counter[str]) -> None:
@@ -123,6 +149,8 @@ def _work(soak: Soak, seats: Sequence[Seat], done: Counter[str]) -> None:
                 if failure is not None:
                     _report(soak, seats, seat, number, name, failure)
             soak.tell(f"{number:5} took {took:.1f} s, its check {time.monotonic() - at:.1f} s")
+            if number % MEMORY_ROUNDS == 1:
+                soak.tell(f"{number:5} the server holds {seats[0].person.inside.ask('memory')} MB")
 
 
 def _arrived(person: Person) -> str | None:
