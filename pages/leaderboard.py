@@ -119,10 +119,10 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> dict[str, l
 ui.begin("Leaderboard")
 project = ui.project()
 policy = policy_widgets.policy(project, cutoff=True, judged=True)
-left, middle, right, ties, among = st.columns([3, 3, 3, 2, 2], vertical_alignment="bottom")
+left, middle, right, gold = st.columns([3, 3, 3, 1.6], vertical_alignment="bottom")
 with left:
-    golden = gold_name(project) is not None
-    measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True, gold=golden)
+    has_gold = gold_name(project) is not None
+    measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True, gold=has_gold)
 against = middle.selectbox("Official board", [*official_sources(project), NO_BOARD], key="against", bind="query-params")
 imported = dict(boards(project))
 with right:
@@ -132,15 +132,15 @@ with right:
     elif against != NO_BOARD:
         same = measure if from_judgments(measure) else "nDCG@10"
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
-ties_rule = ties.segmented_control("Ties", ["average", "random"], default="average", key="ties", required=True)
-with among:
-    queries = policy_widgets.queries()
-with st.container(horizontal=True, horizontal_alignment="distribute"):
+with gold:
+    gold_texts.choose(project)
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
     view = st.segmented_control(
         "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
         label_visibility="collapsed",
     )  # fmt: skip
-    gold_texts.choose(project)
+    ties_rule = st.segmented_control("Ties", ["average", "random"], default="average", key="ties", required=True)
+    queries = policy_widgets.queries()
 screen = Screen(
     project, policy, measure, None if against == NO_BOARD else (against, official_measure), ties_rule, queries
 )

@@ -83,13 +83,22 @@ def _dialog() -> None:
 
 
 def _form() -> None:
-    with st.form("who are you", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input("Your name", current_author(), key="name given", max_chars=LONGEST_NAME, width=220)
+    with st.form("who are you", border=False), st.container(horizontal=True, vertical_alignment="center"):
+        st.text_input(
+            "Your name",
+            current_author(),
+            key="name given",
+            max_chars=LONGEST_NAME,
+            width=180,
+            label_visibility="collapsed",
+            placeholder="Your name",
+        )
         st.form_submit_button("Work under this name", type="primary", on_click=_given)
-    st.caption(
-        "It stands with what you change, publish or download, and keeps your unsaved edits apart from those of others."
-        " This browser remembers it. Reading needs none."
-    )
+        st.caption(
+            "Your name stands with what you change, publish or download, and keeps your unsaved edits apart from those"
+            " of others. This browser remembers it; reading needs none.",
+            width=560,
+        )
 
 
 def _given() -> None:
