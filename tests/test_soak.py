@@ -28,8 +28,9 @@ def demo(tmp_path: Path) -> Path:
     project = open_project(path)
     dice = Random(1)
     pairs = project.rows(
-        "SELECT t.text, passage_id FROM pool JOIN questions USING (query_key) JOIN question_revisions"
-        " r USING (question_key) JOIN question_texts t ON t.text_key = r.text_key JOIN passages USING (passage_key) ORDER BY ALL"
+        "SELECT t.text, passage_id FROM pool JOIN questions USING (query_key) JOIN question_revisions r"
+        " USING (question_key) JOIN question_texts t ON t.text_key = r.text_key JOIN passages USING (passage_key)"
+        " ORDER BY ALL"
     )
     ratings = {pair: dice.choices(range(6), (8, 5, 3, 2, 1, 1))[0] for pair in pairs}
     grade(project, ratings, make_grader("embedding", {}).spec)
