@@ -96,7 +96,7 @@ def _form() -> None:
         st.form_submit_button("Work under this name", type="primary", on_click=_given)
         st.caption(
             "Your name stands with what you change, publish or download, and keeps your unsaved edits apart from those"
-            " of others. This browser remembers it; reading needs none.",
+            " of others. This browser remembers it. Reading needs none.",
             width=560,
         )
 
