@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -144,17 +145,23 @@ class RunImport:
     def _free_names(self, names: Sequence[str]) -> list[str]:
         """What the project calls each run: its name, or its file's where a run of another file has the name.
 
-        A run of which a graded file brought the part that it had passages of gives way to the whole.
+        A run of which a graded file brought the part that it had passages of gives way to the whole. A run whose
+        file's name is taken as well is refused: two systems under one name would be one.
         """
         known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
         holders = {name: (file, partly) for name, file, partly in known}
+        runs_of = Counter(source for source, _ in self.found)
         free: list[str] = []
         replaced: list[str] = []
         renamed: list[str] = []
-        for name, (source, _) in zip(names, self.found, strict=True):
+        for name, (source, tag) in zip(names, self.found, strict=True):
             file, partly = holders.get(name, (source.file, False))
             taken = file != source.file and not partly
-            free.append(source.stem if taken else name)
+            own = source.stem if runs_of[source] == 1 else f"{source.stem}-{tag}"
+            if taken and (own in names or own in free or holders.get(own, (source.file,))[0] != source.file):
+                reason = f"another file gave the project a run {name}, and there is a run {own}, too; rename the file"
+                self.report.refuse(source.name, None, reason)
+            free.append(own if taken else name)
             if free[-1] != name:
                 renamed.append(f"{name} is called {free[-1]}")
             elif taken or partly:
