@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -148,17 +149,26 @@ class RunImport:
         """
         known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
         holders = {name: (file, partly) for name, file, partly in known}
+        runs_of = Counter(source for source, _ in self.found)
         free: list[str] = []
         replaced: list[str] = []
         renamed: list[str] = []
-        for name, (source, _) in zip(names, self.found, strict=True):
+        for name, (source, tag) in zip(names, self.found, strict=True):
             file, partly = holders.get(name, (source.file, False))
-            taken = file != source.file and not partly
-            free.append(source.stem if taken else name)
-            if free[-1] != name:
-                renamed.append(f"{name} is called {free[-1]}")
-            elif taken or partly:
+            if file == source.file or partly:
+                free.append(name)
+                if partly:
+                    replaced.append(name)
+                continue
+            called = source.stem if runs_of[source] == 1 else f"{source.stem}-{tag}"
+            if called == name:
                 replaced.append(name)
+            else:
+                # That name, too, may be another run's, of this import or of another file: neither may be lost.
+                others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
+                called = next(each for each in _numbered(called) if each not in others)
+                renamed.append(f"{name} is called {called}")
+            free.append(called)
         if replaced:
             reason = f"what the project had of runs of the same names gives way to these files: {_some(replaced)}"
             self.report.remark(self.found[0][0].file, None, reason)
@@ -248,6 +258,13 @@ class _Oddities:
                     line, times = self.seen[run, what]
                     reason = _REPEATED if what == "repeated" else f"run {self.names[run]}: {_REMARKS[what]}"
                     self.report.remark(source.name, line, reason, times)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """The name, then the same with a number: NAME-2, NAME-3 and so on."""
+    yield name
+    for number in count(2):
+        yield f"{name}-{number}"
 
 
 def _some(things: Sequence[str]) -> str:

@@ -171,3 +171,24 @@ def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: i
         times = int(note.reason.split(" (")[-1].split(" times")[0]) if " times, first here" in note.reason else 1
         told[what] = (note.line, times)
     assert told == odd
+
+
+def test_a_run_that_is_called_by_its_file_takes_no_other_runs_place(project: Project) -> None:
+    """Names are taken by first.run and c.run; b.run would be called b, as c.run's run is, and all.run's two both all."""
+    take(project, source_of("q Q0 a 1 3 bm25\nq Q0 b 2 2 rm3\n", "first.run"))
+    take(project, source_of("q Q0 c 1 3 b\n", "c.run"))
+    for _ in range(2):  # the second time each file's runs give way to themselves
+        take(project, source_of("q Q0 d 1 3 bm25\n", "b.run"))
+        take(project, source_of("q Q0 e 1 3 bm25\nq Q0 f 1 3 rm3\n", "all.run"))
+        found = project.rows(
+            "SELECT name, file, list(passage_id) FROM runs JOIN rankings USING (run_key) JOIN passages USING"
+            " (passage_key) GROUP BY ALL ORDER BY ALL"
+        )
+        assert found == [
+            ("all-bm25", "all.run", ["e"]),
+            ("all-rm3", "all.run", ["f"]),
+            ("b", "c.run", ["c"]),
+            ("b-2", "b.run", ["d"]),
+            ("bm25", "first.run", ["a"]),
+            ("rm3", "first.run", ["b"]),
+        ]
