@@ -46,7 +46,8 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
     called: dict[str, list[str]] = {}
     waiting: list[ListedGrader] = []
     stored = graders(project)
-    known = {one.spec.fingerprint for one in stored}
+    known = {mark: one.spec.fingerprint for one in stored for mark in one.spec.fingerprints}
+    known |= {one.spec.fingerprint: one.spec.fingerprint for one in stored}
     for named in named_graders(project):
         how: dict[str, Any] = {"kind": named.kind, "parameters": named.parameters}
         try:
@@ -57,7 +58,7 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
             waiting.append(ListedGrader(named.name, "", named.kind, model, can_grade=False, **how))
             continue
         if spec.fingerprint in known:
-            called.setdefault(spec.fingerprint, []).append(named.name)
+            called.setdefault(known[spec.fingerprint], []).append(named.name)
         else:
             waiting.append(ListedGrader(named.name, spec.fingerprint, spec.method, spec.model, **how))
     found = []

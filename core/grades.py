@@ -11,7 +11,7 @@ from core.bank import AT_VERSION
 from core.errors import InputError
 from core.graders import GRADERS
 from core.graders.base import Outcome
-from core.named_graders import fingerprint_of, grade_command
+from core.named_graders import fingerprints_of, grade_command
 from core.project import Cursor, Project, stage
 from core.topics import PLACES, TITLES, asks
 from core.types import SEPARATOR, GraderSpec
@@ -127,17 +127,17 @@ def find_grader(project: Project, name: str | None) -> StoredGrader:
         raise InputError("Nothing has been graded yet.", "Run exam grade, or import a graded file.")
     if name is None:
         return known[0]
-    for grader in known:
-        if name in (grader.spec.name, grader.spec.fingerprint):
-            return grader
-    alias = fingerprint_of(project, name)
+    exact = [grader for grader in known if name in (grader.spec.name, grader.spec.fingerprint)]
+    if found := exact or [grader for grader in known if name in grader.spec.fingerprints]:
+        return found[0]
+    aliases = fingerprints_of(project, name)
     of_method = [grader for grader in known if grader.spec.method == name]
-    if meant := [grader for grader in known if grader.spec.fingerprint == alias] or of_method:
+    if meant := [grader for grader in known if grader.spec.fingerprint in aliases] or of_method:
         if len(meant) == 1:
             return meant[0]
         names = ", ".join(f"'{grader.spec.name}'" for grader in meant)
         raise InputError(f"Several graders are of the method {name}.", f"Name one of them: {names}.")
-    if alias is not None or name in GRADERS:
+    if aliases or name in GRADERS:
         raise InputError(f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}")
     names = ", ".join(f"'{grader.spec.name}'" for grader in known)
     raise InputError(f"There is no grader '{name}' in this project.", f"It has {names}: see exam graders list.")

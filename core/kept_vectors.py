@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.graders.vectors import Kept
-from core.project import Project, stage
+from core.project import Cursor, Project, stage
 
 _COLUMNS = {"encoder": "VARCHAR", "role": "VARCHAR", "digest": "BLOB", "vector": "BLOB", "sentences": "BLOB"}
 
@@ -42,11 +42,14 @@ class ProjectVectors:
         ]
         if not new:
             return
-        with self._project.transaction() as cursor:
+
+        def write(cursor: Cursor) -> None:
             stage(cursor, "new_vectors", dict(zip(_COLUMNS, map(list, zip(*new, strict=True)), strict=True)), _COLUMNS)
             cursor.execute(
                 "INSERT INTO text_vectors FROM new_vectors ANTI JOIN text_vectors USING (encoder, role, digest)"
             )
+
+        self._project.write(write)
         known.update(digest for _, _, digest, _, _ in new)
 
     def _digests(self, encoder: str, role: str) -> set[bytes]:

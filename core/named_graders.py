@@ -109,11 +109,9 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
     raise InputError(f"There is no grader '{name}'.", f"There are: {', '.join(known)}.")
 
 
-def fingerprint_of(project: Project, name: str) -> str | None:
-    """The fingerprint of the grader that is set up under a name; None where there is none or it cannot be made."""
-    return next(
-        (one for named in named_graders(project) if named.name == name for one in _fingerprints(project, named)), None
-    )
+def fingerprints_of(project: Project, name: str) -> tuple[str, ...]:
+    """The fingerprints whose grades are those of the grader that is set up under a name; none where there is none."""
+    return next((_fingerprints(project, named) for named in named_graders(project) if named.name == name), ())
 
 
 def grade_command(name: str, *more: str) -> str:

@@ -107,9 +107,15 @@ _FRAME = r"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{\-–—=+$\u200b\ufeff]|\
 _OPENING = re.compile(rf"{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
 _NAMED = re.compile(
     rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)})(?:\s?\([^()\n]{{0,40}}\))?{_FRAME}"
-    r"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key fact|passage|question|text)\s+)?"
-    rf"(?:(?i:is|of|would be|should be|as|at)\s)?|O\s*+[:=]){_FRAME}:?{_FRAME}(?=[0-9])"
+    rf"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key fact|passage|question|text)(?=[\s:]){_FRAME})?"
+    rf"(?:(?i:is|of|would be|should be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?|O\s*+[:=]){_FRAME}:?{_FRAME}(?=[0-9])"
 )
+# "It does not deserve a rating of 5" names a rating that it is not.
+_DENIED = re.compile(r"(?:\bnot|n['’]t)\s+(?:\w+\s+)?(?:an?|the)\s+(?:\w+\s+)?\Z", re.IGNORECASE)
+_SENTENCE = 60
+# Items of a list are counted, not rated: what the answer calls its rating stands in or after them.
+_LIST = re.compile(r"\W*1[.)]\W.*\n\W*2[.)]\W", re.DOTALL)
+_MAY_BE_LIST = re.compile(r"1[.)]")
 _BLANK = r"[^\S\n\r]*+"
 _CLOSING = r"(?:[\"'”’»`*_~\]}>$\ufe0f\u20e3\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
 # What may follow the number with which an answer begins; `open` is where what is written next decides.
@@ -129,9 +135,14 @@ _MAY_BE_ANOTHER = re.compile(
 def _rating(text: str, top: int) -> tuple[int, bool] | None:
     """The first number that rates, and whether that is settled; None where there is none."""
     on_scale = {str(rating): rating for rating in range(top + 1)}
-    opening = _OPENING.match(text)
+    opening = None if _LIST.match(text) else _OPENING.match(text)
     begins = [(opening.end(), True)] if opening else []
-    for begin, leads in chain(begins, ((match.end(), False) for match in _NAMED.finditer(text))):
+    named = (
+        match
+        for match in _NAMED.finditer(text)
+        if not _DENIED.search(text[max(match.start() - _SENTENCE, 0) : match.start()])
+    )
+    for begin, leads in chain(begins, ((match.end(), False) for match in named)):
         number = _NUMBER.match(text, begin)
         if number is None or _in_word(text, number):
             continue
@@ -144,7 +155,11 @@ def _rating(text: str, top: int) -> tuple[int, bool] | None:
         if leads and "/" not in written:
             ends = _ENDS.match(text, end)
             if ends is not None:
-                return rating, whole and ends["open"] is None
+                # "1." may be the first of a list.
+                return rating, whole and ends["open"] is None and not _MAY_BE_LIST.match(text, begin)
+            another = _ANOTHER_NUMBER.match(text, end)
+            if another is not None and another["scale"] == str(top) and "/" in another[0]:
+                return rating, another.end() < len(text)
         elif leads:
             return rating, whole
         else:
@@ -157,7 +172,8 @@ def _rating(text: str, top: int) -> tuple[int, bool] | None:
 def _in_word(text: str, number: re.Match[str]) -> bool:
     """Whether digits are part of a word, or what a slash divides by."""
     last, before_last = _before(text, number.start())
-    if last == "/" or last.isalpha() or unicodedata.category(last or " ")[0] == "M":
+    price = last == "$" and text[number.end() : number.end() + 1] != "$"  # "$5", where "$5$" is a formula
+    if price or last == "/" or last.isalpha() or unicodedata.category(last or " ")[0] == "M":
         return True
     if last and last in _HYPHENS + "_" and before_last.isalnum():
         return True

@@ -299,18 +299,30 @@ def _missing_steps(path: Path, connection: Cursor) -> list[str]:
 
 def _upgrade(path: Path, step: str) -> None:
     backup = path.with_name(f"{path.name}.before-{step}")
+    copy = path.with_name(f".{backup.name}.{os.getpid()}")
     try:
         # Closing writes the log into the file, so that the copy is whole.
         connect(path).close()
-        shutil.copy2(path, backup)
+        shutil.copy2(path, copy)
     except ProjectError as error:
         raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
     except OSError as error:
+        copy.unlink(missing_ok=True)
         raise ProjectError(
             f"{path} has to be upgraded, and cannot be copied aside before ({error.strerror}).",
             "Free some space, or put it in a folder that can be written.",
         ) from error
-    with connect(path) as connection:
+    try:
+        connection = connect(path)
+    except ProjectError:
+        copy.unlink()
+        raise
+    with connection:
+        if not _missing_steps(path, connection):
+            # Another process did it meanwhile: the backup of how it was before is its own, and stays.
+            copy.unlink()
+            return
+        copy.replace(backup)
         try:
             migrations.upgrade(connection)
         except duckdb.Error as error:

@@ -15,7 +15,7 @@ _DO = (
 
 REFUSALS = {
     "cannot do it": rf"(?:i|we) ?{_CANNOT} (?:\w+ly )?(?:{_DO})\b",
-    "is sorry that it cannot": rf"{_SORRY}\W+(?:but |that )?(?:i|we) ?{_CANNOT}\b",
+    "is sorry that it cannot": rf"{_SORRY}\W+(?:but |that )?(?:i|we) ?{_CANNOT}\b(?! (?:find(?! out)|locate|see)\b)",
     "must decline": r"(?:i|we) (?:must|have to|need to|would have to) (?:\w+ly )?(?:decline|refuse)\b",
     "declines": r"(?:i|we) (?:\w+ly )?(?:decline|refuse) to\b",
     "speaks of itself": r"as an? (?:ai|artificial intelligence|large language model|language model|assistant)\b",

@@ -173,13 +173,15 @@ class GraderSpec:
 
     @cached_property
     def fingerprints(self) -> tuple[str, ...]:
-        """The fingerprint, and that under which earlier versions kept the same grader.
+        """The fingerprint, and that under which another version keeps the same grader.
 
-        They put the number format of a local model down only where a person had named it.
+        Earlier versions put the usual number format of a local model down where a person had named it.
         """
-        if self.parameters.get("back_end") != "transformers" or "dtype" in self.parameters:
+        if self.parameters.get("back_end") != "transformers" or self.parameters.get("dtype", "float32") != "float32":
             return (self.fingerprint,)
-        return self.fingerprint, self._hash_with({**self.parameters, "dtype": "float32"})
+        named = {**self.parameters, "dtype": "float32"}
+        unnamed = {name: value for name, value in named.items() if name != "dtype"}
+        return self.fingerprint, self._hash_with(unnamed if "dtype" in self.parameters else named)
 
     def _hash_with(self, parameters: dict[str, Any]) -> str:
         identity = [

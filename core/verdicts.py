@@ -31,7 +31,10 @@ _SAYS = (
 _PATTERNS = tuple((verdict, re.compile(pattern)) for verdict, pattern in _SAYS)
 # Who weighs one thing against another, or doubts, names no verdict.
 _HEDGES = re.compile(
-    r"\b(?:although|but|except|however|if|in\s+part|maybe|might|only|partial|partially|partly|perhaps|possibly|somewhat"
+    r"\b(?:(?:do|did|does|would)(?:\s+not|n't)\s+(?:agree|believe|say|see|think)|not\s+(?:an?\s+)?(?:no|yes)"
+    r"|never\s+(?:answers?|contains?|gives?|includes?|provides?)"
+    r"|barely|doubtful|few|hardly|neither|no\s+longer|nobody|none\s+of|nothing|rarely|scarcely|unlikely"
+    r"|although|but|except|however|if|in\s+part|maybe|might|only|partial|partially|partly|perhaps|possibly|somewhat"
     r"|though|unclear|uncertain|unless|whether|yet|(?:can\s*not|can't|could\s+not|unable\s+to)\s+"
     r"(?:be\s+(?:certain|determined|sure)|conclude|decide|determine|judge|say|tell))\b"
 )

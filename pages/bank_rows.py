@@ -105,8 +105,10 @@ def _row(
         unknown = field == "text" and saved is not None and saved.text is None
         optional = unknown or field in ("subtopic_id", "answer_key", "note")
         drawn[key] = bank_window.Field(project, question, field, stored, shown, optional)
-        # Should this run be ended before all is drawn, what is typed into a new box is noticed all the same.
-        here.fields.setdefault(key, drawn[key])
+        # Should this run be ended before all is drawn, what is typed into a new box is noticed all the same; and what
+        # it shows of this project is not taken for something that was typed into another project's box of the key.
+        if key not in here.fields or here.fields[key].project is not project:
+            here.fields[key] = drawn[key]
         # The stored value is the default, too: a box that is drawn anew in a page whose first run was cut short
         # would else begin empty, and the browser would send that emptiness as if it had been typed.
         default = {"index": KINDS.index(stored)} if field == "kind" else {"value": shown}

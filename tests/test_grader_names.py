@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -95,3 +96,17 @@ def test_the_commands_take_and_print_the_names(
     refused(exam("leaderboard", "--grader", "nobody"), 2, "no grader 'nobody'", "exam graders list")
     hint = exam("unjudged", "--grader", "mine").err
     assert f"1 pair ungraded, 0 failed. Run: exam grade --grader '{made.spec.name}' --run sys" in hint
+
+
+def test_a_grader_that_an_earlier_version_kept_under_another_fingerprint_is_found_by_every_name(
+    project: Project,
+) -> None:
+    """Earlier versions put the usual number format down where it was named, this one never does."""
+    fill(project, [A], {}, RUNS)
+    now = save_named_grader(project, "mine", "choice", {"dtype": "float32", "device": "cpu"}, "ann").spec
+    earlier = replace(now, parameters={**now.parameters, "dtype": "float32"})
+    assert now.fingerprint != earlier.fingerprint
+    grade(project, {("What is A?", "p1"): 1}, earlier)
+    for name in ("mine", "choice", now.name, now.fingerprint, earlier.fingerprint):
+        assert find_grader(project, name).spec.fingerprint == earlier.fingerprint
+    assert [one.also for one in list_of_graders(project) if one.method == "choice"] == [("mine",)]

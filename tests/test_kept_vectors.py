@@ -21,6 +21,7 @@ from core.parquet_project import export_project, import_project
 from core.project import Project, open_project
 from core.status import counts
 from core.types import Question
+from tests.engine_failure import break_database
 from tests.small import fill
 
 PASSAGES = {
@@ -200,3 +201,20 @@ def test_the_command_says_what_is_kept_and_drops_it(filled: Project) -> None:
     project = open_project(path)
     assert len(stored(project)) == 2 * len(PASSAGES)
     project.close()
+
+
+def test_vectors_that_the_engine_fails_to_keep_do_not_end_the_job(
+    filled: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digests = ProjectVectors._digests
+    failures = iter([True])
+
+    def failing(self: ProjectVectors, encoder: str, role: str) -> set[bytes]:
+        found = digests(self, encoder, role)
+        if role == "passage" and self._known and next(failures, False):
+            break_database(filled)
+        return found
+
+    monkeypatch.setattr(ProjectVectors, "_digests", failing)
+    grade(filled)
+    assert len(filled.reopenings) == 1

@@ -145,7 +145,7 @@ def grade(
         tell(f"{final.defaulted:,} of the ratings are defaults: the model gave no number.")
     if final.message:
         tell(final.message)
-    if shown.fingerprint != grader.spec.fingerprint:
+    if shown.fingerprint not in grader.spec.fingerprints:
         tell(
             f"Boards and labels show '{shown.name}' where no grader is named."
             f" To see this one, add: --grader {shlex.quote(name)}"

@@ -13,6 +13,7 @@ import click
 from core import judging
 from core import overrides as store
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.errors import InputError
 from core.project import current_author
 
 
@@ -23,8 +24,16 @@ def author_option(command: Callable[..., Any]) -> Callable[..., Any]:
         default=current_author,
         envvar="EXAM_AUTHOR",
         metavar="NAME",
+        callback=_named,
         help="Who says so; EXAM_AUTHOR, else the name of your account.",
     )(command)
+
+
+def _named(context: click.Context, option: click.Parameter, author: str) -> str:
+    name = " ".join(author.split())
+    if not name:
+        raise InputError("The name of the author is empty.", "Give --author NAME, or leave it away.")
+    return name
 
 
 @click.group()
