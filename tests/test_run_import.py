@@ -174,7 +174,7 @@ def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: i
 
 
 def test_a_run_that_is_called_by_its_file_takes_no_other_runs_place(project: Project) -> None:
-    """Names are taken by first.run and c.run; b.run would be called b, as c.run's run is, and all.run's two both all."""
+    """Names are taken by first.run and c.run; b.run would be called b, as c.run's run is, all.run's two both all."""
     take(project, source_of("q Q0 a 1 3 bm25\nq Q0 b 2 2 rm3\n", "first.run"))
     take(project, source_of("q Q0 c 1 3 b\n", "c.run"))
     for _ in range(2):  # the second time each file's runs give way to themselves
