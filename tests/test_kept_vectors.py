@@ -6,15 +6,17 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from core import bank, bank_saving
+from core import bank, bank_saving, kept_vectors
 from core.cli import cli
 from core.graders import embedding, make_grader, minilm
 from core.graders.embedding import EncodingCache
+from core.graders.vectors import Kept
 from core.grading import Progress, Request, run_job, start_job
 from core.kept_vectors import ProjectVectors, count_vectors, drop_vectors
 from core.parquet_project import export_project, import_project
@@ -203,18 +205,17 @@ def test_the_command_says_what_is_kept_and_drops_it(filled: Project) -> None:
     project.close()
 
 
-def test_vectors_that_the_engine_fails_to_keep_do_not_end_the_job(
-    filled: Project, monkeypatch: pytest.MonkeyPatch
+def test_vectors_are_kept_though_the_engine_gives_up_while_they_are_written(
+    project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digests = ProjectVectors._digests
-    failures = iter([True])
+    stage, failures = kept_vectors.stage, iter([True])
 
-    def failing(self: ProjectVectors, encoder: str, role: str) -> set[bytes]:
-        found = digests(self, encoder, role)
-        if role == "passage" and self._known and next(failures, False):
-            break_database(filled)
-        return found
+    def failing(*given: Any) -> None:
+        if next(failures, False):
+            break_database(project)
+        stage(*given)
 
-    monkeypatch.setattr(ProjectVectors, "_digests", failing)
-    grade(filled)
-    assert len(filled.reopenings) == 1
+    monkeypatch.setattr(kept_vectors, "stage", failing)
+    ProjectVectors(project).put("encoder", "question", {b"1" * 16: Kept(b"1234", b"")})
+    assert [count.texts for count in count_vectors(project)] == [1]
+    assert len(project.reopenings) == 1
