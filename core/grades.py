@@ -11,7 +11,7 @@ from core.bank import AT_VERSION
 from core.errors import InputError
 from core.graders import GRADERS
 from core.graders.base import Outcome
-from core.named_graders import fingerprints_of, grade_command
+from core.named_graders import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
 from core.project import Cursor, Project, stage
 from core.topics import PLACES, TITLES, asks
 from core.types import SEPARATOR, GraderSpec
@@ -78,9 +78,9 @@ def graders(project: Project) -> list[StoredGrader]:
 
 def _count_graders(project: Project) -> list[StoredGrader]:
     stored = [
-        StoredGrader(row[0], _spec(row[1:9]), row[9], row[10])
+        StoredGrader(row[0], stored_spec(row[1:9]), row[9], row[10])
         for row in project.rows(
-            "SELECT grader_key, name, method, model, prompt, prompt_hash, parameters, kinds, max_rating,"
+            f"SELECT grader_key, {SPEC_COLUMNS},"
             " coalesce(g.n, 0), coalesce(f.n, 0) FROM graders"
             " LEFT JOIN (SELECT grader_key, count(*) AS n FROM grades GROUP BY 1) g USING (grader_key)"
             " LEFT JOIN (SELECT grader_key, count(*) AS n FROM failures GROUP BY 1) f USING (grader_key)"
@@ -97,19 +97,6 @@ def _count_graders(project: Project) -> list[StoredGrader]:
 def _preference(method: str) -> int:
     # A graded file may come from a version that knows more methods.
     return METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER)
-
-
-def _spec(row: tuple[Any, ...]) -> GraderSpec:
-    return GraderSpec(
-        name=row[0],
-        method=row[1],
-        model=row[2],
-        prompt=row[3],
-        prompt_hash=row[4],
-        parameters=json.loads(row[5]),
-        kinds=tuple(json.loads(row[6])),
-        max_rating=row[7],
-    )
 
 
 def find_grader(project: Project, name: str | None) -> StoredGrader:

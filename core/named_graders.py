@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -137,16 +137,6 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
     )
 
 
-def grader_by_name(project: Project, name: str) -> Grader:
-    """The grader that is kept under a name.
-
-    Raises:
-        InputError: there is none, or it cannot be made any more.
-    """
-    found = _find(project, name)
-    return make_grader(found.kind, found.parameters, prompts(project))
-
-
 def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
     """The grader that gave the project its grades, ready to go on: from how it was set up, else from its identity.
 
@@ -179,15 +169,21 @@ def _names_of_others(project: Project, spec: GraderSpec) -> set[str]:
     return {other.name for other in _specs(project) if other.fingerprint not in spec.fingerprints}
 
 
+SPEC_COLUMNS = "name, method, model, prompt, prompt_hash, parameters, kinds, max_rating"
+"""The columns of the table `graders` that identify one, in the order in which `stored_spec` takes them."""
+
+
+def stored_spec(row: Sequence[Any]) -> GraderSpec:
+    """What identifies a grader, from a row of `SPEC_COLUMNS`."""
+    name, method, model, prompt, prompt_hash, parameters, kinds, max_rating = row
+    return GraderSpec(
+        name, method, model, prompt, prompt_hash, json.loads(parameters), tuple(json.loads(kinds)), max_rating
+    )
+
+
 def _specs(project: Project) -> list[GraderSpec]:
     """The graders that have graded."""
-    return [
-        GraderSpec(name, method, model, prompt, hashed, json.loads(parameters), tuple(json.loads(kinds)), top)
-        for name, method, model, prompt, hashed, parameters, kinds, top in project.rows(
-            "SELECT name, method, model, prompt, prompt_hash, parameters, kinds, max_rating FROM graders"
-            " ORDER BY grader_key"
-        )
-    ]
+    return [stored_spec(row) for row in project.rows(f"SELECT {SPEC_COLUMNS} FROM graders ORDER BY grader_key")]
 
 
 def _find(project: Project, name: str) -> NamedGrader:

@@ -41,7 +41,7 @@ class Parsed:
     reason: str | None = None
 
 
-READING = 2
+RULES_VERSION = 2
 """The number of these rules, from which a rating or a verdict is read: part of what identifies a grader that reads,
 so that grades read by other rules are told from these."""
 

@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,12 +119,22 @@ def serving(projects: Path, log: Path, script: str = "app.py") -> Iterator[Serve
         script: another app to serve instead.
     """
     port = free_port()
+    command = ("-m", "streamlit", "run", script, "--server.port", str(port), "--server.headless", "true")
+    with running(command, port, projects, log) as server:
+        yield server
+
+
+@contextmanager
+def running(arguments: Sequence[str], port: int, projects: Path, log: Path) -> Iterator[Server]:
+    """Run Python with what serves the app on a port, until the block ends.
+
+    Args:
+        projects: where the app keeps its projects.
+        log: takes what the app prints.
+    """
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "streamlit", "run", script),
-                *("--server.port", str(port), "--server.headless", "true"),
-            ],
+            [sys.executable, *arguments],
             cwd=ROOT,
             env=environment(projects),
             stdout=output,

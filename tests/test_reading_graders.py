@@ -23,7 +23,7 @@ from core.importing import import_files
 from core.leaderboard import leaderboard
 from core.overrides import override
 from core.pairs import make_plan
-from core.parsing import READING
+from core.parsing import RULES_VERSION
 from core.policy import Policy
 from core.price_tag import price_tag
 from core.prices import prices, set_price
@@ -229,7 +229,7 @@ def test_a_named_grader_is_kept_without_any_key_and_graded_with_again(
     saved = named_graders.save_named_grader(
         filled, "mine", "self-rating", settings(server, key_variable="MY_KEY"), "ann"
     )
-    again = named_graders.grader_by_name(filled, "mine")
+    again = make_grader(*named_graders.settings(filled, "mine"))
     assert again.spec == saved.spec
     assert run_job(filled, again, Request(), "ann").graded == 8
     found = named_graders.grader_again(filled, saved.spec)
@@ -238,8 +238,8 @@ def test_a_named_grader_is_kept_without_any_key_and_graded_with_again(
     assert all("very-secret" not in str(filled.rows(f"SELECT * FROM {name}")) for name in tables)
     named_graders.remove_named_grader(filled, "mine", "ann")
     assert named_graders.grader_again(filled, saved.spec) is None, "its address is not known any more"
-    with pytest.raises(InputError, match="No grader is set up"):
-        named_graders.grader_by_name(filled, "mine")
+    with pytest.raises(InputError, match="There is no grader 'mine'"):
+        named_graders.settings(filled, "mine")
 
 
 def test_how_a_grader_was_set_up_is_remembered_where_its_identity_does_not_tell(
@@ -326,7 +326,7 @@ def test_a_failed_pair_is_kept_with_its_reason_and_asked_again_alone(filled: Pro
 def test_a_grader_whose_ratings_are_read_by_rules_has_their_number_in_its_identity(kind: str) -> None:
     spec = make_grader(kind, {}).spec
     before = {name: value for name, value in spec.parameters.items() if name != "reading"}
-    assert spec.parameters["reading"] == READING
+    assert spec.parameters["reading"] == RULES_VERSION
     assert replace(spec, parameters=before).fingerprint != spec.fingerprint
 
 

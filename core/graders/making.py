@@ -13,7 +13,7 @@ from core.graders.calls import BackEnd, Per
 from core.graders.endpoint_chat import Api
 from core.graders.local_loading import has_chat_template, resolved_dtype
 from core.graders.reading import Method, ReadingGrader
-from core.parsing import READING
+from core.parsing import RULES_VERSION
 from core.prompts import Prompt, variables
 from core.types import GraderSpec, Kind
 
@@ -65,7 +65,7 @@ LONGEST_CUE = 80
 """Characters."""
 
 READ_BY_RULES = ("self-rating", "answer", "direct")
-"""Kinds whose ratings hang on `parsing.READING`, beside `extractive`; a choice is read by its letter or likelihood."""
+"""Kinds whose ratings hang on `parsing.RULES_VERSION`, beside `extractive`; a choice has its letter or likelihood."""
 
 
 def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
@@ -111,7 +111,7 @@ def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str,
     else:
         method = partial(methods.self_rating, prompt=ended, fence=fence)
     if kind in READ_BY_RULES:
-        own["reading"] = READING
+        own["reading"] = RULES_VERSION
     if ended is not prompt:
         own["cue"] = cue
     back_end, model = make_back_end(parameters, must_chat=not cue_is_sure)
@@ -166,7 +166,7 @@ def _extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Readin
         name=f"Extractive checked by {'a model' if own['check'] == 'model' else 'words'} ({_short(identity)})",
         method="extractive",
         model=identity,
-        parameters={"back_end": "transformers", "reads": ["answer_key"], "reading": READING}
+        parameters={"back_end": "transformers", "reads": ["answer_key"], "reading": RULES_VERSION}
         | own
         | _identifying(parameters, "transformers"),
         kinds=("question", "choice"),

@@ -1,11 +1,13 @@
-"""Acts on boards: another policy, another measure, another view, and what changed."""
+"""Acts on boards: another policy, another measure, another view, what changed, and who did what."""
 
 from __future__ import annotations
 
 import re
 
-from tests.soak.person import NotNow, Person
-from tests.soak.screens import LABEL_RULES
+from playwright.sync_api import Locator, expect
+
+from tests.soak.person import PATIENCE, NotNow, Person
+from tests.soak.screens import LABEL_RULES, SIDE_SELECTS
 
 MEASURES = ("nDCG@10", "AP", "P@10", "EXAM-Cover", "RR", "Judged@10")
 VIEWS = ("Board", "All boards", "Two boards", "Two systems", "By budget", "Significance")
@@ -48,3 +50,42 @@ def _choose(person: Person, label: str, options: list[str]) -> str:
     option = person.random.choice([option for option in options if option != box.input_value()])
     person.pick(box, option)
     return f"{label}: {option}"
+
+
+def change_side(person: Person) -> str:
+    """Compare another state: another version, min rating or label rule on one side."""
+    side = person.random.choice(["from", "to"])
+    part = person.random.choice(SIDE_SELECTS)
+    box = person.page.locator(f".st-key-{side}-{part}").get_by_role("combobox").first
+    if not box.count():
+        raise NotNow
+    return f"{side} {part}: {_any_option(person, box)}"
+
+
+def filter_acts(person: Person) -> str:
+    """List the acts of one person, or of one kind, or all again."""
+    clear = person.button("Clear filters")
+    if person.there(clear) and person.chance(0.5):
+        person.press("Clear filters")
+        return "all"
+    label = person.random.choice(["Who", "Act"])
+    box = person.page.get_by_role("combobox", name=re.compile(f"(^|\\. ){label}$")).first
+    return f"{label}: {_any_option(person, box)}"
+
+
+def _any_option(person: Person, box: Locator) -> str:
+    """Choose any of the options that a list offers, other than the one that it has."""
+    if not person.there(box):
+        raise NotNow
+    has = box.input_value()
+    box.click()
+    options = person.page.get_by_role("option")
+    expect(options.first).to_be_visible(timeout=PATIENCE)
+    names = [name for name in options.all_inner_texts() if name and name != has]
+    if not names:
+        person.page.keyboard.press("Escape")
+        raise NotNow
+    name = person.random.choice(names)
+    with person.drawn():
+        person.page.get_by_role("option", name=name, exact=True).first.click()
+    return name

@@ -1,8 +1,11 @@
-"""Acts of getting about: the menu, links, Back, reloading, another tab, another width."""
+"""Acts of getting about: the menu, links, Back, reloading, another tab, another width, another project."""
 
 from __future__ import annotations
 
-from tests.soak.person import NARROW, WIDE, NotNow, Person
+import re
+
+from tests.soak.checks import ERRORS
+from tests.soak.person import NARROW, WIDE, Broken, NotNow, Person
 
 MENU = {
     "Home": "",
@@ -20,6 +23,9 @@ MENU = {
 """Addresses of the screens, by their names in the menu."""
 
 MOST_TABS = 2
+
+SECOND_PROJECT = "second"
+"""Name of a small project beside the one that is worked in."""
 
 
 def walk(person: Person) -> str:
@@ -91,3 +97,22 @@ def close_tab(person: Person) -> str:
         raise NotNow
     person.page.close()
     return other_tab(person)
+
+
+def second_project(person: Person) -> str:
+    """Look at the same screen in another project, and come back."""
+    screen = person.screen()
+    box = person.page.get_by_role("combobox", name=re.compile(r"(^|\. )Project$")).first
+    if not person.there(box):
+        person.page.get_by_test_id("stExpandSidebarButton").click()
+    here = person.inside.project.stem
+    if box.input_value() != here:
+        raise Broken(f"The project is {box.input_value()} in place of {here}")
+    person.pick(box, SECOND_PROJECT)
+    said = person.page.locator(ERRORS).all_inner_texts()
+    if said:
+        raise Broken(f"{screen} of the second project shows an error: {said}")
+    person.pick(box, here)
+    if person.screen() != screen:
+        raise Broken(f"Back in {here}, {screen} turned into {person.screen()}")
+    return f"on {screen}"

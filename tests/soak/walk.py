@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 import traceback
 from collections import Counter
@@ -23,11 +20,11 @@ from core.demo import make_demo
 from core.project import create, open_project
 from core.proposals import Generation, add_generations
 from core.types import Question
-from tests.browser import FLAGS, ROOT, find_chromium, free_port, wait_until_healthy
+from tests.browser import FLAGS, find_chromium, free_port, running
 from tests.small import fill
 from tests.soak import facts
 from tests.soak.acts import ACTS, Act
-from tests.soak.acts_more import SECOND_PROJECT
+from tests.soak.acts_moving import SECOND_PROJECT
 from tests.soak.checks import Before, check, look
 from tests.soak.person import WIDE, Broken, Inside, NotNow, Person
 
@@ -226,25 +223,9 @@ def _picture(person: Person, folder: Path) -> None:
 def serving(soak: Soak) -> Iterator[tuple[str, Inside]]:
     """Serve the app with its door until the block ends; gives its address and the facts of the project."""
     port, door = free_port(), free_port()
-    with soak.log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.soak.server", str(port), str(door)],
-            cwd=ROOT,
-            env={**os.environ, "EXAM_PROJECTS_DIR": str(soak.project.parent), "PYTHONPATH": str(ROOT)},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        address = f"http://localhost:{port}"
-        wait_until_healthy(process, address, soak.log)
-        yield address, Inside(f"http://127.0.0.1:{door}", soak.project)
-    finally:
-        process.terminate()
-        try:
-            process.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+    command = ("-m", "tests.soak.server", str(port), str(door))
+    with running(command, port, soak.project.parent, soak.log) as server:
+        yield server.address, Inside(f"http://127.0.0.1:{door}", soak.project)
 
 
 @contextmanager
