@@ -25,6 +25,7 @@ def main() -> int:
         "--out", type=Path, default=None, help="empty folder for the log and what is known of a failure"
     )
     parser.add_argument("--only", nargs="+", default=(), choices=tuple(ACTS), metavar="ACT", help="no acts but these")
+    parser.add_argument("--go-on", action="store_true", help="after a failure others take over until the time is up")
     given = parser.parse_args()
     seed = random.randrange(10_000) if given.seed is None else given.seed
     folder = (given.out or Path(tempfile.mkdtemp(prefix="soak-"))).resolve()
@@ -39,6 +40,7 @@ def main() -> int:
         given.minutes,
         given.rounds,
         tuple(given.only),
+        given.go_on,
         lambda line: print(line, flush=True),
     )
     done: Counter[str] = Counter()

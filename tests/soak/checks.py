@@ -36,6 +36,21 @@ class Before:
     busy: bool
 
 
+@dataclass(frozen=True)
+class Log:
+    """What the server prints.
+
+    Args:
+        since: bytes at its beginning that are not looked at.
+    """
+
+    path: Path
+    since: int = 0
+
+    def text(self) -> str:
+        return self.path.read_bytes()[self.since :].decode("utf-8", errors="replace")
+
+
 def look(inside: Inside, persons: Sequence[Person]) -> Before:
     """Take down what is true before a round."""
     kept = inside.ask("kept", upto={})
@@ -47,7 +62,7 @@ def _busy(inside: Inside) -> bool:
     return job is not None and not job["over"]
 
 
-def check(person: Person, before: Before, log: Path, others: bool) -> None:
+def check(person: Person, before: Before, log: Log, others: bool) -> None:
     """Everything that must hold after an act of a person.
 
     Args:
@@ -64,7 +79,7 @@ def check(person: Person, before: Before, log: Path, others: bool) -> None:
     _the_screen_is_true(person, others or before.busy or len(person.context.pages) > 1)
 
 
-def _nothing_went_wrong(person: Person, log: Path) -> None:
+def _nothing_went_wrong(person: Person, log: Log) -> None:
     said = person.page.locator(ERRORS).all_inner_texts()
     wrong = [text for text in said if not any(words in text for words in person.warned)]
     _hold(not wrong, f"The screen {person.page.url} shows an error: {wrong}")
@@ -73,7 +88,7 @@ def _nothing_went_wrong(person: Person, log: Path) -> None:
     lost = person.page.get_by_text(LOST)
     _hold(not person.there(lost), "The connection is lost.")
     _hold(not person.page_errors, f"The browser reports errors: {person.page_errors}")
-    text = log.read_text(encoding="utf-8", errors="replace")
+    text = log.text()
     found = TROUBLE.search(text)
     _hold(found is None, f"The server's log: {text[found.start() :][:3000] if found else ''}")
 

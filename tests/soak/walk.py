@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import shutil
 import time
 import traceback
@@ -25,7 +27,7 @@ from tests.small import fill
 from tests.soak import facts
 from tests.soak.acts import ACTS, Act
 from tests.soak.acts_moving import SECOND_PROJECT
-from tests.soak.checks import Before, check, look
+from tests.soak.checks import Before, Log, check, look
 from tests.soak.person import WIDE, Broken, Inside, NotNow, Person
 
 NAMES = ("ann", "bob", "cleo", "dan", "eve", "finn")
@@ -50,6 +52,7 @@ class Soak:
         minutes: for how long; 0 for no limit.
         rounds: how many acts of each person at most; 0 for no limit.
         only: names of the acts to choose from; all for none.
+        goes_on: whether the server stays up after a failure and other persons take over, until the time is up.
     """
 
     folder: Path
@@ -58,6 +61,7 @@ class Soak:
     minutes: float = 0.0
     rounds: int = 0
     only: tuple[str, ...] = ()
+    goes_on: bool = False
     tell: Callable[[str], None] = print
 
     @property
@@ -69,6 +73,11 @@ class Soak:
     def log(self) -> Path:
         """What the server prints."""
         return self.folder / "server.log"
+
+    @property
+    def acts(self) -> Path:
+        """What everybody did, an act a line."""
+        return self.folder / "acts.jsonl"
 
 
 @dataclass
@@ -87,7 +96,7 @@ def run(soak: Soak, done: Counter[str], demo: Path | None = None) -> None:
         demo: the demo project to work in a copy of; made anew for None.
 
     Raises:
-        Broken: something that must hold did not; the folder `failure` says what is known.
+        Broken: something that must hold did not; the folders `failure-…` say what is known.
     """
     soak.project.parent.mkdir(parents=True)
     if demo is None:
@@ -97,8 +106,30 @@ def run(soak: Soak, done: Counter[str], demo: Path | None = None) -> None:
     _furnish(soak.project)
     with ExitStack() as stack:
         address, inside = stack.enter_context(serving(soak))
-        seats = [stack.enter_context(seated(soak, name, address, inside)) for name in NAMES[: soak.persons]]
-        _work(soak, seats, done)
+        _shifts(soak, address, inside, done)
+
+
+def _shifts(soak: Soak, address: str, inside: Inside, done: Counter[str]) -> None:
+    """Let persons work until time is up; after a failure others with new names take over, who have lost nothing."""
+    until = time.monotonic() + soak.minutes * 60 if soak.minutes else math.inf
+    numbers = iter(range(1, soak.rounds + 1)) if soak.rounds else itertools.count(1)
+    failures: list[Broken] = []
+    while True:
+        shift = f" {len(failures) + 1}" if failures else ""
+        acts = done.total()
+        try:
+            with ExitStack() as stack:
+                seats = [
+                    stack.enter_context(seated(soak, name + shift, address, inside)) for name in NAMES[: soak.persons]
+                ]
+                _work(soak, seats, Log(soak.log, soak.log.stat().st_size if shift else 0), numbers, until, done)
+            break
+        except Broken as failure:
+            failures.append(failure)
+            if not soak.goes_on or done.total() == acts:
+                break
+    if failures:
+        raise Broken("\n\n".join(str(failure) for failure in failures))
 
 
 def _furnish(path: Path) -> None:
@@ -118,17 +149,16 @@ def _furnish(path: Path) -> None:
     second.close()
 
 
-def _work(soak: Soak, seats: Sequence[Seat], done: Counter[str]) -> None:
-    begun = time.monotonic()
-    number = 0
-    with (soak.folder / "acts.jsonl").open("w", encoding="utf-8", buffering=1) as acts:
+def _work(
+    soak: Soak, seats: Sequence[Seat], log: Log, numbers: Iterator[int], until: float, done: Counter[str]
+) -> None:
+    with soak.acts.open("a", encoding="utf-8", buffering=1) as acts:
         for seat in seats:
             if (failure := seat.thread.submit(_arrived, seat.person).result()) is not None:
-                _report(soak, seats, seat, number, "arrive", failure)
-        while not soak.rounds or number < soak.rounds:
-            if soak.minutes and time.monotonic() - begun > soak.minutes * 60:
+                _report(soak, seats, seat, 0, "arrive", failure)
+        for number in numbers:
+            if time.monotonic() > until:
                 return
-            number += 1
             before = seats[0].thread.submit(look, seats[0].person.inside, [seat.person for seat in seats]).result()
             at = time.monotonic()
             acting = [seat.thread.submit(_act, soak, seat, number) for seat in seats]
@@ -142,7 +172,7 @@ def _work(soak: Soak, seats: Sequence[Seat], done: Counter[str]) -> None:
                 done[name] += 1
             at = time.monotonic()
             for seat, (name, _, _) in zip(seats, acted, strict=True):
-                failure = seat.thread.submit(_checked, seat.person, before, soak, len(seats)).result()
+                failure = seat.thread.submit(_checked, seat.person, before, log, len(seats)).result()
                 if failure is not None:
                     _report(soak, seats, seat, number, name, failure)
             soak.tell(f"{number:5} took {took:.1f} s, its check {time.monotonic() - at:.1f} s")
@@ -185,9 +215,9 @@ def _choose(person: Person, names: Sequence[str]) -> tuple[str, Act]:
     return name, ACTS[name]
 
 
-def _checked(person: Person, before: Before, soak: Soak, persons: int) -> str | None:
+def _checked(person: Person, before: Before, log: Log, persons: int) -> str | None:
     try:
-        check(person, before, soak.log, persons > 1)
+        check(person, before, log, persons > 1)
     except Exception:
         return traceback.format_exc()
     return None
@@ -195,12 +225,12 @@ def _checked(person: Person, before: Before, soak: Soak, persons: int) -> str | 
 
 def _report(soak: Soak, seats: Sequence[Seat], failed: Seat, number: int, name: str, failure: str) -> None:
     """Write down all that is known of a failure, and end."""
-    folder = soak.folder / "failure"
-    folder.mkdir(exist_ok=True)
+    folder = soak.folder / f"failure-{number}-{failed.person.name.replace(' ', '-')}"
+    folder.mkdir()
     for seat in seats:
         seat.thread.submit(_picture, seat.person, folder).result()
     again = f"make soak SEED={soak.seed} PERSONS={soak.persons}"
-    last = (soak.folder / "acts.jsonl").read_text(encoding="utf-8").splitlines()[-LAST:]
+    last = soak.acts.read_text(encoding="utf-8").splitlines()[-LAST:]
     log = soak.log.read_text(encoding="utf-8", errors="replace")[-LOG_TAIL:]
     head = f"{failed.person.name}, act {number} ({name}). Again: {again}"
     (folder / "report.txt").write_text("\n\n".join([head, failure, "Last acts:", *last]), encoding="utf-8")
