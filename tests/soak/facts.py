@@ -105,8 +105,14 @@ def labels_of(found: Grading, policy: Policy) -> dict[Pair, int | None]:
     }
 
 
-def board_of(project: Project, found: Grading, policy: Policy, measure: str) -> dict[str, float]:
-    """The score of every run by a measure of labels, or by EXAM-Cover; a skipped query counts 0."""
+def board_of(
+    project: Project, found: Grading, policy: Policy, measure: str, against: str | None = None
+) -> dict[str, float]:
+    """The score of every run by a measure of labels, or by EXAM-Cover; a skipped query counts 0.
+
+    Args:
+        against: a source of judgments, whose queries alone count where it judged some of those of the board.
+    """
     if measure.startswith(COVER):
         per_query = _coverage_of(project, found, policy, measure)
         queries = {query for query, questions in found.questions.items() if any(q.weight > 0 for q in questions)}
@@ -118,6 +124,15 @@ def board_of(project: Project, found: Grading, policy: Policy, measure: str) -> 
         scored = score_runs(rankings(project), [measure], qrels, policy.min_rating)
         per_query = {run: by_measure.get(measure, {}) for run, by_measure in scored.items()}
         queries = set(qrels)
+    judged = {
+        query
+        for (query,) in project.rows(
+            "SELECT DISTINCT query_id FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+            " WHERE name = ?",
+            [against],
+        )
+    }
+    queries = queries & judged or queries
     return {run: mean(of_run.get(query, 0.0) for query in queries) for run, of_run in per_query.items()}
 
 
@@ -197,10 +212,10 @@ def logged(project: Project, who: str | None, act: str | None) -> int:
     )
 
 
-def board(project: Project, policy: Mapping[str, Any], measure: str) -> dict[str, float]:
-    """The score of every run."""
+def board(project: Project, policy: Mapping[str, Any], measure: str, against: str | None = None) -> dict[str, float]:
+    """The score of every run, over the queries that a source has judged too, or over its own."""
     chosen = Policy(**policy)
-    return board_of(project, grading_of(project, chosen.grader, chosen.overrides), chosen, measure)
+    return board_of(project, grading_of(project, chosen.grader, chosen.overrides), chosen, measure, against)
 
 
 def plan(project: Project, grader: str | None = None) -> dict[str, int]:

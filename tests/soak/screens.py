@@ -43,6 +43,8 @@ ROWS = (
     "[class*=st-key-question-saved-]:not([class*=st-key-question-saved-proposal-]), [class*=st-key-question-changed-]"
 )
 """The questions of the question bank."""
+ROWS_A_PAGE = 12
+"""Questions of the question bank that are shown at once."""
 
 
 def grid(table: Locator) -> list[list[str]]:
@@ -122,7 +124,10 @@ def leaderboard(person: Person) -> str | None:
     measure = person.page.get_by_role("combobox", name=re.compile("Measure")).first.input_value()
     table = person.page.get_by_test_id("data-grid-canvas").first.locator("table")
     said = {row[1]: float(row[2]) for row in grid(table)}
-    meant = person.facts("board", policy=policy(person), measure=measure)
+    common = person.there(person.page.get_by_role("radio", name="common", exact=True, checked=True))
+    official = person.page.get_by_role("combobox", name=re.compile("Official board")).first
+    against = official.input_value() if common else None
+    meant = person.facts("board", policy=policy(person), measure=measure, against=against)
     if said.keys() != meant.keys():
         return differ(sorted(said), sorted(meant))
     wrong = {run: (said[run], meant[run]) for run in said if abs(said[run] - meant[run]) > 1e-9}
