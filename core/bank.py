@@ -55,7 +55,9 @@ class QueryOverview:
 
 def latest_version(project: Project) -> int:
     """The number of the newest bank version; 0 where none has been saved."""
-    return int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions"))
+    return project.remember(
+        "latest version", lambda: int(project.value("SELECT coalesce(max(version), 0) FROM bank_versions"))
+    )
 
 
 def check_version(project: Project, version: int | None) -> int:

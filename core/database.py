@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 import threading
@@ -28,6 +29,10 @@ PAUSE = 0.1
 """Seconds between two looks whether it did."""
 LAST_BLOCKS = 60.0
 """Seconds that the blocks which were under way may take to end, before the file is opened again."""
+
+_ticks = itertools.count(1)
+_last_commits: dict[Path, int] = {}
+"""When each file was last written to by this process, whoever had it open; nobody else writes meanwhile."""
 
 _VERSION_AT, _VERSION_LENGTH = 52, 32  # of the version's name in a file's header
 _log = logging.getLogger(__name__)
@@ -62,11 +67,21 @@ class Database:
         self._blocks = 0
         self._mine = threading.local()
         self._given_up: str | None = None
+        self._file = path.resolve()
 
     @property
     def in_block(self) -> bool:
         """Whether this thread is inside a block that has a cursor."""
         return bool(getattr(self._mine, "blocks", 0))
+
+    @property
+    def last_commit(self) -> int:
+        """A number that is another one after every transaction that may have changed the file."""
+        return _last_commits.get(self._file, 0)
+
+    def committed(self) -> None:
+        """Take note that the file may have changed."""
+        _last_commits[self._file] = next(_ticks)
 
     @contextmanager
     def cursor(self) -> Iterator[Connection]:

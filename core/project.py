@@ -41,6 +41,7 @@ class Project:
         self._writing = threading.RLock()
         self._remembering = threading.Lock()
         self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any]] = {}
+        self._state: tuple[int, tuple[int, int, int]] | None = None
 
     @property
     def path(self) -> Path:
@@ -124,7 +125,10 @@ class Project:
                     cursor.execute("ROLLBACK")
                     raise
                 committing = True
-                cursor.execute("COMMIT")
+                try:
+                    cursor.execute("COMMIT")
+                finally:
+                    self._database.committed()
         except GIVEN_UP as error:
             if self._database.in_block:
                 raise
@@ -157,12 +161,18 @@ class Project:
 
     def state(self) -> tuple[int, int, int]:
         """A value that differs whenever anything that scores derive from may differ: a key for caches."""
+        # Nobody writes but through this process, so there is nothing to ask where it has not.
+        last_commit, known = self._database.last_commit, self._state
+        if known is not None and known[0] == last_commit:
+            return known[1]
         row = self.rows(
             "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
             f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS}),"
             " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
         )[0]
-        return (row[0], row[1], row[2])
+        state = (int(row[0]), int(row[1]), int(row[2]))
+        self._state = last_commit, state
+        return state
 
     def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
         """What `compute` gives, computed again only when something that scores derive from changed.

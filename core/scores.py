@@ -57,7 +57,9 @@ def basis(project: Project, policy: Policy) -> Basis:
     grader = find_grader(project, policy.grader)
     # A direct judge is asked about the query, an override is about a question.
     asks_questions = policy.overrides and grader.spec.method != "direct"
-    overridden = asks_questions and bool(project.value("SELECT count(*) FROM current_overrides"))
+    overridden = asks_questions and project.remember(
+        "overridden", lambda: bool(project.value("SELECT count(*) FROM current_overrides"))
+    )
     return Basis(policy, grader, check_version(project, policy.bank_version), overridden)
 
 

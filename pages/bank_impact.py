@@ -19,7 +19,7 @@ from core.named_graders import grader_again
 from core.policy import Policy
 from core.project import Project
 from core.types import Question
-from pages import policy_widgets, ui
+from pages import policy_widgets, presses, ui
 from pages.grading_progress import pace, state
 
 FLIPS_SHOWN = 6
@@ -85,7 +85,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     if grader is None:
         st.caption("The grades came from a file: this grader cannot be run here. See Grading.")
         return
-    if st.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch"):
+    if presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch"):
         drafted = tuple(question for questions in edits.values() for question in questions)
         try:
             grading.start_job(project, grader, Request(trial=drafted), ui.author())
@@ -109,7 +109,7 @@ def _watch(project: Project, every: float) -> None:
         done, total = job.progress.done, job.progress.total
         st.progress(done / total if total else 0.0, text=f"Grading: {done:,} of {total:,} pairs" if total else "")
         st.caption(state(job))
-        if st.button("Cancel the trial", icon=":material/stop:", width="stretch"):
+        if presses.button("Cancel the trial", icon=":material/stop:", width="stretch"):
             job.cancel()
 
 
@@ -125,7 +125,7 @@ def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordi
     for change in ordered[:FLIPS_SHOWN]:
         text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
         causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
-        if st.button(
+        if presses.button(
             f":violet[**{_arrow(change, policy)}**] {ui.plain(text)}",
             key=f"flip {change.query_id} {change.passage_id}",
             type="tertiary",
@@ -135,7 +135,7 @@ def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordi
             # All of them, for the label may be that of a topic, whose questions are its query's.
             drafted = [question for questions in edits.values() for question in questions]
             _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
-    if len(ordered) > FLIPS_SHOWN and st.button(f"All {len(ordered):,}", width="stretch"):
+    if len(ordered) > FLIPS_SHOWN and presses.button(f"All {len(ordered):,}", width="stretch"):
         _all_flips(project, policy, ordered, wordings)
 
 

@@ -11,7 +11,7 @@ from core.inspection import passage_texts
 from core.project import Project
 from core.proposal_marks import Mark, marks
 from core.proposals import Proposal
-from pages import bank_drafting, ui
+from pages import bank_drafting, presses, ui
 
 PROPOSALS_A_PAGE = 10
 SHOWN_EMPTY = 5
@@ -31,10 +31,11 @@ def panel(project: Project, query: QueryOverview) -> None:
     with st.container(key="proposals"):
         st.markdown(f"**Proposals ({len(found)})**")
         more = st.container(horizontal=True)
-        if more.button("Suggest questions", icon=":material/lightbulb:") and ui.author():
+        if presses.button("Suggest questions", more, icon=":material/lightbulb:") and ui.author():
             bank_drafting.suggest_dialog(project, query)
-        asked = more.button(
+        asked = presses.button(
             "Draft an answer key",
+            more,
             icon=":material/key:",
             help="From a passage that answers the question, or is judged relevant.",
         )
@@ -71,8 +72,8 @@ def _opened(project: Project, query_id: str) -> None:
             ("None", set()),
         ):
             st.button(label, type="tertiary", on_click=_choose, args=(keys,), help=CHOOSE[label])
-        accept = st.button(f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals")
-        reject = st.button(f"Reject {len(chosen)}", disabled=not chosen, key="reject proposals")
+        accept = presses.button(f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals")
+        reject = presses.button(f"Reject {len(chosen)}", disabled=not chosen, key="reject proposals")
     if accept or reject:
         _decide(project, [one.key for one in found if one.key in chosen], accept)
     pages = -(-len(found) // PROPOSALS_A_PAGE)
@@ -168,7 +169,7 @@ def _outcome(query_id: str) -> None:
             st.caption(f"{report.left_out} beyond the number asked for were left out.")
         for failure in report.failed:
             st.caption(f":red[{ui.plain(f'Nothing from {failure}')}]")
-        if st.button("", icon=":material/close:", type="tertiary", key="close suggested", help="Close"):
+        if presses.button("", icon=":material/close:", type="tertiary", key="close suggested", help="Close"):
             st.session_state.pop("suggested")
             st.rerun()
 
@@ -197,7 +198,7 @@ def _decided(project: Project, query_id: str) -> None:
             said.caption(
                 ui.plain(f"{one.state} by {one.decided_by}, {one.decided_at:%Y-%m-%d %H:%M} · {one.came_from}")
             )
-            if back.button("Put back", key=f"put back {one.key}", type="tertiary", icon=":material/undo:"):
+            if presses.button("Put back", back, key=f"put back {one.key}", type="tertiary", icon=":material/undo:"):
                 with ui.errors():
                     proposals.put_back(project, [one.key], ui.author())
                     st.rerun()

@@ -22,7 +22,7 @@ from core.project import Project
 from core.sentences import split_sentences
 from core.types import RATINGS, Question
 from core.wording import word_difference
-from pages import bank_window, policy_widgets, ui
+from pages import bank_window, policy_widgets, presses, ui
 
 PASSAGES_SHOWN = 10
 
@@ -64,14 +64,14 @@ def settle(project: Project, found: list[Conflict]) -> None:
             st.caption(ui.plain(f"Saved by {conflict.their_author}: {conflict.their_note}"))
             st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.theirs.shown))
             st.caption(_settings(conflict.theirs))
-            if st.button("Keep theirs", key=f"theirs {conflict.mine.question_id}", width="stretch"):
+            if presses.button("Keep theirs", key=f"theirs {conflict.mine.question_id}", width="stretch"):
                 bank_window.act(project, drafts.settle, conflict.mine.question_id, "theirs")
                 st.rerun()
         with mine:
             st.caption("Yours")
             st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.mine.shown))
             st.caption(_settings(conflict.mine))
-            if st.button("Keep mine", key=f"mine {conflict.mine.question_id}", width="stretch"):
+            if presses.button("Keep mine", key=f"mine {conflict.mine.question_id}", width="stretch"):
                 bank_window.act(project, drafts.settle, conflict.mine.question_id, "mine")
                 st.rerun()
 
@@ -97,7 +97,7 @@ def offer_regrading(project: Project, version: int) -> None:
         else:
             st.markdown(f"**Saved bank version {version}.** Nothing has to be graded: all pairs are known.")
         ui.go("changes", "What it changed")
-        if st.button("", icon=":material/close:", type="tertiary", key="close saved"):
+        if presses.button("", icon=":material/close:", type="tertiary", key="close saved"):
             st.session_state.pop("just saved", None)
             st.rerun()
 
@@ -154,7 +154,7 @@ def versions(project: Project) -> None:
             st.markdown(difference(old.shown, new.shown))
             if _settings(old) != _settings(new):
                 st.caption(f"{_settings(old)} → {_settings(new)}")
-        if button.button(f"Bring back version {before}", help="As a new version; nothing is lost."):
+        if presses.button(f"Bring back version {before}", button, help="As a new version; nothing is lost."):
             version = bank_saving.restore(project, before, f"Brought back version {before}", ui.author())
             st.session_state["just saved"] = version
             st.rerun()
@@ -212,11 +212,11 @@ def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None
         for passage_id, text in texts.items():
             with st.expander(ui.plain(ui.shortened(text, 90))):
                 st.caption("Start a question from the passage, or from one of its sentences:")
-                if st.button("The whole passage", key=f"start {passage_id}", icon=":material/add:"):
+                if presses.button("The whole passage", key=f"start {passage_id}", icon=":material/add:"):
                     _start(project, query.query_id, passage_id, None)
                 for start, end in split_sentences(text):
                     sentence = text[start:end]
-                    if st.button(
+                    if presses.button(
                         ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
                     ):
                         _start(project, query.query_id, passage_id, sentence)
@@ -227,7 +227,7 @@ def _override(project: Project, question: Question, passage_id: str) -> None:
         key = f"{question.question_id} {passage_id}"
         rating = st.segmented_control("Rating", list(RATINGS), default=0, key=f"rating {key}", required=True)
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the machine's rating is wrong")
-        if st.button("Override", key=f"override {key}", type="primary"):
+        if presses.button("Override", key=f"override {key}", type="primary"):
             try:
                 overrides.override(project, question.question_id, passage_id, int(rating), reason, ui.author())
             except WorkbenchError as error:
@@ -251,10 +251,10 @@ def override_list(project: Project, query_id: str) -> None:
             if one.stale:
                 st.caption(f":orange[The question was reworded since:] {difference(one.wording, one.wording_now)}")
             with st.container(horizontal=True):
-                if one.stale and st.button("Confirm for the new wording", key=f"confirm {one.key}"):
+                if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
                     overrides.confirm(project, one.key, ui.author())
                     st.rerun()
-                if st.button("Withdraw", key=f"withdraw {one.key}", type="tertiary"):
+                if presses.button("Withdraw", key=f"withdraw {one.key}", type="tertiary"):
                     overrides.withdraw(project, one.key, ui.author())
                     st.rerun()
 
@@ -275,6 +275,6 @@ def passage_beside(project: Project, query_id: str) -> None:
     with st.container(border=True):
         st.caption("The passage that led here")
         st.text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
-        if st.button("Close the passage", icon=":material/close:", type="tertiary"):
+        if presses.button("Close the passage", icon=":material/close:", type="tertiary"):
             st.session_state.pop("beside")
             st.rerun()

@@ -13,7 +13,7 @@ from core.diagnostics import QueryDiagnosis, QuestionDiagnosis, near_duplicates
 from core.errors import WorkbenchError
 from core.project import Project
 from core.types import KINDS, Question
-from pages import bank_review, bank_window, ui
+from pages import bank_review, bank_window, presses, ui
 
 QUESTIONS_A_PAGE = 12
 ROW = (12, 3.1, 2.5, 1.9)
@@ -149,7 +149,7 @@ def _row(
         st.markdown(f":small[{_facts(question, saved, figures, changed)}]")
         if near is not None:
             st.caption(f":orange[near-duplicate, {near[1]:.2f}:] {ui.plain(near[0].text or '')}")
-        if changed and st.button(
+        if changed and presses.button(
             "Take back", key=f"back {question.question_id}", type="tertiary", icon=":material/undo:"
         ):
             bank_window.act(project, drafts.take_back, [question.question_id])
@@ -169,11 +169,11 @@ def _crossed(project: Project, question: Question) -> None:
                 ":orange[Changed in another window of yours meanwhile; it is shown above.]"
                 f" {ui.plain(f'Here you gave {given}.')}"
             )
-            if st.button("Take what I gave here", key=f"take {key}", type="tertiary"):
+            if presses.button("Take what I gave here", key=f"take {key}", type="tertiary"):
                 del waiting[key]
                 bank_window.act(project, drafts.change_draft, question, field, crossed.given)
                 st.rerun()
-            if st.button("Leave it", key=f"leave {key}", type="tertiary"):
+            if presses.button("Leave it", key=f"leave {key}", type="tertiary"):
                 del waiting[key]
                 st.rerun()
 
@@ -203,7 +203,7 @@ def _change(question: Question, saved: Question | None) -> str:
 
 def _actions(project: Project, question: Question, saved: Question | None, questions: list[Question]) -> None:
     def act(label: str, icon: str, change: Callable[[], list[Question]]) -> None:
-        if st.button(label, key=f"{label} {question.question_id}", icon=icon, type="tertiary"):
+        if presses.button(label, key=f"{label} {question.question_id}", icon=icon, type="tertiary"):
             bank_window.act(project, drafts.put_drafts, change())
             st.rerun()
 
@@ -252,17 +252,17 @@ def _split(project: Project, question: Question) -> None:
 
 def _tools(project: Project, query_id: str, questions: list[Question]) -> None:
     with st.container(horizontal=True):
-        if st.button("Add a question", icon=":material/add:", shortcut="Alt+N"):
+        if presses.button("Add a question", icon=":material/add:", shortcut="Alt+N"):
             bank_window.act(project, drafts.put_draft, drafts.new_question(query_id))
             st.rerun()
-        if st.button("Paste a list", icon=":material/content_paste:") and ui.author():
+        if presses.button("Paste a list", icon=":material/content_paste:") and ui.author():
             _paste(project, query_id)
         st.toggle(
             "Near-duplicates",
             key="near",
             help="Marks questions that nearly say the same, by the embedding model.",
         )
-        if len(questions) > 1 and st.button("Several at once", icon=":material/checklist:") and ui.author():
+        if len(questions) > 1 and presses.button("Several at once", icon=":material/checklist:") and ui.author():
             _several(project, questions)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -17,7 +18,9 @@ import streamlit as st
 from core import drafts
 from core.project import Project
 from core.types import Question
-from pages import ui
+from pages import presses, ui
+
+SAVE = "the key that saves"
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,9 @@ def save_key() -> bool:
 
     When the window comes to the front, the page is drawn anew, with what another window did meanwhile.
     """
-    heard = _listener(key="bank-window", on_save_change=lambda: None, on_looked_change=lambda: None)
-    return bool(heard.save)
+    here = presses.presses()
+    _listener(key="bank-window", on_save_change=partial(here.press, SAVE), on_looked_change=lambda: None)
+    return here.take(SAVE)
 
 
 def window() -> Window:

@@ -12,7 +12,7 @@ from core.passage_search import pooled_queries
 from core.project import Project
 from core.state_changes import LabelFlip, StateChanges
 from core.wording import word_difference
-from pages import policy_widgets, ui
+from pages import policy_widgets, presses, ui
 from pages.passage_html import visible
 
 FLIPS_A_PAGE = 12
@@ -102,7 +102,7 @@ def _flip_list(
                 st.caption(
                     ui.plain(f"{ui.shortened(texts.get(flip.query_id, flip.query_id), 70)} · {_cause(flip, asked)}")
                 )
-            if why.button("Why", key=f"why {flip.query_id} {flip.passage_id}", type="tertiary"):
+            if presses.button("Why", why, key=f"why {flip.query_id} {flip.passage_id}", type="tertiary"):
                 _why(project, found, flip, passages.get(flip.passage_id, ""), asked)
     if len(flips) > FLIPS_A_PAGE:
         st.pagination(-(-len(flips) // FLIPS_A_PAGE), key=pager)

@@ -18,7 +18,7 @@ from core.leaderboard import find_source, sources
 from core.policy import Policy
 from core.project import Project
 from core.settled_cases import Settling
-from pages import disagreement_settling, ui
+from pages import disagreement_settling, presses, ui
 from pages.passage_html import visible
 
 ROWS_A_PAGE = 10
@@ -242,7 +242,7 @@ def uncovered_list(project: Project, left: Side, right: Side, policy: Policy | N
 
 
 def _bank_button(key: str, label: str, query_id: str, passage_id: str) -> None:
-    if st.button(label, key=f"bank {key}", type="tertiary", icon=":material/quiz:"):
+    if presses.button(label, key=f"bank {key}", type="tertiary", icon=":material/quiz:"):
         disagreement_settling.to_bank(query_id, passage_id)
 
 

@@ -15,7 +15,7 @@ from core.policy import Policy
 from core.project import Project
 from core.settled_cases import Act, Case, Settling
 from core.types import RATINGS
-from pages import ui
+from pages import presses, ui
 
 HOW: dict[Act, str] = {
     "override": "Override",
@@ -54,14 +54,14 @@ def _open(key: str | None) -> None:
 def reopener(project: Project, one: Settling) -> None:
     """The button that puts a case back; where an override settled it, it asks whether that goes too."""
     if one.act != "override":
-        if st.button("Reopen", key=f"reopen {one.key}", type="tertiary", icon=":material/undo:"):
+        if presses.button("Reopen", key=f"reopen {one.key}", type="tertiary", icon=":material/undo:"):
             _reopen(project, one, False)
         return
     with st.popover("Reopen", type="tertiary", icon=":material/undo:"):
         st.text(f"An override with rating {one.rating} settled this case.")
         kept = "Otherwise it stays in force, and the case is open with the label that it gives."
         too = st.checkbox("Withdraw the override too", True, key=f"withdraw {one.key}", help=kept)
-        if st.button("Reopen the case", key=f"reopen {one.key}", type="primary"):
+        if presses.button("Reopen the case", key=f"reopen {one.key}", type="primary"):
             _reopen(project, one, too)
 
 
@@ -116,7 +116,7 @@ def form(project: Project, left: Side, right: Side, row: Row, policy: Policy | N
         reason = st.text_input("Comment" if how == "comment" else "Reason", key=f"reason {key}")
         ready = how != "override" or (rating is not None and question is not None)
         label = "Settle and open the bank" if how == "edit" else "Settle" if leaves else "Override, keep the case open"
-        if not st.button(label, key=f"do {key}", type="primary", disabled=not ready):
+        if not presses.button(label, key=f"do {key}", type="primary", disabled=not ready):
             return
         try:
             if leaves:

@@ -17,7 +17,7 @@ from core.project import Project
 from core.publication import Manifest, manifest_json, publications, publish, reproduce
 from core.readiness import Readiness, readiness
 from core.scores import labels
-from pages import policy_widgets, ui
+from pages import policy_widgets, presses, ui
 
 PUBLICATIONS_A_PAGE = 6
 
@@ -126,7 +126,7 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number = st.session_state.get("published", 0)
         note = st.text_input("Note", key=f"publication note {number}", placeholder="Why, and for whom")
-        if st.button("Publish", type="primary", icon=":material/publish:"):
+        if presses.button("Publish", type="primary", icon=":material/publish:"):
             try:
                 with st.spinner("Publishing"):
                     publish(project, policy, ui.author(), binary, note)

@@ -12,7 +12,7 @@ from core.grades import StoredGrader, graders
 from core.grading import Request
 from core.named_graders import grader_again
 from core.project import Project
-from pages import ui
+from pages import presses, ui
 from pages.grading_plan import budget, start, tag
 
 PAIRS_A_PAGE = 10
@@ -91,7 +91,7 @@ def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -
         if running:
             st.caption("A job is running: wait for it, or cancel it first.")
         label = f"Ask only the failed pairs again ({failed:,})"
-        if st.button(label, type="primary", disabled=running, key="ask failed"):
+        if presses.button(label, type="primary", disabled=running, key="ask failed"):
             start(project, grader, request)
 
 

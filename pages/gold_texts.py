@@ -7,7 +7,7 @@ import streamlit as st
 from core.gold import IMPORTED, gold_name, gold_texts, mark_gold
 from core.passage_search import run_names
 from core.project import Project
-from pages import ui
+from pages import presses, ui
 
 NOTHING = "None"
 
@@ -27,6 +27,6 @@ def choose(project: Project) -> None:
         chosen = st.selectbox("Run", [NOTHING, *runs], index=runs.index(now) + 1 if now in runs else 0, key="gold run")
         wanted = None if chosen == NOTHING else chosen
         changes = wanted != (now if now in runs else None)
-        if st.button("Let it stand for the gold texts" if wanted else "Nothing is gold", disabled=not changes):
+        if presses.button("Let it stand for the gold texts" if wanted else "Nothing is gold", disabled=not changes):
             mark_gold(project, wanted, ui.author())
             st.rerun()

@@ -31,7 +31,7 @@ from core.project import Project
 from core.prompt_library import prompts
 from core.prompts import Prompt
 from core.secret_keys import find_key
-from pages import ui
+from pages import presses, ui
 from pages.grader_form import Form
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
@@ -112,7 +112,7 @@ def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrad
         with st.popover("Save as", icon=":material/save:"):
             name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
             st.caption("Kept with the project for everybody who works on it. A key is never kept, only its variable.")
-            if st.button("Save", key=f"{key} save", type="primary"):
+            if presses.button("Save", key=f"{key} save", type="primary"):
                 with ui.errors():
                     save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
                     st.session_state[f"{key} follows"] = f"saved:{name.strip()}"
@@ -120,7 +120,7 @@ def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrad
         if named is not None:
             with st.popover("Remove", icon=":material/delete:"):
                 st.caption("How it is set up is forgotten. What it graded stays.")
-                if st.button("Remove it", key=f"{key} remove"):
+                if presses.button("Remove it", key=f"{key} remove"):
                     with ui.errors():
                         remove_named_grader(project, named.name, ui.author())
                         st.session_state[f"{key} follows"] = named.kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages import ui
+from pages import presses, ui
 from pages.failed_pairs import failed_pairs
 from pages.grader_setup import choose
 from pages.grading_plan import plan, pool, start
@@ -27,7 +27,7 @@ if not running:
     pool(project)
     if chosen is not None:
         request = plan(project, chosen.grader)
-        if request is not None and st.button("Grade", type="primary", icon=":material/play_arrow:"):
+        if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:"):
             start(project, chosen.grader, request, chosen)
 failed_pairs(project, running)
 past_jobs(project)

@@ -19,7 +19,7 @@ from core.price_tag import PriceTag, price_tag
 from core.prices import prices
 from core.project import Project
 from core.types import GraderSpec
-from pages import ui
+from pages import presses, ui
 from pages.grader_setup import Chosen
 
 PRICED_AT_ONCE = 200_000
@@ -120,7 +120,7 @@ def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -
     counting = isinstance(grader, ReadingGrader) and grader.back_end.count_tokens("") is not None
     key = ("price tag", grader.spec.fingerprint, request, counting)
     if pairs > PRICED_AT_ONCE and key not in st.session_state:
-        if not st.button("Estimate what it takes", icon=":material/sell:"):
+        if not presses.button("Estimate what it takes", icon=":material/sell:"):
             return None
         st.session_state[key] = True
     return project.remember(
@@ -195,7 +195,7 @@ def pool(project: Project) -> None:
         st.caption("Graded are the judged passages, those that a graded file lists, and the top of every run.")
         depth = project.read(pool_depth)
         wanted = st.number_input("Passages of each run that are pooled per query", 1, 1000, depth)
-        if st.button("Pool again", disabled=wanted == depth):
+        if presses.button("Pool again", disabled=wanted == depth):
             with project.transaction() as cursor:
                 set_pool_depth(cursor, int(wanted), ui.author())
             st.rerun()

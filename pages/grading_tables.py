@@ -13,7 +13,7 @@ from core.grades import graders
 from core.jobs import jobs
 from core.prices import prices, set_price
 from core.project import Project
-from pages import ui
+from pages import presses, ui
 
 MODEL, READ, WRITTEN = "Model", "Per million tokens read", "Per million tokens written"
 
@@ -100,7 +100,7 @@ def price_table(project: Project) -> None:
             key=key,
         )
         changes: dict[str, Any] = st.session_state[key]
-        if any(changes.values()) and st.button("Save prices", type="primary"):
+        if any(changes.values()) and presses.button("Save prices", type="primary"):
             with ui.errors():
                 _save(project, list(known), changes)
                 st.rerun()

@@ -11,7 +11,7 @@ from core.formats.source import Source
 from core.importing import IMPORTERS, Group, Imported, Options, import_groups
 from core.project import Project, create, projects_folder
 from core.status import counts, next_step
-from pages import policy_widgets, ui
+from pages import policy_widgets, presses, ui
 
 SHOWN = ("queries", "passages", "runs", "judgments", "questions", "grades")
 KIND_LABELS = {
@@ -56,7 +56,7 @@ def creation() -> None:
         path = projects_folder() / "demo.duckdb"
         if path.exists():
             st.caption("The demo project is there: choose it on the left.")
-        elif st.button("Make the demo project"):
+        elif presses.button("Make the demo project"):
             with st.status("Making the demo project", expanded=True) as box:
                 make_demo(path, ui.author(), True, st.text)
                 box.update(state="complete")
@@ -139,7 +139,7 @@ def imports(project: Project) -> None:
         ui.show_error(error)
         st.caption("Nothing has been imported.")
         return
-    if st.button("Import", type="primary", icon=":material/upload:"):
+    if presses.button("Import", type="primary", icon=":material/upload:"):
         with st.spinner("Importing"):
             import_groups(project, groups, ui.author())
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1

@@ -10,7 +10,7 @@ from core.judging import SCALE
 from core.passage_desk import Desk
 from core.policy import Policy
 from core.project import Project
-from pages import ui
+from pages import presses, ui
 
 
 def judge(project: Project, desk: Desk) -> None:
@@ -22,7 +22,7 @@ def judge(project: Project, desk: Desk) -> None:
     )
     try:
         for value, meaning in SCALE.items():
-            if st.button(
+            if presses.button(
                 meaning.capitalize(),
                 key=f"judge {value}",
                 shortcut=str(value),
@@ -32,7 +32,7 @@ def judge(project: Project, desk: Desk) -> None:
             ):
                 judging.judge(project, desk.query_id, desk.passage_id, value, ui.author(), str(note or ""))
                 st.rerun()
-        if own is not None and st.button("Withdraw your judgment", type="tertiary", icon=":material/undo:"):
+        if own is not None and presses.button("Withdraw your judgment", type="tertiary", icon=":material/undo:"):
             judging.withdraw(project, desk.query_id, desk.passage_id, ui.author())
             st.rerun()
     except WorkbenchError as error:

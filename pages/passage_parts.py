@@ -15,7 +15,7 @@ from core.passage_desk import AskedQuestion, Desk, label_if
 from core.policy import Policy
 from core.project import Project
 from core.types import ANSWERED, MAX_RATING, RATINGS
-from pages import ui
+from pages import presses, ui
 from pages.passage_html import question_html, visible
 
 MEASURE = "nDCG@10"
@@ -90,7 +90,7 @@ def _withdraw(project: Project, given: Override) -> None:
     st.caption(
         ui.plain(f"Overridden to {given.rating} by {given.author}, {given.made_at:%d %B %Y %H:%M}: {given.reason}")
     )
-    if st.button("Withdraw the override", key=f"withdraw {given.key}", icon=":material/undo:"):
+    if presses.button("Withdraw the override", key=f"withdraw {given.key}", icon=":material/undo:"):
         overrides.withdraw(project, given.key, ui.author())
         st.session_state.pop("override effect", None)
         st.rerun()
@@ -120,7 +120,7 @@ def _override(project: Project, desk: Desk, policy: Policy, one: AskedQuestion, 
             _board_lines(effect)
     elif rating is not None and not one.counts:
         st.caption("The policy's grader is not asked this question: an override does not count for its labels.")
-    if st.button("Override", key=f"override {key}", type="primary", disabled=rating is None):
+    if presses.button("Override", key=f"override {key}", type="primary", disabled=rating is None):
         try:
             made = overrides.override(
                 project, one.question.question_id, desk.passage_id, int(rating or 0), reason, ui.author()
@@ -210,10 +210,10 @@ def _override_row(project: Project, one: Override, without: int | None, now: int
         f" {visible(one.reason)}</span></div>"
     )
     with buttons.container(horizontal=True, horizontal_alignment="right"):
-        if one.stale and st.button("Confirm", key=f"confirm {one.key}", help="Let it count for the new wording"):
+        if one.stale and presses.button("Confirm", key=f"confirm {one.key}", help="Let it count for the new wording"):
             overrides.confirm(project, one.key, ui.author())
             st.rerun()
-        if st.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
+        if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
             overrides.withdraw(project, one.key, ui.author())
             st.rerun()
         st.button(

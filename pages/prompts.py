@@ -13,7 +13,7 @@ from core.graders.making import DEFAULT_PROMPTS
 from core.project import Project
 from core.prompt_library import prompts, save_prompt, versions
 from core.prompts import USES, Prompt, built_in, read_prompt, variables, with_examples, write_prompt
-from pages import ui
+from pages import presses, ui
 from pages.grader_setup import choose
 from pages.prompt_editing import draft_of, new_name
 from pages.trial_panel import ask, choose_pair, show_messages
@@ -115,7 +115,7 @@ def earlier(project: Project, prompt: Prompt) -> None:
         picked = st.selectbox("State", list(names), format_func=names.__getitem__, key=f"state of {prompt.name}")
         state = next(state for state in states if state.made_at.isoformat() == picked)
         st.code(write_prompt(state.prompt), language="yaml", wrap_lines=True)
-        if st.button("Edit from this state", icon=":material/history:"):
+        if presses.button("Edit from this state", icon=":material/history:"):
             _begin(prompt.name, state.prompt)
 
 
@@ -129,7 +129,7 @@ def _begin(opened: str, prompt: Prompt) -> None:
 def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
     """The button that opens the editor, under a new name where the prompt is built in."""
     if prompt.name in built_in():
-        if st.button("Copy and edit", icon=":material/content_copy:"):
+        if presses.button("Copy and edit", icon=":material/content_copy:"):
             _begin(prompt.name, draft_of(prompt, library))
         st.caption(
             ":material/lock: A built-in prompt stays as it is: others know it by its name, and grades are compared by "
@@ -137,9 +137,9 @@ def begin_editing(library: Mapping[str, Prompt], prompt: Prompt) -> None:
         )
     else:
         with st.container(horizontal=True):
-            if st.button("Edit", icon=":material/edit:"):
+            if presses.button("Edit", icon=":material/edit:"):
                 _begin(prompt.name, prompt)
-            if st.button("Copy and edit", icon=":material/content_copy:"):
+            if presses.button("Copy and edit", icon=":material/content_copy:"):
                 _begin(prompt.name, draft_of(prompt, library))
 
 
@@ -169,8 +169,8 @@ def editor(project: Project, opened: Prompt) -> Prompt | None:
         st.caption(f"Write another name, such as {ui.plain(new_name(drafted.name, prompts(project)))}.")
     with st.container(horizontal=True):
         ready = drafted is not None and drafted.name not in built_in()
-        save = st.button("Save", type="primary", icon=":material/save:", disabled=not ready)
-        if st.button("Discard", icon=":material/close:"):
+        save = presses.button("Save", type="primary", icon=":material/save:", disabled=not ready)
+        if presses.button("Discard", icon=":material/close:"):
             _close(opened.name)
             st.rerun()
     if save and drafted is not None:
@@ -201,7 +201,7 @@ def _take_examples(name: str, held: str, key: str) -> None:
     with st.expander("Replace the examples by a file"):
         st.caption("A YAML or JSON list of mappings with question, passage and answer.")
         file = st.file_uploader("Examples", ["yaml", "yml", "json"], key=f"examples for {name}")
-        if file is not None and st.button(f"Use the examples of {ui.plain(file.name)}"):
+        if file is not None and presses.button(f"Use the examples of {ui.plain(file.name)}"):
             try:
                 changed = with_examples(drafted, file.getvalue().decode("utf-8"), file.name)
             except UnicodeDecodeError:

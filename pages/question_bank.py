@@ -12,7 +12,7 @@ from core.bank import QueryOverview
 from core.errors import WorkbenchError
 from core.grades import graders
 from core.project import Project
-from pages import bank_impact, bank_proposals, bank_review, bank_rows, bank_window, ui
+from pages import bank_impact, bank_proposals, bank_review, bank_rows, bank_window, presses, ui
 
 QUERIES_A_PAGE = 16
 
@@ -28,9 +28,9 @@ def opened(found: list[QueryOverview]) -> int:
 def neighbours(found: list[QueryOverview], at: int) -> None:
     """On to the next query, or back to the one before."""
     with st.container(horizontal=True):
-        if st.button("Previous query", shortcut="Alt+K", disabled=at == 0, type="tertiary"):
+        if presses.button("Previous query", shortcut="Alt+K", disabled=at == 0, type="tertiary"):
             _go_to(found[at - 1].query_id)
-        if st.button("Next query", shortcut="Alt+J", disabled=at == len(found) - 1, type="tertiary"):
+        if presses.button("Next query", shortcut="Alt+J", disabled=at == len(found) - 1, type="tertiary"):
             _go_to(found[at + 1].query_id)
 
 
@@ -53,7 +53,7 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
         alert = " :orange[:material/edit:]" if query.query_id in edited else ""
         if not query.active:
             alert += " :red[:material/warning:]"
-        if st.button(
+        if presses.button(
             f"{ui.plain(query.text)}{alert}  \n:small[:gray[{query.active} questions · {query.pooled} passages]]",
             key=f"query button {query.query_id}",
             type="secondary" if query.query_id == chosen.query_id else "tertiary",
@@ -84,9 +84,9 @@ def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
             said.caption(f"Bank version {newest}. No unsaved changes." if newest else "Nothing has been saved yet.")
         _others(project, query)
         undoable, redoable = drafts.steps(project, ui.person())
-        if buttons.button("Undo", icon=":material/undo:", shortcut="Alt+Z", disabled=not undoable):
+        if presses.button("Undo", buttons, icon=":material/undo:", shortcut="Alt+Z", disabled=not undoable):
             _on_all(project, drafts.undo)
-        if buttons.button("Redo", icon=":material/redo:", shortcut="Alt+Y", disabled=not redoable):
+        if presses.button("Redo", buttons, icon=":material/redo:", shortcut="Alt+Y", disabled=not redoable):
             _on_all(project, drafts.redo)
         if open_conflicts := drafts.conflicts(project, ui.person()):
             if save_key:
@@ -100,12 +100,14 @@ def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
             "Note", placeholder=written or "What changed and why", key="save note", persist_state="page",
             disabled=not mine, help="Where you write none, it says what changed.",
         )  # fmt: skip
-        pressed = save.button("Save version", type="primary", width="stretch", shortcut="Ctrl+S", disabled=not mine)
+        pressed = presses.button(
+            "Save version", save, type="primary", width="stretch", shortcut="Ctrl+S", disabled=not mine
+        )
         if (pressed or save_key) and mine:
             _on_all(project, drafts.save_drafts, why, after=_saved)
         elif save_key:
             st.toast("There is nothing to save.")
-        if drop.button("Discard all", width="stretch", disabled=not mine, help="Yours alone; can be undone."):
+        if presses.button("Discard all", drop, width="stretch", disabled=not mine, help="Yours alone; can be undone."):
             _on_all(project, drafts.take_back, after=lambda _: st.toast("Discarded. Undo brings your changes back."))
 
 

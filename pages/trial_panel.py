@@ -17,7 +17,7 @@ from core.project import Project
 from core.prompts import Messages
 from core.sample_pair import questions_to_try
 from core.types import Asked, Grade, Question
-from pages import ui
+from pages import presses, ui
 
 PASSAGES = 500
 """Passages of a query to choose from at most."""
@@ -90,7 +90,7 @@ def ask(grader: Grader, pair: Pair, key: str, opened: bool = True) -> None:
         opened: whether what is asked is in sight at once, and not only when it is opened.
     """
     about = (grader.spec.fingerprint, pair.asked, pair.passage)
-    if st.button("Ask", key=f"{key} ask", icon=":material/play_arrow:"):
+    if presses.button("Ask", key=f"{key} ask", icon=":material/play_arrow:"):
         with st.spinner(
             "Asking. A model that is not loaded yet is loaded first, which may take a while.", show_time=True
         ):

@@ -14,7 +14,7 @@ from core.named_graders import grader_again
 from core.policy import Policy
 from core.project import Project
 from core.unjudged import ToGrade, Unjudged, to_grade, unjudged
-from pages import grading_plan, grading_progress, ui
+from pages import grading_plan, grading_progress, presses, ui
 
 LISTED = 200
 COUNTS = {
@@ -102,7 +102,7 @@ def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
         return
     request = Request(bank_version=policy.bank_version, runs=(lacks.run,))
     grading_plan.tag(project, grader, request, lacks.ungraded)
-    if st.button(f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:"):
+    if presses.button(f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:"):
         with ui.errors():
             grading.start_job(project, grader, request, ui.author())
             st.rerun()
