@@ -5,6 +5,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help run env test check lint types imports docs docs-check format bench soak
 
+# Hundreds of processes begin in the tests alone: none compiles again what another has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
@@ -27,6 +30,8 @@ run: $(VENV)/.installed $(DEMO) ## set up, make the demo project where there is 
 
 env: $(VENV)/.installed-dev ## set up the environment with the tools of development
 
+# Workers that calculate with all cores each keep one another waiting.
+test: export OMP_NUM_THREADS := 1
 test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTFLAGS)
 

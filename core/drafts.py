@@ -84,6 +84,11 @@ def drafts(project: Project, author: str) -> dict[str, Draft]:
     }
 
 
+def authors(project: Project) -> list[str]:
+    """Everybody who has drafts."""
+    return [author for (author,) in project.rows("SELECT DISTINCT author FROM drafts ORDER BY author")]
+
+
 def others(project: Project, author: str, query_id: str | None = None) -> dict[str, int]:
     """How many drafts everybody else has, by name; those of one query, or all.
 
@@ -342,7 +347,7 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
         if open_conflicts := conflicts(project, author):
             raise InputError(
                 f"Somebody else has meanwhile changed {len(open_conflicts)} of your questions.",
-                "Settle them first: choose a wording for each.",
+                "Settle them first: choose a wording for each (exam bank settle).",
             )
         mine = [draft.question for draft in drafts(project, author).values()]
         known = {question.question_id for question in bank.questions(project)}

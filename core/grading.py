@@ -172,8 +172,8 @@ def run_job(
     counts = {"graded": keeper.progress.graded, "failed": keeper.progress.failed}
 
     def finish(cursor: Cursor) -> None:
-        jobs.end(cursor, job, state, message)
-        log(cursor, author, f"job {state}", job=job, **counts)
+        if jobs.end(cursor, job, state, message):
+            log(cursor, author, f"job {state}", job=job, **counts)
 
     project.write(finish)
     final = replace(keeper.progress, state=state, message=message)

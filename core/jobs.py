@@ -56,12 +56,13 @@ def committed(cursor: Cursor, job_key: int) -> int:
     return int(cursor.execute("SELECT graded + failed FROM jobs WHERE job_key = ?", [job_key]).fetchall()[0][0])
 
 
-def end(cursor: Cursor, job_key: int, state: str, message: str = "") -> None:
-    """Record how a job ended."""
-    cursor.execute(
-        "UPDATE jobs SET state = ?, message = ?, ended_at = now()::TIMESTAMP WHERE job_key = ?",
+def end(cursor: Cursor, job_key: int, state: str, message: str = "") -> bool:
+    """Record how a job ended; whether that was not on record yet."""
+    ended = cursor.execute(
+        "UPDATE jobs SET state = ?, message = ?, ended_at = now()::TIMESTAMP WHERE job_key = ? AND state = 'running'",
         [state, message, job_key],
-    )
+    ).fetchall()
+    return bool(ended[0][0])
 
 
 def jobs(project: Project) -> list[Job]:

@@ -102,11 +102,13 @@ def confirm(project: Project, key: int, author: str) -> None:
     """Let a stale override count for the new wording too.
 
     Raises:
-        InputError: there is no such override.
+        InputError: there is no such override, or it counts already.
     """
     found = next((one for one in overrides(project) if one.key == key), None)
     if found is None:
         raise InputError("There is no such override any more.", "Look at the list again (exam override list).")
+    if not found.stale:
+        raise InputError(f"Override {key} is of the wording as it is now: it counts already.")
     with project.transaction() as cursor:
         write_override(project, cursor, found.question_id, found.passage_id, found.rating, found.reason, author)
         write_withdrawal(cursor, key, author)

@@ -251,6 +251,11 @@ def current_author() -> str:
         return "unknown"
 
 
+def as_name(text: str) -> str:
+    """What somebody gives for a name, as it is recorded: on one line, without signs that nobody sees."""
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
 def create(path: Path) -> Project:
     """Make a new, empty project.
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtr
 
 from core.errors import InputError
 from core.leaderboard import Leaderboard
@@ -173,7 +173,7 @@ def t_test(differences: Array) -> Array:
     defined = (n >= 2) & ~_without_spread(differences)
     t = np.full(len(n), np.nan)
     np.divide(mean, np.sqrt(variance / np.maximum(n, 1)), out=t, where=defined)
-    p: Array = 2 * stats.t.sf(np.abs(t), np.maximum(n - 1, 1))
+    p: Array = 2 * stdtr(np.maximum(n - 1, 1), -np.abs(t))
     return p
 
 

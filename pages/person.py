@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import streamlit as st
 
 from core.errors import WorkbenchError
-from core.project import current_author
+from core.project import as_name, current_author
 
 COOKIE = "exam-workbench-name"
 LONGEST_NAME = 60
@@ -28,12 +28,12 @@ export default function ({ data }) {
 
 def remembered() -> str:
     """The name that this browser was given before; empty where it is new here."""
-    return unquote(st.context.cookies.get(COOKIE, "")).strip()[:LONGEST_NAME]
+    return as_name(unquote(st.context.cookies.get(COOKIE, "")))[:LONGEST_NAME]
 
 
 def known() -> str:
     """The name of the person in this window; empty until it was said."""
-    return str(st.session_state.get("author") or "").strip()
+    return as_name(str(st.session_state.get("author") or ""))
 
 
 def author() -> str:
@@ -102,7 +102,7 @@ def _form() -> None:
 
 
 def _given() -> None:
-    st.session_state["author"] = str(st.session_state["name given"]).strip()
+    st.session_state["author"] = as_name(str(st.session_state["name given"]))
     _said()
 
 

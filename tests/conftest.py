@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
-from core.project import Project, create, open_project
+from core.project import Project
+from tests.small import new_project
 
 pytest_plugins = ["tests.browser"]
+
+# A busy machine makes no test fail.
+hypothesis.settings.register_profile("project", deadline=None)
+hypothesis.settings.load_profile("project")
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -31,17 +36,9 @@ def shared_data() -> Path:
     return SHARED_DATA
 
 
-@pytest.fixture(scope="session")
-def empty_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of a new, empty project: copying it is faster than going through every migration again."""
-    path = tmp_path_factory.mktemp("template") / "empty.duckdb"
-    create(path).close()
-    return path
-
-
 @pytest.fixture
-def project(tmp_path: Path, empty_project: Path) -> Iterator[Project]:
+def project(tmp_path: Path) -> Iterator[Project]:
     """A new, empty project."""
-    opened = open_project(Path(shutil.copy(empty_project, tmp_path / "test.duckdb")))
+    opened = new_project(tmp_path / "test.duckdb")
     yield opened
     opened.close()

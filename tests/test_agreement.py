@@ -38,9 +38,9 @@ from core.importing import import_files
 from core.leaderboard import sources
 from core.overrides import override, overrides, withdraw
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.types import GraderSpec, Question
-from tests.small import fill, grade, judge
+from tests.small import fill, grade, judge, new_project
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 NUGGETS = "flan-t5-large · NuggetSelfRatedPrompt"
@@ -188,7 +188,7 @@ def test_groups_that_would_lose_or_double_a_value_are_refused(rows, columns, wor
 
 @pytest.fixture(scope="module")
 def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
-    project = create(tmp_path_factory.mktemp("dl23") / "dl23.duckdb")
+    project = new_project(tmp_path_factory.mktemp("dl23") / "dl23.duckdb")
     import_files(project, "graded", [Source.of(shared_data / "dl23-llmjudge/graded.jsonl.gz")], "tester")
     yield project
     project.close()

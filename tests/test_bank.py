@@ -14,9 +14,9 @@ from core import bank, bank_saving, collection
 from core.drafts import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
 from core.errors import InputError
 from core.pairs import make_plan
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.types import Question
-from tests.small import SPEC, fill, import_bank
+from tests.small import SPEC, fill, import_bank, new_project
 
 A = Question("q1/a", "q1", "What is A?")
 B = Question("q1/b", "q1", "What is B?")
@@ -208,11 +208,11 @@ saves = st.lists(
 )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(saves)
 def test_any_version_reads_as_a_plain_model_of_the_saves_says(made: list[list[Question]]):
     with tempfile.TemporaryDirectory() as folder:
-        project = create(Path(folder) / "p.duckdb")
+        project = new_project(Path(folder) / "p.duckdb")
         fill(project, [], {}, {"one": {"q1": ["p1"]}})
         model: dict[str, Question] = {}
         states = [[]]
@@ -232,7 +232,7 @@ def test_any_version_reads_as_a_plain_model_of_the_saves_says(made: list[list[Qu
 
 
 def test_a_draft_is_stored_at_once_and_survives_the_end_of_the_process(tmp_path: Path):
-    project = create(tmp_path / "p.duckdb")
+    project = new_project(tmp_path / "p.duckdb")
     fill(project, [A, B], {}, RUNS)
     changed = replace(A, text="Draft of A?", choices=("x", "y"))
     put_draft(project, "ann", changed)

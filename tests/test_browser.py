@@ -18,11 +18,11 @@ from core.grading import Request, run_job
 from core.importing import Group, Options, import_groups
 from core.leaderboard import leaderboard
 from core.policy import Policy
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.status import counts
 from core.types import Question
 from tests.browser import Server, ready, serving, visit
-from tests.small import fill, judge
+from tests.small import fill, judge, new_project
 
 pytestmark = pytest.mark.browser
 
@@ -115,7 +115,7 @@ def files(tmp_path: Path) -> dict[str, list[Path]]:
 @pytest.fixture
 def twin(tmp_path: Path, files: dict[str, list[Path]]) -> Iterator[Project]:
     """The same files imported and graded by core alone: what the screens have to come to."""
-    project = create(tmp_path / "twin.duckdb")
+    project = new_project(tmp_path / "twin.duckdb")
     groups = [
         Group(kind, [Source.of(path) for path in paths], Options("assessors" if kind == "qrels" else None))
         for kind, paths in files.items()
@@ -129,7 +129,7 @@ def twin(tmp_path: Path, files: dict[str, list[Path]]) -> Iterator[Project]:
 def make(projects: Path, name: str) -> Path:
     """A project with grades and judgments, closed again so that a server can open it."""
     path = projects / f"{name}.duckdb"
-    project = create(path)
+    project = new_project(path)
     questions = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
     ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p2"): 3, ("What is B?", "p3"): 0}
     ranked = (["p1", "p2", "p3"], ["p2", "p1"], ["p3", "p2"])

@@ -10,10 +10,10 @@ from playwright.sync_api import Locator, Page, expect
 
 from core import bank
 from core.drafts import drafts, put_draft
-from core.project import create, open_project
+from core.project import open_project
 from core.types import Question
 from tests.browser import Server, ready, serving, visit
-from tests.small import fill
+from tests.small import fill, new_project
 
 pytestmark = pytest.mark.browser
 
@@ -23,7 +23,7 @@ BANK = [Question(f"q1/{letter}", "q1", f"What is {letter.upper()}?") for letter 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A project with one query and three questions; bob has an unsaved edit in it."""
-    project = create(tmp_path / "bank.duckdb")
+    project = new_project(tmp_path / "bank.duckdb")
     fill(project, BANK, {}, {"run": {"q1": ["p1", "p2"]}})
     put_draft(project, "bob", Question("q1/c", "q1", "What is C to Bob?"))
     project.close()

@@ -22,10 +22,11 @@ from core.grading import Request, run_job
 from core.leaderboard import leaderboard
 from core.overrides import override, withdraw
 from core.policy import Policy
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.settling import case_of, settle_by_dispute
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.browser import Server, ready, serving, visit
+from tests.small import new_project
 
 pytestmark = pytest.mark.browser
 
@@ -102,7 +103,7 @@ def projects(tmp_path: Path) -> Path:
 def bees(projects: Path) -> Path:
     """A graded project in which label and judgment disagree on one passage."""
     path = projects / "bees.duckdb"
-    project = create(path)
+    project = new_project(path)
     fill(project, QUERIES, PASSAGES, BANK, RUNS)
     judge(project, [Judgment(passage.split("-")[0], passage, value) for passage, value in JUDGED.items()])
     assert run_job(project, make_grader("embedding", {}), Request(), "maker").state == "done"
@@ -315,7 +316,7 @@ HOSTILE = {
 @pytest.fixture
 def hostile(projects: Path) -> str:
     """The name of a project whose texts and names would do harm if anything but text were made of them."""
-    project = create(projects / "hostile.duckdb")
+    project = new_project(projects / "hostile.duckdb")
     texts = {passage: text for passage, (text, _) in HOSTILE.items()}
     asked = [Question("q/1", "q", f"<b class=hacked>What</b> is **it**? {FORMULA}"), Question("q/2", "q", FORMULA)]
     fill(project, {"q": FORMULA}, texts, asked, {FORMULA_ID: {"q": list(texts)}, "other": {"q": list(texts)[::-1]}})

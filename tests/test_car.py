@@ -22,11 +22,11 @@ from core.overrides import override
 from core.pairs import make_plan, pairs_to_grade, with_texts
 from core.passage_desk import read_passage
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.subtopics import leaderboard_per
 from core.types import GraderSpec, Query, Question, Subtopic
 from tests import car
-from tests.small import SPEC, fill
+from tests.small import SPEC, fill, new_project
 from tests.test_subtopics import BANK, RATINGS, RUNS
 
 T1, T2, T3 = "tqa2:L_1/T_1", "tqa2:L_1/T_2", "tqa2:L_2/T_3"
@@ -206,7 +206,7 @@ def test_measures_go_by_the_ranks_that_the_file_states(collection: Project) -> N
 
 def test_a_graded_file_goes_out_and_comes_back_the_same(collection: Project, tmp_path: Path) -> None:
     whole = graded_file(collection)
-    fresh = create(tmp_path / "fresh.duckdb")
+    fresh = new_project(tmp_path / "fresh.duckdb")
     try:
         import_files(fresh, "graded", [Source("g.jsonl.gz", data=whole)], "ann")
         for per in ("query", "subtopic", "topic", "union"):

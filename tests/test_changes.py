@@ -17,10 +17,10 @@ from core.changes import changes, version_edits
 from core.errors import InputError
 from core.leaderboard import Leaderboard, leaderboard
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.scores import labels
 from core.types import Query, Question
-from tests.small import fill
+from tests.small import fill, new_project
 
 PASSAGES = [f"p{i}" for i in range(5)]
 QUERIES = ["q1", "q2"]
@@ -70,11 +70,11 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False), policies)
 def test_impact_equals_saving_and_computing_again(dice, policy):
     with tempfile.TemporaryDirectory() as folder:
-        project = create(Path(folder) / "p.duckdb")
+        project = new_project(Path(folder) / "p.duckdb")
         # Questions that are not active make every wording known, so that all can be graded.
         wordings = [Question(f"{q}/{w}", q, f"{q} {w}", active=False) for q in QUERIES for w in WORDINGS]
         old = _bank(dice)

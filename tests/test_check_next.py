@@ -18,9 +18,9 @@ from core.leaderboard import judgments, label_qrels, rankings
 from core.measures import evaluate
 from core.overrides import override
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.types import GraderSpec, Question
-from tests.small import SPEC, fill, grade, judge
+from tests.small import SPEC, fill, grade, judge, new_project
 
 OTHER = GraderSpec("other grader", "self-rating", "another")
 QUERIES = ("q1", "q2", "q3")
@@ -37,7 +37,7 @@ def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         for run in ("r1", "r2", "r3", "r4")
     }
     pairs = [(question.text or "", passage) for question in questions for passage in pools[question.query_id]]
-    project = create(tmp_path_factory.mktemp("noisy") / f"noisy{request.param}.duckdb")
+    project = new_project(tmp_path_factory.mktemp("noisy") / f"noisy{request.param}.duckdb")
     request.addfinalizer(project.close)
     fill(project, questions, {pair: dice.choice([None, *range(6)]) for pair in pairs}, runs, SPEC)
     grade(project, {pair: dice.randrange(6) for pair in pairs}, OTHER)
@@ -162,7 +162,7 @@ def test_the_queue_takes_its_order_and_pages_through_it(noisy: Project) -> None:
 
 
 def test_people_make_no_leaderboard(noisy: Project, tmp_path: Path) -> None:
-    project = create(tmp_path / "people.duckdb")
+    project = new_project(tmp_path / "people.duckdb")
     fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 3}, {"r": {"q1": ["p1"]}})
     override(project, "a", "p1", 5, "read it", "ann")
     with pytest.raises(InputError, match="make no leaderboard"):

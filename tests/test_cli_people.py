@@ -8,9 +8,8 @@ import pytest
 
 from core.cli.progress import ProgressLines
 from core.errors import InputError, WorkbenchError
-from core.project import create
 from core.types import Question
-from tests.small import fill, judge
+from tests.small import fill, judge, new_project
 from tests.test_cli import Exam, exam, refused  # noqa: F401
 
 A, B = Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")
@@ -20,7 +19,7 @@ GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 0, ("What is B?", "p1")
 @pytest.fixture
 def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:  # noqa: F811
     """`exam` on a project that is graded and judged."""
-    project = create(tmp_path / "p.duckdb")
+    project = new_project(tmp_path / "p.duckdb")
     fill(project, [A, B], GRADES, {"sys": {"q1": ["p1", "p2"]}, "other": {"q1": ["p2", "p1"]}})
     judge(project, {("q1", "p1"): 0, ("q1", "p2"): 1}, "nist")
     project.close()

@@ -72,7 +72,6 @@ def test_rubric_labels_against_nist_on_dl20(shared_data: Path) -> None:
 
 
 @given(score_lists, st.randoms(use_true_random=False))
-@settings(deadline=None)
 def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], random: Random) -> None:
     a = board(scores)
     b = board(random.sample(scores, len(scores)))
@@ -88,7 +87,7 @@ def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], ran
 
 
 @given(tied_lists)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_with_ties_average_is_scipys_and_the_expected_tau_ap(pairs: list[tuple[int, int]]) -> None:
     a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
     found = correlate(a, b)
@@ -104,7 +103,6 @@ def test_with_ties_average_is_scipys_and_the_expected_tau_ap(pairs: list[tuple[i
 
 
 @given(tied_lists)
-@settings(deadline=None)
 def test_symmetry_and_identity(pairs: list[tuple[int, int]]) -> None:
     a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
     one, other = correlate(a, b), correlate(b, a)

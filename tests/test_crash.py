@@ -18,11 +18,12 @@ from core.graders.reading import ReadingGrader
 from core.grading import Progress, Request, run_job
 from core.jobs import close_interrupted
 from core.pairs import make_plan
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.prompts import fill
 from core.types import Asked, Question
 from tests.endpoint_server import EndpointServer, digit, moody
 from tests.small import fill as fill_project
+from tests.small import new_project
 
 KILLS = int(os.environ.get("EXAM_KILLS", "15"))
 QUERIES, QUESTIONS, PASSAGES = 5, 10, 2 * KILLS
@@ -62,7 +63,7 @@ def prompts_of_committed(project: Project, made: ReadingGrader) -> list[tuple[st
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    project = create(tmp_path / "killed.duckdb")
+    project = new_project(tmp_path / "killed.duckdb")
     queries = [f"q{number}" for number in range(QUERIES)]
     questions = [Question(f"{q}/{i}", q, f"Question {i} of {q}?") for q in queries for i in range(QUESTIONS)]
     fill_project(project, questions, {}, {"one": {q: [f"{q}-{i}" for i in range(PASSAGES)] for q in queries}})

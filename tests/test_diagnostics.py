@@ -18,9 +18,9 @@ from core.collection import set_pool_depth
 from core.diagnostics import QueryDiagnosis, bank_summary, diagnose, near_duplicates
 from core.errors import InputError
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.types import GraderSpec, Question
-from tests.small import SPEC, fill, grade, judge
+from tests.small import SPEC, fill, grade, judge, new_project
 
 PASSAGES = [f"p{i}" for i in range(6)]
 WORDINGS = ["A?", "B?", "C?", "D?", "never graded?"]
@@ -92,7 +92,7 @@ def questions_at_random(dice: Random) -> list[Question]:
 
 
 # Shrinking a stream of dice takes minutes and tells nothing more.
-@settings(max_examples=15, deadline=None, phases=(Phase.generate,))
+@settings(max_examples=15, phases=(Phase.generate,))
 @given(st.randoms(use_true_random=False))
 def test_figures_equal_counting_by_hand(dice: Random):
     pairs = [(wording, passage) for wording in WORDINGS[:-1] for passage in PASSAGES]
@@ -105,7 +105,7 @@ def test_figures_equal_counting_by_hand(dice: Random):
     }
     judged = {p: dice.choice([-2, -1, 0, 1, 2, 3]) for p in dice.sample(PASSAGES, dice.randint(0, 5))}
     with tempfile.TemporaryDirectory() as folder:
-        project = create(Path(folder) / "p.duckdb")
+        project = new_project(Path(folder) / "p.duckdb")
         with project.transaction() as cursor:
             set_pool_depth(cursor, POOL_DEPTH, "tester")
         # Questions that are not active make every wording known, so that all can be graded.

@@ -17,7 +17,7 @@ from core import bank, bank_saving, drafts, editing, migrations
 from core.errors import InputError
 from core.project import Project, create, open_project
 from core.types import Question
-from tests.small import fill
+from tests.small import fill, new_project
 
 A = Question("q1/a", "q1", "What is A?")
 B = Question("q1/b", "q1", "What is B?")
@@ -114,7 +114,7 @@ def test_a_step_that_is_refused_leaves_nothing_behind(banked: Project):
 
 def test_steps_survive_the_end_of_the_process_and_end_with_saving(tmp_path: Path):
     path = tmp_path / "p.duckdb"
-    project = create(path)
+    project = new_project(path)
     fill(project, [A, B], {}, RUNS)
     drafts.put_draft(project, "ann", replace(A, text="One?", choices=("x", "y")))
     drafts.put_draft(project, "ann", replace(A, text="Two?"))
@@ -133,7 +133,7 @@ def test_steps_survive_the_end_of_the_process_and_end_with_saving(tmp_path: Path
 @pytest.fixture(scope="module")
 def shared_bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A project that many people draft in, and nobody saves."""
-    project = create(tmp_path_factory.mktemp("drafts") / "p.duckdb")
+    project = new_project(tmp_path_factory.mktemp("drafts") / "p.duckdb")
     fill(project, [A, B, C], {}, RUNS)
     yield project
     project.close()
@@ -157,7 +157,7 @@ acts = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(acts)
 def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: list):
     author = next(people)

@@ -79,7 +79,7 @@ def test_the_answer_is_the_nearest_sentence_of_the_passage() -> None:
 
 
 @given(st.lists(st.integers(-99, 99), min_size=5, max_size=5, unique=True))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_rating_is_the_number_of_cuts_that_the_stored_cosine_reaches(hundredths: list[int]) -> None:
     cuts = tuple(sorted(value / 100 for value in hundredths))
     for grade in grades(PAIRS, cuts=cuts).values():

@@ -20,9 +20,9 @@ from core.grades import add_outcomes, put_grader, question_text_key
 from core.importing import Options, import_files
 from core.leaderboard import leaderboard
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.types import Grade, GraderSpec, Query, Question, Subtopic
-from tests.small import fill, grade, judge
+from tests.small import fill, grade, judge, new_project
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="important"),
@@ -89,7 +89,7 @@ def test_exporting_what_is_not_there_is_refused(graded: Project, tmp_path: Path)
         graded_file(graded, "nist")
     with pytest.raises(InputError, match="no bank version 9"):
         bank_jsonl(graded, 9)
-    empty = create(tmp_path / "empty.duckdb")
+    empty = new_project(tmp_path / "empty.duckdb")
     with pytest.raises(InputError, match="graded"):
         qrels(empty, Policy())
     fill(empty, QUESTIONS, {("What is A?", "p1"): None}, RUNS)
@@ -150,7 +150,7 @@ def test_a_graded_file_brings_everything_into_an_empty_project(graded: Project, 
         add_outcomes(cursor, key, outcomes, job_key=0)
     before = meaning(graded)
     assert [len(rows) for rows in before.values() if not rows] == []
-    fresh = create(tmp_path / "fresh.duckdb")
+    fresh = new_project(tmp_path / "fresh.duckdb")
     whole = graded_file(graded)
     import_files(fresh, "graded", [Source("g.jsonl.gz", data=whole)], "tester", Options("assessors"))
     after = meaning(fresh)
@@ -165,7 +165,7 @@ def test_a_graded_file_brings_everything_into_an_empty_project(graded: Project, 
 def test_a_pair_that_failed_often_is_one_failed_pair_in_the_file(graded: Project, tmp_path: Path):
     grade(graded, {("What is A?", "p3"): None})
     grade(graded, {("What is A?", "p2"): None})
-    fresh = create(tmp_path / "fresh.duckdb")
+    fresh = new_project(tmp_path / "fresh.duckdb")
     import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(graded))], "tester")
     assert fresh.rows(
         "SELECT q.text, p.text FROM failures JOIN graders USING (grader_key)"
@@ -177,7 +177,7 @@ def test_a_pair_that_failed_often_is_one_failed_pair_in_the_file(graded: Project
 
 def test_the_newest_wordings_go_out_with_their_own_grades(graded: Project, tmp_path: Path):
     bank_saving.save(graded, [replace(QUESTIONS[0], text="What is A, reworded?")], "reword", "ann")
-    fresh = create(tmp_path / "fresh.duckdb")
+    fresh = new_project(tmp_path / "fresh.duckdb")
     import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(graded))], "tester")
     assert bank.questions(fresh) == bank.questions(graded)
     assert fresh.value("SELECT count(*) FROM question_texts WHERE text = 'What is A?'") == 0
@@ -192,10 +192,10 @@ def test_the_judgments_of_the_chosen_source_go_into_a_graded_file(graded: Projec
 
 def test_the_same_project_gives_the_same_bytes(graded: Project, tmp_path: Path):
     copied = tmp_path / "copy.duckdb"
-    copy = create(copied)
+    copy = new_project(copied)
     fill(copy, QUESTIONS, RATINGS, RUNS)
     judge(copy, JUDGED)
-    other = create(tmp_path / "other.duckdb")
+    other = new_project(tmp_path / "other.duckdb")
     fill(other, QUESTIONS, dict(reversed(RATINGS.items())), RUNS)
     judge(other, dict(reversed(JUDGED.items())))
     for write in (graded_file, bank_jsonl, bank_csv, lambda p: qrels(p, Policy())):
@@ -217,7 +217,7 @@ AWKWARD = [
 @pytest.mark.parametrize("write", [bank_jsonl, bank_csv])
 def test_a_bank_comes_back_as_it_went_out(project: Project, tmp_path: Path, write):
     fill(project, [*QUESTIONS, *AWKWARD], {}, RUNS)
-    fresh = create(tmp_path / "fresh.duckdb")
+    fresh = new_project(tmp_path / "fresh.duckdb")
     fill(fresh, [], {}, RUNS)
     content = write(project)
     import_files(fresh, "bank", [Source("bank", data=content.encode())], "tester")

@@ -12,13 +12,13 @@ from playwright.sync_api import Page, expect
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from core.project import Project, create
+from core.project import Project
 from pages import failures
 from tests import screens
 from tests.browser import serving
 from tests.engine_failure import break_database
 from tests.screens import DEADLINE, visit
-from tests.small import fill
+from tests.small import fill, new_project
 from tests.test_reopening import QUESTIONS
 
 served = screens.served
@@ -121,7 +121,7 @@ def test_a_failure_in_a_click_or_in_a_part_shows_our_page_and_the_number_is_in_t
 def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_work(
     tmp_path: Path, chromium_page: Page
 ) -> None:
-    made = create(tmp_path / "broken.duckdb")
+    made = new_project(tmp_path / "broken.duckdb")
     fill(made, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
     made.close()
     with duckdb.connect(str(made.path)) as connection:

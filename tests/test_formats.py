@@ -35,7 +35,7 @@ from core.types import (
     Subtopic,
 )
 
-few = settings(max_examples=60, deadline=None)
+few = settings(max_examples=60)
 
 words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8)
 ids = words.map(lambda word: "i" + word)

@@ -14,9 +14,9 @@ from core.formats.graded import OURS, read_graded
 from core.formats.source import Report, Source
 from core.grades import add_outcomes, put_grader, question_text_key
 from core.importing import Options, import_files
-from core.project import Project, create
+from core.project import Project
 from core.types import Grade, GraderSpec, Question
-from tests.small import SPEC, fill, judge
+from tests.small import SPEC, fill, judge, new_project
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"]}}
@@ -58,7 +58,7 @@ def graded(project: Project) -> Project:
 
 
 def _again(content: bytes, folder: Path) -> Project:
-    project = create(folder / "again.duckdb")
+    project = new_project(folder / "again.duckdb")
     import_files(project, "graded", [Source("graded.jsonl.gz", data=content)], "ann", Options(source="assessors"))
     return project
 

@@ -14,9 +14,9 @@ from core.grader_list import list_of_graders
 from core.graders import make_grader
 from core.grades import find_grader
 from core.named_graders import how_to_grade, remember_settings, save_named_grader, settings
-from core.project import Project, create
+from core.project import Project
 from core.types import Question
-from tests.small import SPEC, fill, grade
+from tests.small import SPEC, fill, grade, new_project
 from tests.test_cli import Exam, exam, refused  # noqa: F401
 
 ENDPOINT = {"back_end": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
@@ -82,7 +82,7 @@ def test_the_commands_take_and_print_the_names(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    project = create(tmp_path / "p.duckdb")
+    project = new_project(tmp_path / "p.duckdb")
     fill(project, [A], {("What is A?", "p1"): 4, ("What is A?", "p2"): 1}, RUNS)
     made = save_named_grader(project, "mine", "self-rating", ENDPOINT, "ann")
     grade(project, {("What is A?", "p1"): 2}, made.spec)

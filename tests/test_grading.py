@@ -24,9 +24,9 @@ from core.grading import BackgroundJob, Progress, Request, current_job, run_job,
 from core.jobs import close_interrupted, jobs
 from core.pairs import Plan, make_plan
 from core.policy import Policy
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.types import Asked, Grade, GraderSpec, Passage, Question
-from tests.small import fill
+from tests.small import fill, new_project
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}}
@@ -376,7 +376,7 @@ KILLED = """
 
 def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_the_rest(tmp_path: Path):
     path = tmp_path / "p.duckdb"
-    made = create(path)
+    made = new_project(path)
     fill(made, QUESTIONS, {}, RUNS)
     made.close()
     with subprocess.Popen(

@@ -16,9 +16,9 @@ from core.formats.source import Source
 from core.grades import graders
 from core.importing import Group, Options, import_files, import_groups
 from core.leaderboard import boards, leaderboard
-from core.project import Project, create
+from core.project import Project
 from core.types import Question
-from tests.small import fill
+from tests.small import fill, new_project
 
 QUERIES = "q1\tfirst query\nq2\tsecond query\n"
 PASSAGES = "p1\ttext one\np2\ttext two\np3\ttext three\n"
@@ -381,7 +381,7 @@ def test_grades_stay_with_the_words_that_they_were_given_for(project: Project):
 def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there(project: Project, tmp_path: Path):
     take(project, "graded", GRADED, "g.jsonl")
     take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
-    other = create(tmp_path / "other.duckdb")
+    other = new_project(tmp_path / "other.duckdb")
     take(other, "queries", "g1\ta graded query\n")
     take(other, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "Who is A?"}\n')
     take(other, "graded", graded_file(project), "own.jsonl.gz")

@@ -26,9 +26,9 @@ from core.meta_evaluation import COEFFICIENTS, Cell, MetaTable, TableRow, cell_c
 from core.meta_export import meta_latex, meta_tsv
 from core.meta_rows import Row, choose_rows, methods
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.types import GraderSpec, Question
-from tests.small import fill, grade, judge
+from tests.small import fill, grade, judge, new_project
 
 # trec_eval's name of each measure.
 TREC = {
@@ -81,7 +81,7 @@ class TestOnTrecDeepLearning2020:
     def dl20(cls, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
         """24 runs with the judgments of NIST and eight sources of labels."""
         folder = shared_data / "dl20"
-        made = create(tmp_path_factory.mktemp("meta") / "dl20.duckdb")
+        made = new_project(tmp_path_factory.mktemp("meta") / "dl20.duckdb")
         for kind, files, name in (
             ("queries", [folder / "queries.tsv"], None),
             ("runs", sorted((folder / "runs").glob("*.run")), None),

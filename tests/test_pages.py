@@ -25,7 +25,7 @@ from core.jobs import jobs
 from core.leaderboard import leaderboard
 from core.pairs import make_plan
 from core.policy import Policy
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.scores import labels
 from core.status import counts
 from core.types import Question
@@ -33,7 +33,7 @@ from pages import ui
 from pages.charts import short_names
 from pages.system_queries import table_key
 from tests.screens import DEADLINE, served, sound, visit
-from tests.small import SPEC, fill, grade, judge
+from tests.small import SPEC, fill, grade, judge, new_project
 
 __all__ = ["served"]
 
@@ -602,7 +602,7 @@ def broken(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    create(path).close()
+    new_project(path).close()
     with duckdb.connect(str(path)) as connection:
         connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
 

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.parsing import (
@@ -186,7 +186,6 @@ PIECES = st.lists(
 ).map("".join)  # fmt: skip
 
 
-@settings(deadline=None)
 @given(PIECES)
 def test_a_rating_that_was_read_stands_in_the_text_as_an_integer_of_its_own(text: str) -> None:
     parsed = parse_rating(text)
@@ -219,7 +218,6 @@ OTHERS = ["6", "-1", "4.5", "1/4", "10", "1e3", "0%", ".4", "12:30", "2½", "04"
 NAMES = ["Rating: {}", "score of {}", "grade={}", "**Score:** {}", "O: {}", "the final rating is {}/5"]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(NOT_NUMBERS + OTHERS), min_size=1, max_size=5),
     st.integers(0, 5),
@@ -234,7 +232,6 @@ def test_a_named_rating_decides_whatever_stands_around_it_and_numbers_without_a_
     assert parse_rating(glue.join([*before, name.format(rating), *after])) == Parsed(rating, "graded")
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_characters="0123456789")))
 def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
     assert parse_rating(text).status != "graded"
@@ -242,7 +239,6 @@ def test_a_text_without_digits_is_never_read_as_a_rating(text: str) -> None:
     assert parse_json_rating(text).status != "graded"
 
 
-@settings(deadline=None)
 @given(PIECES | st.text())
 def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
     for parsed in (
@@ -255,7 +251,6 @@ def test_a_text_that_was_cut_off_gives_no_number(text: str) -> None:
         assert parsed == Parsed(None, "failed", "cut off")
 
 
-@settings(deadline=None)
 @given(PIECES | st.text(), st.integers(1, 5))
 def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rating(text: str, top: int) -> None:
     for parsed, highest in (
@@ -304,7 +299,6 @@ def test_a_megabyte_of_anything_is_read_without_a_fault(beginning: str, piece: s
     assert not ill_formed("word" + text) and not unanswerable("word" + text)
 
 
-@settings(deadline=None)
 @given(PIECES, PIECES | st.text())
 def test_once_an_answer_is_settled_nothing_that_follows_changes_it(text: str, more: str) -> None:
     for top in (2, 5):
@@ -454,7 +448,6 @@ def test_digits_of_json_that_has_no_sound_rating_are_never_read(text: str) -> No
     assert parse_json_rating(text).status == "failed"
 
 
-@settings(deadline=None)
 @given(st.integers(-2, 9), st.integers(1, 5), PIECES.filter(lambda text: "{" not in text), PIECES)
 def test_a_rating_in_json_is_read_exactly_where_it_is_on_the_scale(
     rating: int, top: int, before: str, after: str

@@ -21,9 +21,9 @@ from core.overrides import override, withdraw
 from core.passage_desk import Said, label_if, read_passage
 from core.passage_search import NONE, Filters, Found, search
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.types import Grade, GraderSpec, Question, Ranked
-from tests.small import SPEC, fill, grade, judge
+from tests.small import SPEC, fill, grade, judge, new_project
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0)
 B = Question("q1/b", "q1", "What is B?")
@@ -56,7 +56,7 @@ def graded(project: Project) -> Project:
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The same project for all tests that only look."""
-    made = create(tmp_path_factory.mktemp("pool") / "pool.duckdb")
+    made = new_project(tmp_path_factory.mktemp("pool") / "pool.duckdb")
     fill(made, [A, B, AVOID, D], RATINGS, RUNS)
     judge(made, {("q1", "p1"): 0, ("q1", "p3"): 1, ("q2", "p4"): -1})
     yield made

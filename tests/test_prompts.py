@@ -52,7 +52,7 @@ INSTRUMENTS = {
     "QA-judge": (ML6, "047747039032f73392dc5cb235a9d29c4ec8c33c00966e9afb82d72534c75afb"),
 }
 
-few = settings(max_examples=80, deadline=None)
+few = settings(max_examples=80)
 plain = st.characters(exclude_categories=("Cc", "Cs"))
 texts = st.text(plain | st.sampled_from("\n\t{} \u2028")).map(lambda text: text.replace("\r", ""))
 lines = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1).map(lambda line: f"a {line}")

@@ -25,11 +25,11 @@ from core.grades import add_outcomes, put_grader, question_text_key
 from core.importing import Options, import_files
 from core.overrides import confirm, override, withdraw
 from core.policy import Policy
-from core.project import Project, create, log, open_project
+from core.project import Project, log, open_project
 from core.publication import Manifest, Publication, manifest_json, publications, publish, read_manifest, reproduce
 from core.readiness import Readiness, readiness
 from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
-from tests.small import SPEC, fill, grade, import_bank, judge
+from tests.small import SPEC, fill, grade, import_bank, judge, new_project
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -297,7 +297,7 @@ def test_a_manifest_that_was_changed_is_refused_and_says_where(graded: Project, 
 
 def test_a_manifest_of_another_project_is_refused(graded: Project, tmp_path: Path) -> None:
     manifest = publish(graded, Policy(), "ann").manifest
-    other = create(tmp_path / "other.duckdb")
+    other = new_project(tmp_path / "other.duckdb")
     with pytest.raises(InputError, match=r"of the project test .* not of other"):
         reproduce(other, manifest, "bob")
     fill(other, [A], {("What is A?", "p1"): 5}, RUNS)

@@ -17,9 +17,10 @@ from core.formats.question_bank import BankFile, read_bank
 from core.formats.source import Report, Source
 from core.importing import Group, import_groups
 from core.leaderboard import leaderboard
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.responses import PASSAGE_WORDS, cited_sentences, count_words, response_runs
 from core.types import Query, Question
+from tests.small import new_project
 
 QUESTIONS = Path(__file__).parents[1] / "docs" / "rag" / "questions.jsonl"
 
@@ -30,9 +31,9 @@ def exam(path: Path, *arguments: str | Path) -> Any:
     return json.loads(CliRunner().invoke(cli, words, catch_exceptions=False).stdout)
 
 
-def new_project(folder: Path) -> Path:
+def project_in(folder: Path) -> Path:
     path = folder / "p.duckdb"
-    create(path).close()
+    new_project(path).close()
     return path
 
 
@@ -117,7 +118,7 @@ def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_ma
 
 
 def test_one_bad_nugget_keeps_the_whole_bank_out(tmp_path: Path) -> None:
-    path = new_project(tmp_path)
+    path = project_in(tmp_path)
     file = tmp_path / "nuggets.json"
     file.write_text('{"q": {"good": {"text": "t"}, "bad": {"relevance": 2}}}')
     with pytest.raises(FileError, match=r"nuggets\.json: query q, nugget bad: the nugget's text is missing"):
@@ -149,7 +150,7 @@ def answers(shared_data: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def rag_path(answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = new_project(tmp_path_factory.mktemp("rag"))
+    path = project_in(tmp_path_factory.mktemp("rag"))
     assert (detect(Source.of(answers)), detect(Source.of(QUESTIONS))) == ("responses", "bank")
     imported = exam(path, "import", "responses", answers)
     assert imported["notes"] == []
@@ -253,7 +254,7 @@ def test_the_length_of_the_answers_stands_beside_their_coverage(rag_path: Path, 
 def test_ikat_answers_of_19_systems_are_ranked_by_the_human_nuggets_that_they_cover(
     tmp_path: Path, shared_data: Path
 ) -> None:
-    path = new_project(tmp_path)
+    path = project_in(tmp_path)
     responses = shared_data / "rag" / "automatic_responses.json"
     gold = shared_data / "rag" / "gold_nuggets_human_deduplicated.json"
     assert (detect(Source.of(responses)), detect(Source.of(gold))) == ("responses", "bank")

@@ -27,13 +27,13 @@ from core.parsing import RULES_VERSION
 from core.policy import Policy
 from core.price_tag import price_tag
 from core.prices import prices, set_price
-from core.project import Project, create
+from core.project import Project
 from core.prompts import Prompt, built_in, read_prompt, write_prompt
 from core.sample_pair import pair_to_try, questions_to_try
 from core.scores import coverage, labels
 from core.types import Asked, Query, Question
 from tests.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate, status
-from tests.small import fill, judge
+from tests.small import fill, judge, new_project
 
 ASKED = Question("q1/a", "q1", "How tall is it?", answer_key="ten metres")
 CHOSEN = Question("q1/c", "q1", "What is it?", kind="choice", answer_key="a tree", choices=("a dog", "a tree"))
@@ -185,7 +185,7 @@ def test_grades_of_readers_travel_in_a_graded_file(filled: Project, server: Endp
             ("direct", {"prompt": "QA-judge"}),
         )
     ]
-    other = create(tmp_path / "other.duckdb")
+    other = new_project(tmp_path / "other.duckdb")
     import_files(other, "graded", [Source("graded.jsonl.gz", data=graded_file(filled))], "ann")
     for name in names:
         assert label_of(other, name) == label_of(filled, name)

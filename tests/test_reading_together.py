@@ -19,8 +19,8 @@ from core import cli, database, holders, migrations
 from core.cli.reading import READING
 from core.errors import ProjectError
 from core.migrations import MIGRATIONS
-from core.project import create, open_project
-from tests.small import fill, judge
+from core.project import open_project
+from tests.small import fill, judge, new_project
 from tests.test_reopening import QUESTIONS
 
 HOLD = """
@@ -33,7 +33,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    made = create(tmp_path / "some.duckdb")
+    made = new_project(tmp_path / "some.duckdb")
     fill(made, QUESTIONS, {("A?", "p1"): 4, ("B?", "p2"): 1}, {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}})
     judge(made, {("q1", "p1"): 1, ("q1", "p2"): 0})
     made.close()

@@ -15,7 +15,8 @@ from core.formats.source import Source
 from core.importing import Options, import_files
 from core.leaderboard import leaderboard
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
+from tests.small import new_project
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 
@@ -27,7 +28,7 @@ def _imported(path: Path, kind: str, files: list[Path], project: Project, source
 @pytest.fixture(scope="module")
 def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The graded file of TREC DL 2023 with rankings, imported whole."""
-    project = create(tmp_path_factory.mktemp("dl23") / "dl23.duckdb")
+    project = new_project(tmp_path_factory.mktemp("dl23") / "dl23.duckdb")
     _imported(shared_data, "graded", [Path("dl23-llmjudge/graded-with-rankings.jsonl.gz")], project)
     yield project
     project.close()
@@ -37,7 +38,7 @@ def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def dl20(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """TREC DL 2020 with its runs, judgments, eight sources of labels and questions."""
     folder = shared_data / "dl20"
-    project = create(tmp_path_factory.mktemp("dl20") / "dl20.duckdb")
+    project = new_project(tmp_path_factory.mktemp("dl20") / "dl20.duckdb")
     _imported(folder, "queries", [Path("queries.tsv")], project)
     _imported(folder, "passages", [Path("passages.jsonl.gz")], project)
     _imported(folder, "runs", sorted((folder / "runs").glob("*.run")), project)
@@ -104,7 +105,7 @@ def test_official_ndcg_equals_that_of_trec_eval(dl23: Project, shared_data: Path
 
 def test_an_exported_graded_file_makes_the_same_project_again(dl23: Project, tmp_path: Path) -> None:
     exported = exporting.graded_file(dl23)
-    again = create(tmp_path / "again.duckdb")
+    again = new_project(tmp_path / "again.duckdb")
     import_files(again, "graded", [Source("again.jsonl.gz", data=exported)], "tester")
     for table in _MEANING:
         assert again.rows(table) == dl23.rows(table), table

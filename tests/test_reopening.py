@@ -14,11 +14,11 @@ from core.errors import EngineError, ProjectError
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
 from core.grading import Progress, Request, run_job
-from core.jobs import jobs
-from core.project import Cursor, Project, create, open_project
+from core.jobs import end, jobs
+from core.project import Cursor, Project, open_project
 from core.types import Asked, Grade, GraderSpec, Question
 from tests.engine_failure import break_database, give_up, give_up_at_commit
-from tests.small import fill
+from tests.small import fill, new_project
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 PASSAGES = [f"p{i}" for i in range(6)]
@@ -162,6 +162,14 @@ def test_grades_that_were_committed_after_all_are_not_counted_twice(filled: Proj
     assert [(job.state, job.failed) for job in jobs(filled)] == [("done", 12)]
 
 
+def test_the_end_of_a_job_that_is_on_record_is_not_recorded_again(filled: Project):
+    final = run_job(filled, OneByOne(filled), Request(), "ann")
+    (job,) = jobs(filled)
+    with filled.transaction() as cursor:
+        assert not end(cursor, job.key, "failed", "once more")
+    assert [(one.state, one.ended_at) for one in jobs(filled)] == [(final.state, job.ended_at)]
+
+
 def test_where_the_file_cannot_be_opened_again_that_is_said_and_tried_again_later(
     filled: Project, monkeypatch: pytest.MonkeyPatch
 ):
@@ -177,7 +185,7 @@ def test_where_the_file_cannot_be_opened_again_that_is_said_and_tried_again_late
 
 
 def test_a_project_that_is_only_read_is_opened_again_too(tmp_path: Path):
-    create(tmp_path / "read.duckdb").close()
+    new_project(tmp_path / "read.duckdb").close()
     project = open_project(tmp_path / "read.duckdb", read_only=True)
     tries: list[int] = []
 

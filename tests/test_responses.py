@@ -19,11 +19,11 @@ from core.formats.responses import Response, Sentence, read_responses, write_res
 from core.formats.source import Report, Source
 from core.importing import Group, Imported, Options, import_files, import_groups
 from core.leaderboard import leaderboard, rankings
-from core.project import Project, create, log
+from core.project import Project, log
 from core.responses import PASSAGE_WORDS, cited_sentences, count_words, response_runs, split_response
 from core.responses import write_responses as keep_responses
 from core.types import Passage, Query, Question, Ranked
-from tests.small import fill
+from tests.small import fill, new_project
 
 SENTENCE = "This is a sentence of exactly ten words, no more. "
 
@@ -268,7 +268,7 @@ def test_responses_and_the_bank_that_names_their_queries_import_together(project
 
 def test_the_shell_imports_and_lists_responses(tmp_path: Path) -> None:
     path = tmp_path / "p.duckdb"
-    create(path).close()
+    new_project(path).close()
     (tmp_path / "answers.jsonl").write_text(json.dumps(RAG) + "\n")
     imported = CliRunner().invoke(
         cli, ["import", "responses", str(tmp_path / "answers.jsonl"), "--project", str(path), "--json"]

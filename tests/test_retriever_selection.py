@@ -14,10 +14,10 @@ from core import cli
 from core.errors import InputError
 from core.leaderboard import leaderboard
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.retriever_selection import classify, select, standardised_pearson
 from core.types import Question
-from tests.small import fill, judge
+from tests.small import fill, judge, new_project
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q2/b", "q2", "B?")]
 RUNS = {
@@ -168,7 +168,7 @@ def test_only_judgments_can_be_the_truth(project: Project) -> None:
 def test_the_shell_prints_the_same(
     tmp_path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project = create(tmp_path / "p.duckdb")
+    project = new_project(tmp_path / "p.duckdb")
     _fill(project)
     expected = select(project, top_k=3).as_dict()
     project.close()

@@ -18,8 +18,9 @@ from core.formats.source import Report, Source
 from core.formats.trec_run import read_run_lines, write_run
 from core.importing import import_files
 from core.leaderboard import rankings
-from core.project import Project, create
+from core.project import Project
 from core.types import Ranked
+from tests.small import new_project
 from tests.test_formats import ids, scores, source_of, words
 
 
@@ -44,13 +45,13 @@ def ranking(project: Project, run: str) -> list[Ranked]:
     ]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
 def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
     out = io.StringIO()
     write_run(name, [Ranked(query, passage, 1, score) for (query, passage), score in ranked.items()], out)
     with TemporaryDirectory() as folder:
-        project = create(Path(folder) / "p.duckdb")
+        project = new_project(Path(folder) / "p.duckdb")
         take(project, source_of(out.getvalue(), "first.run"))
         first = ranking(project, name)
         again = io.StringIO()
@@ -152,14 +153,14 @@ lines_of_runs = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(lines_of_runs, st.integers(1, 4), st.integers(1, 8))
 def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: int) -> None:
     text = "".join(f"{q} Q0 {p} {'-' if rank is None else rank} {score!r} t\n" for q, p, rank, score in lines)
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as small:
         small.setattr(run_import, "LINES_A_BATCH", batch)
         small.setattr(run_import, "LINES_A_PART", part)
-        project = create(Path(folder) / "p.duckdb")
+        project = new_project(Path(folder) / "p.duckdb")
         notes = take(project, source_of(text, "t.run"))
         found = [(r.query_id, r.passage_id) for r in ranking(project, "t")]
         project.close()

@@ -18,11 +18,11 @@ from core.grades import question_text_key
 from core.leaderboard import leaderboard
 from core.overrides import override
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.ratings import labels_of
 from core.scores import coverage, labels
 from core.types import GraderSpec, Question
-from tests.small import expected_coverage, expected_label, fill, grade, judge
+from tests.small import expected_coverage, expected_label, fill, grade, judge, new_project
 
 PASSAGES = [f"p{i}" for i in range(6)]
 
@@ -40,7 +40,7 @@ def small_projects(draw: st.DrawFn) -> tuple[list[Question], dict[tuple[str, str
     return questions, ratings, runs
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(
     small_projects(),
     st.sampled_from(["max", "mean", "support:1", "support:2", "support:3"]),
@@ -52,7 +52,7 @@ def test_labels_and_coverage_follow_their_definitions(made, rule, weighted, tau,
     questions, ratings, runs = made
     policy = Policy(label=rule, weighted=weighted, min_rating=tau, cutoff=cutoff)
     with tempfile.TemporaryDirectory() as folder:
-        project = create(Path(folder) / "p.duckdb")
+        project = new_project(Path(folder) / "p.duckdb")
         fill(project, questions, ratings, runs)
         if not ratings:
             grade(project, {})

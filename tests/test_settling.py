@@ -15,7 +15,7 @@ from core.disagreement_queue import queue
 from core.errors import InputError
 from core.overrides import confirm, override, overrides, withdraw
 from core.policy import Policy
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.scores import labels
 from core.settled_cases import Case, acts, disputes, disputes_csv, record, record_csv, settled
 from core.settling import (
@@ -28,7 +28,7 @@ from core.settling import (
     side_name,
 )
 from core.types import Question
-from tests.small import fill, judge
+from tests.small import fill, judge, new_project
 
 LEFT, RIGHT = Labels(Policy()), Judgments()
 QUESTIONS = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
@@ -267,7 +267,7 @@ class TestNames:
 
 def test_the_record_survives_closing_the_project(tmp_path: object) -> None:
     path = tmp_path / "kept.duckdb"  # type: ignore[operator]
-    made = create(path)
+    made = new_project(path)
     fill(made, QUESTIONS, RATINGS, RUNS)
     judge(made, JUDGED, "NIST")
     settle_by_comment(made, case(made, "p1"), "both are right", "ann")

@@ -13,16 +13,16 @@ from core.exporting import graded_file
 from core.formats.source import Source
 from core.importing import Options, import_files
 from core.leaderboard import by_rank, leaderboard
-from core.project import Project, create
+from core.project import Project
 from core.types import Question, Ranked
-from tests.small import fill, judge
+from tests.small import fill, judge, new_project
 
 MEASURES = ("AP", "nDCG@10", "P@5", "R@10", "Rprec", "RR", "Bpref", "Judged@10")
 
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Project]:
-    made = create(tmp_path / "other.duckdb")
+    made = new_project(tmp_path / "other.duckdb")
     yield made
     made.close()
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from core import cli
-from core.project import Project, create
+from core.project import Project
 from core.status import judged_queries
 from core.types import Question
-from tests.small import fill, judge
+from tests.small import fill, judge, new_project
 
 BANK = [
     Question("q1/a", "q1", "A?"),
@@ -45,7 +45,7 @@ def test_without_judgments_there_is_no_number(project: Project) -> None:
 def test_the_shell_says_it_in_both_forms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project = create(tmp_path / "p.duckdb")
+    project = new_project(tmp_path / "p.duckdb")
     fill(project, BANK, {}, RUNS)
     judge(project, {("q1", "p1"): 1, ("q2", "p1"): 0})
     project.close()

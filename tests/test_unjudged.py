@@ -18,10 +18,10 @@ from core.importing import import_files
 from core.leaderboard import leaderboard
 from core.pairs import make_plan
 from core.policy import Policy
-from core.project import Project, create
+from core.project import Project
 from core.types import Asked, Grade, Question
 from core.unjudged import to_grade, unjudged
-from tests.small import SPEC, fill, judge
+from tests.small import SPEC, fill, judge, new_project
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
 OLD = {"old": {"q1": ["p1", "p2"], "q2": ["p3"]}}
@@ -149,7 +149,7 @@ def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -
 
 def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "p.duckdb")
-    project = create(Path(path))
+    project = new_project(Path(path))
     _with_a_new_run(project, tmp_path)
     project.close()
 

@@ -19,12 +19,12 @@ from core.left_out import left_out
 from core.overrides import override, overrides
 from core.pairs import make_plan
 from core.policy import Policy
-from core.project import Project, create, open_project
+from core.project import Project, open_project
 from core.publication import publish, reproduce
 from core.ratings import MISSING, load_ratings
 from core.scores import basis
 from core.types import Question
-from tests.small import import_bank
+from tests.small import import_bank, new_project
 
 BREAD, SALT, YEAST = (Question(f"q1/{name}", "q1", text) for name, text in (
     ("bread", "What is bread made of?"), ("salt", "Why is there salt in bread?"), ("yeast", "What does yeast do?")
@@ -165,7 +165,7 @@ def test_an_old_grade_never_follows_a_question_whose_words_turned_out_to_be_know
 
 
 def test_a_graded_file_that_has_the_words_gives_them(by_id: Project, tmp_path: Path) -> None:
-    other = create(tmp_path / "other.duckdb")
+    other = new_project(tmp_path / "other.duckdb")
     take(other, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
     import_bank(other, BANK)
     own = graded_file(other)

@@ -13,12 +13,14 @@ from core.cli import (
     bank,
     changes,
     disagreements,
+    drafts,
     evaluation,
     files,
     generate,
     grade,
     graders,
     meta,
+    passages,
     people,
     records,
     responses,
@@ -61,6 +63,7 @@ for _command in (
     evaluation.unjudged,
     agreement.agreement,
     changes.changes,
+    passages.passages,
     people.override,
     people.judge,
     disagreements.disagreements,
@@ -73,6 +76,9 @@ for _command in (
     serve.serve,
 ):
     cli.add_command(_command)
+
+for _command in (drafts.list_drafts, drafts.discard, drafts.settle):
+    bank.bank.add_command(_command)
 
 
 def main() -> None:

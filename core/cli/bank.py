@@ -8,13 +8,12 @@ from pathlib import Path
 import click
 
 from core import bank as banks
-from core import bank_saving, bank_words, drafts
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core import bank_saving, bank_words, drafts, editing
+from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
 from core.drafts import new_question
 from core.errors import InputError
 from core.formats.question_bank import read_bank
 from core.formats.source import Report, Source
-from core.project import current_author
 from core.types import KINDS, Question
 from core.wording import word_difference
 
@@ -23,7 +22,7 @@ note_option = click.option("--note", required=True, help="What changed and why."
 
 @click.group()
 def bank() -> None:
-    """List, edit, save, compare and restore the question bank."""
+    """List, edit, save, compare and restore the question bank, and see what waits to be saved."""
 
 
 @bank.command(name="list")
@@ -66,6 +65,7 @@ def list_(project_path: Path | None, query: str | None, version: int | None, ver
 @click.option("--answer-key")
 @click.option("--active/--retired", default=None, help="Restore or retire the question.")
 @note_option
+@author_option
 @json_option
 def edit(
     question_id: str | None,
@@ -78,6 +78,7 @@ def edit(
     answer_key: str | None,
     active: bool | None,
     note: str,
+    author: str,
     as_json: bool,
 ) -> None:
     """Change one question, or add one, and save the bank as a new version."""
@@ -100,8 +101,43 @@ def edit(
         # These two are cleared by giving them empty; a question without words is refused.
         fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
         after = replace(before, **fields)  # type: ignore[arg-type]
-        version = bank_saving.save(project, [after], _written(note), current_author())
+        version = bank_saving.save(project, [after], _written(note), author)
         _say_saved(version, banks.latest_version(project), as_json, question=after.question_id)
+
+
+@bank.command()
+@click.argument("question_id", metavar="QUESTION")
+@click.option("--into", "texts", multiple=True, required=True, help="A question in its place; twice or more.")
+@project_option
+@note_option
+@author_option
+@json_option
+def split(
+    question_id: str, texts: tuple[str, ...], project_path: Path | None, note: str, author: str, as_json: bool
+) -> None:
+    """Retire one question for several, each of its weight, and save the bank as a new version."""
+    with opened(project_path) as project:
+        changed = editing.split(_find(banks.questions(project), question_id), texts)
+        version = bank_saving.save(project, changed, _written(note), author)
+        _say_saved(version, banks.latest_version(project), as_json, questions=[q.question_id for q in changed[1:]])
+
+
+@bank.command()
+@click.argument("question_ids", nargs=-1, required=True, metavar="QUESTION...")
+@click.option("--into", "text", required=True, help="The question that asks for all of it.")
+@project_option
+@note_option
+@author_option
+@json_option
+def merge(
+    question_ids: tuple[str, ...], text: str, project_path: Path | None, note: str, author: str, as_json: bool
+) -> None:
+    """Retire several questions of a query for one, and save the bank as a new version."""
+    with opened(project_path) as project:
+        known = banks.questions(project)
+        changed = editing.merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
+        version = bank_saving.save(project, changed, _written(note), author)
+        _say_saved(version, banks.latest_version(project), as_json, question=changed[0].question_id)
 
 
 def _find(questions: list[Question], question_id: str) -> Question:
@@ -117,7 +153,7 @@ def _written(note: str) -> str:
     return note
 
 
-def _say_saved(version: int | None, newest: int, as_json: bool, **more: str) -> None:
+def _say_saved(version: int | None, newest: int, as_json: bool, **more: object) -> None:
     if as_json:
         print_json({"version": newest, "saved": version is not None, **more})
     else:
@@ -128,16 +164,17 @@ def _say_saved(version: int | None, newest: int, as_json: bool, **more: str) -> 
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @project_option
 @note_option
+@author_option
 @json_option
-def save(file: Path | None, project_path: Path | None, note: str, as_json: bool) -> None:
+def save(file: Path | None, project_path: Path | None, note: str, author: str, as_json: bool) -> None:
     """Save the questions of FILE as a new bank version; questions it does not name stay as they are.
 
     They are your wordings. The bank that grades were made with is imported: exam import bank FILE.
-    Without FILE, save what you have drafted, as accepted proposals.
+    Without FILE, save what you have changed on the screen or accepted (see exam bank drafts).
     """
     if file is None:
         with opened(project_path) as project:
-            version = drafts.save_drafts(project, current_author(), _written(note))
+            version = drafts.save_drafts(project, author, _written(note))
             _say_saved(version, banks.latest_version(project), as_json)
         return
     report = Report()
@@ -145,7 +182,7 @@ def save(file: Path | None, project_path: Path | None, note: str, as_json: bool)
     report.raise_if_refused("Nothing was saved. Mend the lines and save again.")
     with opened(project_path) as project:
         questions = project.read(lambda cursor: bank_words.in_their_words(cursor, read.questions))
-        version = bank_saving.save(project, questions, _written(note), current_author())
+        version = bank_saving.save(project, questions, _written(note), author)
         _say_saved(version, banks.latest_version(project), as_json)
 
 
@@ -188,11 +225,14 @@ def _marked(old: Question, new: Question) -> str:
 @click.option("--version", type=int, required=True, help="The version to bring back.")
 @click.option("--question", "questions", multiple=True, help="Only this question; may be repeated.")
 @note_option
+@author_option
 @json_option
-def restore(project_path: Path | None, version: int, questions: tuple[str, ...], note: str, as_json: bool) -> None:
+def restore(
+    project_path: Path | None, version: int, questions: tuple[str, ...], note: str, author: str, as_json: bool
+) -> None:
     """Bring back an earlier version, or some of its questions, as a new version."""
     with opened(project_path) as project:
         for question_id in questions:
             _find(banks.questions(project), question_id)
-        saved = bank_saving.restore(project, version, _written(note), current_author(), questions or None)
+        saved = bank_saving.restore(project, version, _written(note), author, questions or None)
         _say_saved(saved, banks.latest_version(project), as_json)

@@ -13,8 +13,16 @@ import click
 from core import settled_cases, settling
 from core.agreement_sides import Judgments, Side
 from core.cli.agreement import sides
-from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option, tell
-from core.cli.people import author_option
+from core.cli.options import (
+    author_option,
+    json_option,
+    opened,
+    policy_options,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
 from core.disagreement_queue import Order, Row, queue
 from core.errors import InputError
 from core.leaderboard import find_source

@@ -15,7 +15,7 @@ import click
 from core.cli.reading import only_reads
 from core.errors import InputError
 from core.policy import Policy
-from core.project import Project, open_project
+from core.project import Project, as_name, current_author, open_project
 
 Command = Callable[..., Any]
 
@@ -46,6 +46,25 @@ def queries_option(command: Command) -> Command:
         show_default=True,
         help="Compare boards over the queries that both have, or each over its own.",
     )(command)
+
+
+def author_option(command: Command) -> Command:
+    """Add `--author`, for scripts that bring in what several people said; a command gets it as `author`."""
+    return click.option(
+        "--author",
+        default=current_author,
+        envvar="EXAM_AUTHOR",
+        metavar="NAME",
+        callback=_named,
+        help="Who says so; EXAM_AUTHOR, else the name of your account.",
+    )(command)
+
+
+def _named(context: click.Context, option: click.Parameter, author: str) -> str:
+    name = as_name(author)
+    if not name:
+        raise InputError("The name of the author is empty.", "Give --author NAME, or leave it away.")
+    return name
 
 
 def policy_options(command: Command) -> Command:

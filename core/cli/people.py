@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from core import judging
 from core import overrides as store
-from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
-from core.errors import InputError
-from core.project import current_author
-
-
-def author_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add `--author`, for scripts that bring in what several people said; a command gets it as `author`."""
-    return click.option(
-        "--author",
-        default=current_author,
-        envvar="EXAM_AUTHOR",
-        metavar="NAME",
-        callback=_named,
-        help="Who says so; EXAM_AUTHOR, else the name of your account.",
-    )(command)
-
-
-def _named(context: click.Context, option: click.Parameter, author: str) -> str:
-    name = " ".join(author.split())
-    if not name:
-        raise InputError("The name of the author is empty.", "Give --author NAME, or leave it away.")
-    return name
+from core.cli.options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
 
 
 @click.group()

@@ -125,6 +125,8 @@ def merge(person: Person) -> str:
     # The list stays open while one chooses, and nothing else can be reached.
     box.click()
     for text in chosen:
+        # Of a long list only what is in sight is there.
+        box.fill(text)
         with person.drawn():
             person.page.get_by_role("option", name=text, exact=True).first.click()
     person.page.keyboard.press("Escape")

@@ -1,0 +1,80 @@
+"""Commands about drafts: what people changed on the screen, or accepted, and have not saved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from core import bank as banks
+from core import draft_notes, drafts
+from core.cli.options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.errors import InputError
+
+
+@click.command(name="drafts")
+@project_option
+@click.option("--who", metavar="NAME", help="Only those of this person.")
+@json_option
+def list_drafts(project_path: Path | None, who: str | None, as_json: bool) -> None:
+    """List what people have changed and not saved: exam bank save --author NAME saves it."""
+    with opened(project_path) as project:
+        saved = {question.question_id: question for question in banks.questions(project)}
+        found = [
+            (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
+            for author in drafts.authors(project)
+            if who in (None, author)
+            for crossed in [{one.mine.question_id for one in drafts.conflicts(project, author)}]
+            for question_id, draft in drafts.drafts(project, author).items()
+        ]
+    if as_json:
+        fields = ("author", "question", "done", "conflict")
+        print_json({"drafts": [dict(zip(fields, (by, asdict(q), *rest), strict=True)) for by, q, *rest in found]})
+        return
+    print_table(
+        ("author", "question", "what", "conflict", "text"),
+        [(by, q.question_id, ", ".join(done), "yes" if crossed else "no", q.text) for by, q, done, crossed in found],
+    )
+
+
+@click.command()
+@click.argument("question_ids", nargs=-1, metavar="QUESTION...")
+@click.option("--all", "everything", is_flag=True, help="Discard all that this person has not saved.")
+@project_option
+@author_option
+def discard(question_ids: tuple[str, ...], everything: bool, project_path: Path | None, author: str) -> None:
+    """Discard unsaved changes of a person; on the screen, Undo brings them back."""
+    if bool(question_ids) == everything:
+        raise InputError("Nothing says what is to be discarded.", "Name questions, or give --all.")
+    with opened(project_path) as project:
+        mine = drafts.drafts(project, author)
+        _check(question_ids, mine, f"{author} has no unsaved change of")
+        drafts.take_back(project, author, question_ids or None)
+    tell(f"{counted(len(question_ids) or len(mine), 'change')} of {author} discarded.")
+
+
+@click.command()
+@click.argument("question_ids", nargs=-1, required=True, metavar="QUESTION...")
+@click.option(
+    "--keep", type=click.Choice(["mine", "theirs"]), required=True, help="Your wording, or the one that was saved."
+)
+@project_option
+@author_option
+def settle(
+    question_ids: tuple[str, ...], keep: Literal["mine", "theirs"], project_path: Path | None, author: str
+) -> None:
+    """Choose a wording for questions that somebody else saved while you had changed them."""
+    with opened(project_path) as project:
+        crossed = [one.mine.question_id for one in drafts.conflicts(project, author)]
+        _check(question_ids, crossed, f"Nobody else saved what {author} changed of")
+        for question_id in question_ids:
+            drafts.settle(project, author, question_id, keep)
+    tell(f"{counted(len(question_ids), 'question')} settled: exam bank save saves what is left of your changes.")
+
+
+def _check(question_ids: Sequence[str], known: Collection[str], otherwise: str) -> None:
+    if unknown := [question_id for question_id in question_ids if question_id not in known]:
+        raise InputError(f"{otherwise} {', '.join(unknown)}.", "See exam bank drafts.")
