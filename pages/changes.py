@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -17,6 +17,7 @@ from core.types import MAX_RATING
 from pages import change_views, policy_widgets, ui
 
 SIDES = {"from": "Before", "to": "After"}
+YES, NO = "yes", "no"
 VIEWS = {"labels": change_views.labels, "questions": change_views.questions, "leaderboard": change_views.boards}
 
 
@@ -31,7 +32,7 @@ def defaults(project: Project) -> dict[str, Policy]:
 
 
 def state(project: Project, side: str, default: Policy) -> Policy:
-    """The widgets of one state; what they say is written into the URL, so that the address names both states."""
+    """The widgets of one state."""
     versions = {version.version: version for version in bank.versions(project)}
     known = [grader.spec.name for grader in graders(project) if grader.grades]
 
@@ -81,21 +82,42 @@ def _select(
     read: Callable[[str], Any],
     format_func: Callable[[Any], str] = str,
 ) -> Any:
-    if st.session_state.get(key) not in options:
-        given = st.query_params.get(key, "")
+    given = _given(key)
+    if given is not None or st.session_state.get(key) not in options:
         wanted = [option for option in options if given == str(option)]
         st.session_state[key] = read(str(wanted[0] if wanted else default))
-    chosen = st.selectbox(label, options, key=key, format_func=format_func)
-    st.query_params[key] = str(chosen)
-    return chosen
+    return st.selectbox(label, options, key=key, format_func=format_func)
 
 
 def _check(label: str, key: str, default: bool) -> bool:
-    if key not in st.session_state:
-        st.session_state[key] = st.query_params.get(key, "yes" if default else "no") == "yes"
-    chosen = st.checkbox(label, key=key)
-    st.query_params[key] = "yes" if chosen else "no"
-    return chosen
+    if (given := _given(key)) is not None or key not in st.session_state:
+        st.session_state[key] = default if given is None else given == YES
+    return st.checkbox(label, key=key)
+
+
+def _given(key: str) -> str | None:
+    """What the address says of a widget where it is another one than before, after a link or a step back; else None."""
+    given = st.query_params.get(key)
+    return given if given != st.session_state.get("address of the states", {}).get(key) else None
+
+
+def name_states(states: Mapping[str, Policy]) -> None:
+    """Write both states into the address, at once: each change of it is a step for Back."""
+    address = {
+        f"{side}-{name}": value
+        for side, policy in states.items()
+        for name, value in {
+            "version": str(policy.bank_version),
+            "grader": str(policy.grader),
+            "tau": str(policy.min_rating),
+            "label": policy.label,
+            "weights": YES if policy.weighted else NO,
+            "overrides": YES if policy.overrides else NO,
+        }.items()
+    }
+    if any(st.query_params.get(key) != value for key, value in address.items()):
+        st.query_params.update(address)
+    st.session_state["address of the states"] = address
 
 
 def summary(found: StateChanges, against: str | None) -> None:
@@ -149,6 +171,7 @@ with left:
     before = state(project, "from", start["from"])
 with right:
     after = state(project, "to", start["to"])
+name_states({"from": before, "to": after})
 first, second, third = st.columns([3, 3, 6], vertical_alignment="bottom")
 with first:
     measure = policy_widgets.measure("Measure", cover=True, key="measure")

@@ -227,10 +227,9 @@ def _override_row(project: Project, one: Override, without: int | None, now: int
 
 def open_passage(query_id: str, passage_id: str, question_id: str | None = None) -> None:
     """Go to a passage, as what a button does; the place is in the URL."""
-    st.query_params["query"] = query_id
-    st.query_params["passage"] = passage_id
-    if question_id is not None:
-        st.query_params["question"] = question_id
+    question = {} if question_id is None else {"question": question_id}
+    # At once, so that it is one step for the browser: Back never stops between a query and a passage of another.
+    st.query_params.update(query=query_id, passage=passage_id, **question)
     st.session_state.pop("override effect", None)
 
 

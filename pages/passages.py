@@ -221,7 +221,7 @@ with left, st.container(key="queries-list-passages"):
 if place is None or place[1] is None:
     st.stop()
 desk = read_passage(project, policy, place[0], place[1], shown if policy else ())
-st.query_params["query"], st.query_params["passage"] = place[0], place[1]
+st.query_params.update(query=place[0], passage=place[1])
 st.session_state["last passage"] = (project.name, place)
 st.session_state["last query"] = place[0]
 hidden = blind and place not in judged

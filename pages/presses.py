@@ -19,35 +19,30 @@ LONGEST = 20.0
 
 @dataclass
 class Presses:
-    """What was pressed in a browser tab and not acted on yet.
+    """What was pressed in a browser tab and not acted on yet: when and where, by the key of the button.
 
     A callback asks the session nothing, as any question to it can be the end of the run: it has this object.
-
-    Args:
-        place: where the person is; somewhere else, what was pressed here is forgotten.
-        times: when each button was pressed, by its key.
     """
 
-    place: object = None
-    times: dict[str, float] = field(default_factory=dict)
+    made: dict[str, tuple[float, object]] = field(default_factory=dict)
 
-    def press(self, key: str) -> None:
-        self.times[key] = time.monotonic()
+    def press(self, key: str, place: object = None) -> None:
+        self.made[key] = time.monotonic(), place
 
-    def take(self, key: str) -> bool:
-        """Whether a button was pressed; from here on it was not."""
-        pressed = self.times.pop(key, None)
-        return pressed is not None and time.monotonic() - pressed < LONGEST
-
-    def come_to(self, place: object) -> None:
-        if place != self.place:
-            self.times.clear()
-        self.place = place
+    def take(self, key: str, place: object = None) -> bool:
+        """Whether a button was pressed a moment ago and in the same place; from here on it was not."""
+        pressed, there = self.made.pop(key, (None, None))
+        return pressed is not None and there == place and time.monotonic() - pressed < LONGEST
 
 
 def presses() -> Presses:
     """Those of this browser tab."""
     return st.session_state.setdefault("presses", Presses())
+
+
+def _place() -> object:
+    """The screen with the project and all that its address names, so that what is pressed here happens here."""
+    return st.session_state.get("screen"), st.session_state.get("project"), dict(st.query_params)
 
 
 def button(label: str, at: Any = st, **options: Any) -> bool:
@@ -59,6 +54,6 @@ def button(label: str, at: Any = st, **options: Any) -> bool:
         at: the container to draw it in.
         options: as `st.button` takes them, without a callback.
     """
-    here, key = presses(), str(options.get("key", label))
-    at.button(label, on_click=here.press, args=(key,), **options)
-    return here.take(key) and not options.get("disabled", False)
+    here, key, place = presses(), str(options.get("key", label)), _place()
+    at.button(label, on_click=here.press, args=(key, place), **options)
+    return here.take(key, place) and not options.get("disabled", False)

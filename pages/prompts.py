@@ -239,7 +239,6 @@ st.html(MONOSPACE)
 project = ui.project()
 library = prompts(project)
 name = chosen_name(library)
-st.query_params["prompt"] = name
 left, right = st.columns([2, 7], gap="large")
 with left:
     prompt_list(library, name)

@@ -13,7 +13,6 @@ from core.errors import FileError, WorkbenchError
 from core.jobs import close_interrupted
 from core.project import Project, open_project, projects_folder
 from pages import person as who
-from pages import presses
 
 SCREENS = {
     "home": ("Home", ":material/home:"),
@@ -97,7 +96,7 @@ def begin(title: str) -> None:
         navigation()
         st.session_state["framed"] = True
         st.rerun()
-    presses.presses().come_to((title, st.session_state.get("project"), dict(st.query_params)))
+    st.session_state["screen"] = title
     st.title(title, anchor=False)
 
 

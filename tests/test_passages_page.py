@@ -310,7 +310,8 @@ class TestJudging:
 @pytest.fixture
 def hostile_site(project: Project, tmp_path: Path) -> Iterator[str]:
     """The app, serving a project with a passage of hostile text."""
-    fill(project, [Question("q1/a", "q1", "What is A?")], {("What is A?", "p1"): 5}, {"x": {"q1": ["p1"]}})
+    questions = [Question("q1/a", "q1", "What is A?"), Question("q2/a", "q2", "What is B?")]
+    fill(project, questions, {("What is A?", "p1"): 5}, {"x": {"q1": ["p1"], "q2": ["p2"]}})
     extract(project, HOSTILE, {"What is A?": "escape"}, EXTRACTIVE)
     judge(project, {("q1", "p1"): 1})
     project.close()
@@ -329,16 +330,25 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     assert shown.locator("mark").inner_text() == "escape"
     assert shown.locator("img, script, a, b").count() == 0
     assert "broken" not in chromium_page.title()
-    # A key does what its button does, so the button has to be there first: of two passages one has a next.
-    there = chromium_page.locator("button:enabled", has_text=re.compile("Previous|Next"))
-    there.wait_for(timeout=60_000)
+    # A key does what its button does, so the button has to be there first.
+    chromium_page.locator("button:enabled", has_text="Next").wait_for(timeout=60_000)
     ready(chromium_page)
-    chromium_page.keyboard.press("Alt+k" if "Previous" in there.inner_text() else "Alt+j")
+    chromium_page.keyboard.press("Alt+j")
     chromium_page.locator(".passage-text", has_text="text of p1").wait_for(timeout=60_000)
     ready(chromium_page)
     chromium_page.keyboard.press("2")
     chromium_page.get_by_text("Withdraw your judgment").wait_for(timeout=60_000)
     assert "passage=p1" in chromium_page.url
+
+    # On to a passage of another query: one step, so that one Back leads back.
+    ready(chromium_page)
+    chromium_page.get_by_role("button", name=re.compile("^Next")).click()
+    chromium_page.locator(".passage-text", has_text="text of p2").wait_for(timeout=60_000)
+    assert "query=q2&passage=p2" in chromium_page.url
+    ready(chromium_page)
+    chromium_page.go_back()
+    shown.filter(has_text="text of p1").wait_for(timeout=60_000)
+    assert "query=q1&passage=p1" in chromium_page.url
 
 
 def test_labels_on_the_screen_are_those_of_the_scores(small: Project) -> None:

@@ -16,7 +16,6 @@ import time
 import streamlit as st
 from pages import presses
 
-presses.presses().come_to("here")
 st.text_input("Words", key="words")
 place = st.empty()
 for step in range(40):
@@ -55,10 +54,9 @@ def test_a_press_counts_once() -> None:
 
 def test_a_press_is_forgotten_where_the_person_went_elsewhere() -> None:
     here = Presses()
-    here.come_to(("Question bank", "demo"))
-    here.press("save")
-    here.come_to(("Question bank", "another project"))
-    assert not here.take("save")
+    here.press("save", ("Question bank", "demo"))
+    assert not here.take("save", ("Question bank", "another project"))
+    assert not here.take("save", ("Question bank", "demo"))
 
 
 def test_a_press_is_forgotten_where_its_button_was_long_gone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,8 @@ class TestChanges:
         assert "override: What is B" in said(app).replace("\\", "")
         assert app.query_params["from-overrides"] == "no"
         assert app.query_params["to-overrides"] == "yes"
+        app.query_params["from-overrides"] = "yes"
+        assert "The two states are the same." in said(sound(app.run()))
 
     def test_a_cause_can_be_singled_out(self, edited: Project) -> None:
         app = visit("changes")
