@@ -58,7 +58,8 @@ def answer_key_dialog(project: Project, query: QueryOverview) -> None:
     if not questions:
         st.text("This query has no active question that an answer key can be written for. Write a question first.")
         return
-    question = st.selectbox("Question", questions, format_func=lambda q: q.text, key="keyed question")
+    texts = ui.told_apart({q.question_id: q.text or "" for q in questions})
+    question = st.selectbox("Question", questions, format_func=lambda q: texts[q.question_id], key="keyed question")
     if question.answer_key:
         st.caption(ui.plain(f"Its answer key is: {question.answer_key}"))
     passages: list[KeyPassage] = []

@@ -278,7 +278,7 @@ def _paste(project: Project, query_id: str) -> None:
 
 @st.dialog("Several questions at once", width="large")
 def _several(project: Project, questions: list[Question]) -> None:
-    texts = {q.question_id: q.shown for q in questions}
+    texts = ui.told_apart({q.question_id: q.shown for q in questions})
     every = st.checkbox(f"All {len(questions)} questions of this query")
     chosen = st.multiselect("Questions", list(texts), format_func=texts.__getitem__, disabled=every)
     picked = [q for q in questions if every or q.question_id in chosen]

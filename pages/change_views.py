@@ -49,7 +49,7 @@ def labels(project: Project, found: StateChanges) -> None:
         _keep("flips_of", by_query)
         query = st.selectbox(
             "Query", list(by_query), index=None, key="flips_of", bind="query-params", placeholder="All queries",
-            format_func=lambda key: texts.get(key, key),
+            format_func=ui.told_apart({key: texts.get(key, key) for key in by_query}).__getitem__,
         )  # fmt: skip
         _counts("By cause", "Cause", {CAUSE_NAMES[name]: count for name, count in by_cause.items()})
         _counts("By query", "Query", {texts.get(key, key): count for key, count in by_query.items()})

@@ -108,7 +108,7 @@ def choose_query(project: Project) -> str | None:
         st.session_state["query_listed"] = wanted if wanted in texts else None
     chosen: str | None = st.selectbox(
         "Query", list(texts), index=None, key="query_listed", placeholder="All queries",
-        format_func=lambda query_id: texts.get(query_id) or query_id,
+        format_func=ui.told_apart({query_id: text or query_id for query_id, text in texts.items()}).__getitem__,
     )  # fmt: skip
     if chosen is None:
         st.query_params.pop("query", None)

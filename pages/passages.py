@@ -58,7 +58,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
         bind="query-params",
     )  # fmt: skip
     query = st.selectbox(
-        "Query", list(texts), index=None, format_func=lambda query_id: texts.get(query_id, query_id), key="of_query",
+        "Query", list(texts), index=None, format_func=ui.told_apart(texts).__getitem__, key="of_query",
         placeholder="All queries", label_visibility="collapsed", bind="query-params",
     )  # fmt: skip
     me = judging.source_of(ui.person()) if ui.person() else None

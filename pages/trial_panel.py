@@ -51,13 +51,13 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
         questions: gives the questions of a query to choose among.
         key: tells the widgets apart where there are several panels.
     """
-    queries = {query.query_id: query.text for query in bank.overview(project)}
+    queries = ui.told_apart({query.query_id: query.text for query in bank.overview(project)})
     if not queries:
         st.caption("There is nothing to try it on: the project has no queries.")
         return None
     left, right = st.columns(2)
     query = left.selectbox(
-        "Query", list(queries), format_func=lambda query_id: queries[query_id], key=f"{key} query",
+        "Query", list(queries), format_func=queries.__getitem__, key=f"{key} query",
         persist_state="session",
     )  # fmt: skip
     asked = {question.question_id: question for question in questions(query)}
@@ -65,19 +65,20 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
         st.caption("No question of this query can be asked: choose another query.")
         return None
     if list(asked) != [query]:
+        texts = ui.told_apart({name: ui.shortened(one.text or name, LABEL) for name, one in asked.items()})
         question = right.selectbox(
-            "Question", list(asked), format_func=lambda name: ui.shortened(asked[name].text or name, LABEL),
+            "Question", list(asked), format_func=texts.__getitem__,
             key=f"{key} question of {query}", persist_state="session",
         )  # fmt: skip
     else:
         question = query
     found = search(project, None, Filters(query_id=query), PASSAGES, page=1).rows
-    excerpts = {row.passage_id: row.excerpt for row in found if row.excerpt}
+    excerpts = ui.told_apart({row.passage_id: ui.shortened(row.excerpt, LABEL) for row in found if row.excerpt})
     if not excerpts:
         st.caption("No passage of this query has a text: import passages first.")
         return None
     passage = st.selectbox(
-        "Passage", list(excerpts), format_func=lambda name: ui.shortened(excerpts[name], LABEL),
+        "Passage", list(excerpts), format_func=excerpts.__getitem__,
         key=f"{key} passage of {query}", persist_state="session",
     )  # fmt: skip
     return Pair(asked[question], passage, passage_texts(project, [passage])[passage])

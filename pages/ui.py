@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -226,6 +227,16 @@ def plain(text: str) -> str:
     """Text from outside, escaped so that Markdown shows it as it is."""
     escaped = "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>$~:&^=" else c for c in text)
     return escaped.replace("\n", "  \n")
+
+
+def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
+    """Labels for a list of options, each once: of two that are alike a list gives the first, whichever was chosen.
+
+    Args:
+        labels: by what tells the options apart, which is added where the labels do not.
+    """
+    times = Counter(labels.values())
+    return {key: f"{label} ({key})" if times[label] > 1 else label for key, label in labels.items()}
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -159,6 +159,16 @@ class TestReading:
         press(app, "Related")
         assert own_judgment(project, "q1", "p1", "ann") == 1
 
+    def test_two_queries_of_the_same_words_are_told_apart(self, small: Project) -> None:
+        with small.transaction() as cursor:
+            collection.add_queries(cursor, [Query("q2", "query q1")], replace=True)
+        app = visit("passages")
+        (box,) = [box for box in app.selectbox if box.label == "Query"]
+        assert box.options == ["query q1 (q1)", "query q1 (q2)"]
+        box.set_value("q2")
+        assert "3 passages" in said(sound(app.run()))
+        assert url(app, "passage") == "p1"
+
     def test_in_a_project_without_passages_it_says_what_to_do(self, project: Project) -> None:
         app = visit("passages")
         assert "There are no passages yet." in said(app)
