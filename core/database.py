@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import re
+import shlex
 import threading
 import time
 from collections.abc import Iterator
@@ -178,7 +179,7 @@ def explained(path: Path, error: duckdb.Error) -> ProjectError:
     if "created with a newer version of DuckDB" in reason:
         return ProjectError(
             f"{path} was written by {_writer(path)}; this program has DuckDB {duckdb.__version__} and cannot read it.",
-            f"In the environment that wrote it: exam export project --project {path.name} -o FOLDER. Then here:"
+            f"In the environment that wrote it: exam export project --project {shlex.quote(str(path))} -o FOLDER. Then here:"
             " exam import project FOLDER --project NEW.duckdb.",
         )
     return ProjectError(f"{path} cannot be opened as a project: {first_line(error)}")

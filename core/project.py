@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import shlex
 import shutil
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -284,7 +285,9 @@ def open_project(path: Path, read_only: bool = False) -> Project:
         ProjectError: it is no project, comes from a newer version, or another process holds it.
     """
     if not path.exists():
-        raise InputError(f"{path}: there is no such project.", f"Make it with: exam init --project {path}")
+        raise InputError(
+            f"{path}: there is no such project.", f"Make it with: exam init --project {shlex.quote(str(path))}"
+        )
     connection = connect(path, read_only)
     try:
         if missing := _missing_steps(path, connection):

@@ -1,0 +1,57 @@
+"""Every command that a message, a hint, a screen or a page of the documentation names is there, with its options."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from core.cli import cli
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted([*ROOT.glob("core/**/*.py"), *ROOT.glob("pages/*.py"), ROOT / "README.md", *ROOT.glob("docs/*.md")])
+
+NAMED = re.compile(r"\bexam((?: (?!is |has |else )[a-z]+){1,2})((?: (?!and |or |for |to )[^\s.,;:)`|]+)*)")
+"""A command in running text: one or two words, then what belongs to it up to the end of the clause."""
+
+PROSE = {"questions", "question", "bank"}
+"""Words that follow "exam" where it is no program: an exam bank has a command of that name too."""
+
+
+def texts(path: Path) -> Iterator[str]:
+    """What a person may read of a file: its strings, with a sign for what is filled in, or its lines."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        yield from text.splitlines()
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def commands(path: Path) -> Iterator[tuple[str, click.Command, str]]:
+    """The commands that a file names: as written, which one that is, and what stands after its words."""
+    for text in texts(path):
+        for found in NAMED.finditer(" ".join(text.split())):
+            words, rest = found[1].split(), found[2]
+            command: click.Command = cli
+            while words and isinstance(command, click.Group) and words[0] in command.commands:
+                command = command.commands[words.pop(0)]
+            if command is cli and words[0] in PROSE:
+                continue
+            yield found[0], command, f"{' '.join(words)} {rest}".strip()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_that_is_named_is_there_with_its_options(path: Path) -> None:
+    for said, command, rest in commands(path):
+        assert command is not cli, f"'{said}' is no command"
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        unknown = [option for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", rest) if option not in known]
+        assert not unknown or isinstance(command, click.Group), f"'{said}' has no option {unknown}"
