@@ -179,8 +179,8 @@ def explained(path: Path, error: duckdb.Error) -> ProjectError:
     if "created with a newer version of DuckDB" in reason:
         return ProjectError(
             f"{path} was written by {_writer(path)}; this program has DuckDB {duckdb.__version__} and cannot read it.",
-            f"In the environment that wrote it: exam export project --project {shlex.quote(str(path))} -o FOLDER. Then here:"
-            " exam import project FOLDER --project NEW.duckdb.",
+            f"In the environment that wrote it: exam export project --project {shlex.quote(str(path))} -o FOLDER."
+            " Then here: exam import project FOLDER --project NEW.duckdb.",
         )
     return ProjectError(f"{path} cannot be opened as a project: {first_line(error)}")
 

@@ -202,6 +202,6 @@ def test_a_file_of_a_newer_engine_is_refused_with_a_way_over(path: Path) -> None
     with pytest.raises(ProjectError) as refused:
         open_project(path)
     assert "was written by DuckDB 2.0.0" in refused.value.message
-    assert "exam export project --project some.duckdb -o FOLDER" in refused.value.hint
+    assert f"exam export project --project {path} -o FOLDER" in refused.value.hint
     assert "exam import project FOLDER --project NEW.duckdb" in refused.value.hint
     assert path.read_bytes() == content
