@@ -24,6 +24,7 @@ from bench.graders import readers
 from bench.large import make_large
 from bench.runs import runs
 from bench.vectors import vectors
+from bench.watching import watching
 from core import bank, exporting
 from core.changes import changes
 from core.formats.source import Source
@@ -215,6 +216,7 @@ BENCHES = {
     "runs": lambda: runs(say),
     "readers": lambda: readers(say),
     "vectors": lambda: vectors(say, SHARED),
+    "watching": lambda: watching(say),
 }
 
 

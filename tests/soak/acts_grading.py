@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
 from tests.soak.person import PATIENCE, Broken, NotNow, Person
 
@@ -12,6 +13,8 @@ ENDED = re.compile(r"^Last job (done|cancelled)")
 RUNS_ALREADY = "A grading job is running already"
 DEADLINE = 10 * PATIENCE
 """Milliseconds that a job may take on a busy machine."""
+HESITATION = 5_000
+"""Milliseconds after which a button that is about to go is let go."""
 
 
 def grade(person: Person) -> str:
@@ -89,7 +92,8 @@ def _stop(person: Person) -> None:
     cancel = person.button("Cancel")
     expect(cancel.or_(person.page.get_by_text(ENDED)).first).to_be_visible(timeout=DEADLINE)
     if person.there(cancel) and cancel.first.is_enabled():
-        cancel.first.click()
+        with suppress(TimeoutError):
+            cancel.first.click(timeout=HESITATION)
 
 
 def _end(person: Person) -> str:
