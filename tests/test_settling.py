@@ -11,6 +11,8 @@ import pytest
 
 from core.agreement import disagreements
 from core.agreement_sides import Judgments, Labels, Person, machine
+from core.bank import questions
+from core.bank_saving import save
 from core.disagreement_queue import queue
 from core.errors import InputError
 from core.overrides import confirm, override, overrides, withdraw
@@ -162,6 +164,8 @@ class TestACaseComesBack:
 
     def test_confirming_the_override_for_a_new_wording_does_not(self, small: Project) -> None:
         key = settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
+        (question,) = (one for one in questions(small) if one.question_id == "q1/a")
+        save(small, [replace(question, text="What is A really?")], "clearer", "ann")
         confirm(small, key, "bob")
         assert waiting(small) == ["p2"]
 
