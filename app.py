@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from core import secret_keys
-from pages import bank_window, failures, ui
+from pages import bank_window, failures, presses, ui
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.
@@ -21,6 +21,7 @@ if __name__ == "__main__":
         bank_window.take_in()
         screen.run()
         ui.say_reopened()
+    presses.presses().forget()
 else:
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
     app = st.App(Path(__file__).resolve(), on_script_error=failures.show)

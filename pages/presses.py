@@ -34,6 +34,10 @@ class Presses:
         pressed, there = self.made.pop(key, (None, None))
         return pressed is not None and there == place and time.monotonic() - pressed < LONGEST
 
+    def forget(self) -> None:
+        """Drop what is left at the end of a run that came to its end: the buttons of these presses are not there."""
+        self.made.clear()
+
 
 def presses() -> Presses:
     """Those of this browser tab."""

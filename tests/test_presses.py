@@ -59,6 +59,13 @@ def test_a_press_is_forgotten_where_the_person_went_elsewhere() -> None:
     assert not here.take("save", ("Question bank", "demo"))
 
 
+def test_a_press_is_forgotten_where_a_whole_page_was_drawn_without_its_button() -> None:
+    here = Presses()
+    here.press("save")
+    here.forget()
+    assert not here.take("save")
+
+
 def test_a_press_is_forgotten_where_its_button_was_long_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Presses()
     now = 100.0
