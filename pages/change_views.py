@@ -46,10 +46,11 @@ def labels(project: Project, found: StateChanges) -> None:
             "Cause", list(by_cause), index=None, key="cause", bind="query-params", placeholder="Any cause",
             format_func=lambda name: CAUSE_NAMES.get(name, name),
         )  # fmt: skip
+        told = ui.told_apart({key: texts.get(key, key) for key in by_query})
         _keep("flips_of", by_query)
         query = st.selectbox(
             "Query", list(by_query), index=None, key="flips_of", bind="query-params", placeholder="All queries",
-            format_func=ui.told_apart({key: texts.get(key, key) for key in by_query}).__getitem__,
+            format_func=lambda key: told.get(key, key),
         )  # fmt: skip
         _counts("By cause", "Cause", {CAUSE_NAMES[name]: count for name, count in by_cause.items()})
         _counts("By query", "Query", {texts.get(key, key): count for key, count in by_query.items()})

@@ -101,14 +101,14 @@ def cell_name(found: Agreement, cell: Cell) -> str:
 
 def choose_query(project: Project) -> str | None:
     """The query whose pairs are listed, which the URL names; None for all."""
-    texts = pooled_queries(project)
+    texts = ui.told_apart(pooled_queries(project))
     if "query_listed" not in st.session_state:
         # A bound widget would write the query's text into the URL, and links from elsewhere name its id.
         wanted = st.query_params.get("query")
         st.session_state["query_listed"] = wanted if wanted in texts else None
     chosen: str | None = st.selectbox(
         "Query", list(texts), index=None, key="query_listed", placeholder="All queries",
-        format_func=ui.told_apart({query_id: text or query_id for query_id, text in texts.items()}).__getitem__,
+        format_func=lambda query_id: texts.get(query_id) or query_id,
     )  # fmt: skip
     if chosen is None:
         st.query_params.pop("query", None)

@@ -52,13 +52,13 @@ def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
 
 def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
     """The widgets that say which passages are listed; while blind, none that gives away a rating or a judgment."""
-    texts = pooled_queries(project)
+    texts = ui.told_apart(pooled_queries(project))
     words = st.text_input(
         "Find in the text", key="words", placeholder="Find in the text", label_visibility="collapsed",
         bind="query-params",
     )  # fmt: skip
     query = st.selectbox(
-        "Query", list(texts), index=None, format_func=ui.told_apart(texts).__getitem__, key="of_query",
+        "Query", list(texts), index=None, format_func=lambda query_id: texts.get(query_id, query_id), key="of_query",
         placeholder="All queries", label_visibility="collapsed", bind="query-params",
     )  # fmt: skip
     me = judging.source_of(ui.person()) if ui.person() else None
