@@ -35,12 +35,7 @@ def reject_proposal(person: Person) -> str:
 
 def put_back_proposal(person: Person) -> str:
     """Make a decided proposal open again."""
-    title = person.page.get_by_text(re.compile(r"^Decided proposals \("))
-    if not person.there(title):
-        raise NotNow
-    if not person.there(person.button("Put back")):
-        title.first.click()
-        expect(person.button("Put back").first).to_be_visible(timeout=PATIENCE)
+    person.unfold(re.compile(r"^Decided proposals \("), "Put back")
     person.warned += ["Proposal "]
     person.press("Put back")
     return "the newest"

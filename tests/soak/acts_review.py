@@ -161,14 +161,8 @@ def _open_question(person: Person) -> tuple[Locator, int]:
 
 def withdraw_override(person: Person) -> str:
     """Withdraw any override, one's own or another's, in the list of all."""
-    title = person.page.get_by_text(re.compile(r"^Overrides \([1-9]"))
-    if not person.there(title):
-        raise NotNow
-    if not person.there(person.button("Withdraw")):
-        title.first.click()
-        expect(person.button("Withdraw").first).to_be_visible(timeout=PATIENCE)
+    said = person.unfold(re.compile(r"^Overrides \([1-9]"), "Withdraw").inner_text()
     buttons = person.button("Withdraw")
-    said = title.first.inner_text()
     person.warned += ["no such override any more"]
     with person.drawn():
         buttons.nth(person.random.randrange(buttons.count())).click()

@@ -264,6 +264,16 @@ class Person:
         with self.drawn():
             self.button(name, within).first.click()
 
+    def unfold(self, title: re.Pattern[str], button: str) -> Locator:
+        """Open a folded list by its title, so that its buttons can be pressed; gives the title."""
+        found = self.page.get_by_text(title).first
+        if not self.there(found):
+            raise NotNow
+        if not self.there(self.button(button)):
+            found.click()
+            expect(self.button(button).first).to_be_visible(timeout=PATIENCE)
+        return found
+
     def dialog(self) -> Locator:
         """The dialog that is open."""
         return self.page.get_by_role("dialog").filter(has=self.page.get_by_role("button", name="Close"))
