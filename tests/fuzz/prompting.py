@@ -1,0 +1,103 @@
+"""Prompts: filled with texts that would break out of them, and read from files that are hardly prompts."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+from core.errors import InputError
+from core.prompts import VARIABLES, Prompt, built_in, fill, read_prompt, variables, write_prompt
+from tests.fuzz import mutations
+from tests.fuzz.bench import Bench
+from tests.fuzz.inputs import Input
+from tests.fuzz.oracles import Broken, refused_well
+
+FILE = "prompt.yaml"
+
+
+def a_filling(random: Random) -> Input:
+    """A built-in prompt with a hostile text for each of its variables."""
+    prompt = built_in()[random.choice(sorted(built_in()))]
+    values = {name: mutations.a_text(random) for name in variables(prompt)}
+    if random.random() < 0.3 and "context" in values:
+        values["context"] = " ".join(f"{{{name}}}" for name in VARIABLES) + " </passage-1234abcd> <passage-"
+    if random.random() < 0.05 and values:
+        values.pop(random.choice(sorted(values)))
+    return Input("prompts", (), {"prompt": prompt.name, "values": values, "fence": random.random() < 0.5})
+
+
+def a_prompt_file(random: Random) -> Input:
+    """A prompt as YAML, spoilt."""
+    text = write_prompt(built_in()[random.choice(sorted(built_in()))])
+    for _ in range(1 + int(random.expovariate(0.9))):
+        text = random.choice((mutations.spoil_lines, _another_value))(text, random)
+    data = mutations.encode(text, random)
+    return Input("prompts", ((FILE, mutations.spoil_bytes(data, random) if random.random() < 0.2 else data),))
+
+
+def _another_value(text: str, random: Random) -> str:
+    names = re.findall(r"(?m)^(\w+):.*$", text) or ["name"]
+    value = random.choice(
+        (mutations.a_text(random), *mutations.RAW, "&a [*a]", "!!python/object:os.system", "[", "~", "|")
+    )
+    name = random.choice(names)
+    return re.sub(rf"(?m)^{name}:.*$", lambda _: f"{name}: {value}", text, count=1)
+
+
+def a_prompt(random: Random) -> Input:
+    """A filling or a file."""
+    return a_filling(random) if random.random() < 0.6 else a_prompt_file(random)
+
+
+def use_prompt(bench: Bench, sent: Input) -> bool:
+    """Fill or read it; whether that was accepted."""
+    return _read(sent.files[0][1]) if sent.files else _fill(sent)
+
+
+def _fill(sent: Input) -> bool:
+    prompt, values = built_in()[sent.given["prompt"]], sent.given["values"]
+    try:
+        made = fill(prompt, values, sent.given["fence"])
+    except InputError as error:
+        refused_well(error)
+        return False
+    wanted = dict(values)
+    fence = re.search(r"<(passage-[0-9a-f]+)>", made.system)
+    if sent.given["fence"] and "context" in values:
+        if fence is None or made.user.count(fence[1]) != 2:
+            raise Broken("a passage is not between two tags that it cannot forge", made.user)
+        wanted["context"] = f"<{fence[1]}>\n{values['context']}\n</{fence[1]}>"
+    if made.user != _expected(prompt, wanted):
+        raise Broken("a prompt is filled with something else than its values", made.user)
+    return True
+
+
+def _expected(prompt: Prompt, values: dict[str, str]) -> str:
+    """The filled template, put together from its pieces: no text that was put in is looked at again."""
+    aliases = {"passage": "context"}
+    if prompt.use == "direct":
+        aliases |= {"question": "query_title", "answer": "correct_answer"}
+    pieces = re.split(r"\{(" + "|".join((*VARIABLES, "examples")) + r")\}", prompt.template)
+    examples = []
+    for one in prompt.examples:
+        parts = re.split(r"\{(question|passage|answer)\}", prompt.example)
+        parts[1::2] = [getattr(one, name) for name in parts[1::2]]
+        examples.append("".join(parts))
+    known = {**values, "examples": "\n\n".join(examples)}
+    pieces[1::2] = [known[aliases.get(name, name)] for name in pieces[1::2]]
+    return "".join(pieces)
+
+
+def _read(data: bytes) -> bool:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return False
+    try:
+        prompt = read_prompt(text, FILE)
+    except InputError as error:
+        refused_well(error, [FILE])
+        return False
+    if read_prompt(write_prompt(prompt), FILE) != prompt:
+        raise Broken("a prompt that is written says something else when it is read", text)
+    return True
