@@ -1,1 +1,1 @@
-"""A fuzzer: files, answers, questions and commands as nobody should send them; each is refused well or taken in whole."""
+"""A fuzzer: files, answers, edits and commands as nobody should send them are refused well, or taken in whole."""

@@ -28,15 +28,23 @@ from tests.fuzz.inputs import Input
 from tests.fuzz.oracles import Broken
 
 PIECES = (
-    "0", "1", "2", "3", "4", "5", "6", "9", "10", "4.5", "4,5", "1/4", "5/5", "3/5", "4-6", "12:30", "1e3", "-1", "+4", ".5", "½",
-    "٣", "５", "⁴", "Rating", "rating:", "score", "Grade", "O:", "M:", "Answer:", "Final answer:", "is", "of", "out of 5", "a",
-    "{", "}", '{"rating": 4}', '{"rating": "4"}', '{"rating": 4.0}', '{"rating": true}', '{"rating": 9}', '"rating":', "```json",
-    "```", '{"answer": "yes"}', '{"answer": "B"}', "[", "]", '["Why?", "Who?"]', '{"questions": ["Why?"]}', ",", ":", ".", ")",
-    "(", "-", "–", "*", "**", "#", '"', "'", "<think>", "</think>", "<b>", "\\boxed{", "$", "yes", "Yes", "no", "No", "not", "true",
-    "False", "XXX", "maybe", "A", "B", "C.", "(D)", "B)", "or", "and", "either", "unanswerable", "no answer", "unknown", "(iii)",
+    "0", "1", "2", "3", "4", "5", "6", "9", "10", "4.5", "4,5", "1/4", "5/5", "3/5", "4-6", "12:30", "1e3", "-1",
+    "+4", ".5", "½",
+    "٣", "５", "⁴", "Rating", "rating:", "score", "Grade", "O:", "M:", "Answer:", "Final answer:", "is", "of",
+    "out of 5", "a",
+    "{", "}", '{"rating": 4}', '{"rating": "4"}', '{"rating": 4.0}', '{"rating": true}', '{"rating": 9}',
+    '"rating":', "```json",
+    "```", '{"answer": "yes"}', '{"answer": "B"}', "[", "]", '["Why?", "Who?"]', '{"questions": ["Why?"]}', ",",
+    ":", ".", ")",
+    "(", "-", "–", "*", "**", "#", '"', "'", "<think>", "</think>", "<b>", "\\boxed{", "$", "yes", "Yes", "no",
+    "No", "not", "true",
+    "False", "XXX", "maybe", "A", "B", "C.", "(D)", "B)", "or", "and", "either", "unanswerable", "no answer",
+    "unknown", "(iii)",
     "a.", "I'm sorry, but I can't assist with that.", "I cannot rate this", "Rate limit exceeded. Retry in 5 seconds.",
-    "You have 0 credits left", "I have 3 concerns", "The passage says nothing of it", "does not answer", "answers it in full",
-    "not a rating of 5", "between 3 and 4", "1. first\n2. second", "question 2", "B12", "\n", "\n\n", "\t", "\r", " ", "  ", "\x00",
+    "You have 0 credits left", "I have 3 concerns", "The passage says nothing of it", "does not answer",
+    "answers it in full",
+    "not a rating of 5", "between 3 and 4", "1. first\n2. second", "question 2", "B12", "\n", "\n\n", "\t", "\r",
+    " ", "  ", "\x00",
     "\u200b", "\ufeff", "\u2028", mutations.LONE, "İ", "tides",
 )  # fmt: skip
 LETTERS = "ABCD"

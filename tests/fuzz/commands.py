@@ -31,12 +31,17 @@ MOST_LINES = 30
 
 GOOD: dict[str, tuple[str, ...]] = {
     "kind": ("queries", "passages", "runs", "qrels", "bank", "graded", "responses", "leaderboard"),
-    "query": ("q0", "q1"), "query_id": ("q0", "q2"), "queries": ("q0",), "passage_id": ("p0", "p1"), "run": ("r1", "r2"),
-    "question_id": ("q0/x0", "q1/x1"), "question_ids": ("q0/x0", "q0/x3"), "question": ("q0/x0",), "questions": ("q0/x0",),
+    "query": ("q0", "q1"), "query_id": ("q0", "q2"), "queries": ("q0",), "passage_id": ("p0", "p1"), "run": ("r1",
+    "r2"),
+    "question_id": ("q0/x0", "q1/x1"), "question_ids": ("q0/x0", "q0/x3"), "question": ("q0/x0",),
+    "questions": ("q0/x0",),
     "measure": ("nDCG@10", "AP", "EXAM-Cover@5"), "measures": ("AP",), "source": ("exam", "assessors", "official"),
-    "against": ("assessors", "official"), "grader": ("test grader",), "label": ("max", "mean", "support:2"), "note": ("why",),
-    "reason": ("why",), "author": ("tester",), "text": ("Why?",), "texts": ("Why?", "Who?"), "words": ("text of",), "by": ("agreement",),
-    "name": ("mine", "self-rating"), "since": ("2026-01-01",), "rating": ("3",), "value": ("2",), "version": ("1",), "before": ("1",),
+    "against": ("assessors", "official"), "grader": ("test grader",), "label": ("max", "mean", "support:2"),
+    "note": ("why",),
+    "reason": ("why",), "author": ("tester",), "text": ("Why?",), "texts": ("Why?", "Who?"), "words": ("text of",),
+    "by": ("agreement",),
+    "name": ("mine", "self-rating"), "since": ("2026-01-01",), "rating": ("3",), "value": ("2",), "version": ("1",),
+    "before": ("1",),
     "bank_version": ("1",), "keys": ("1",), "output": ("out.csv", "out.jsonl", "-", "out"), "baseline": ("r1",),
 }  # fmt: skip
 """Values that mean something in the project, by the name of a parameter."""

@@ -16,7 +16,7 @@ from tests.fuzz import mutations, oracles
 from tests.fuzz.bench import AUTHOR, READS_KEYS, Bench
 from tests.fuzz.inputs import Input
 
-DEEP = 8
+DEEP = 40
 WEIGHTS = (0, 1, -1, 0.5, 1e-320, 1e16, 1e308, -1e308, "nan", "inf", "-inf", 2**62)
 QUESTION = "q0/x0"
 

@@ -181,8 +181,8 @@ def _graded_rows(random: Random) -> list[Any]:
     if random.random() < 0.3:
         entry = {name: value for name, value in entry.items() if name != "self_ratings"} | {"prompt_info": {}}
     if random.random() < 0.3:
-        spec = {"name": "mine", "method": "self-rating", "model": "m", "prompt": "p", "prompt_hash": "", "parameters": {},
-                "kinds": ["question"], "max_rating": 5}  # fmt: skip
+        spec: dict[str, Any] = {"name": "mine", "method": "self-rating", "model": "m", "prompt": "p", "prompt_hash": ""}
+        spec |= {"parameters": {}, "kinds": ["question"], "max_rating": 5}
         entry["prompt_info"] = {**(entry["prompt_info"] or {}), "exam_workbench": spec}
         entry["exam_workbench"] = {
             "asked": ids,
@@ -275,7 +275,7 @@ FORMS: tuple[Form, ...] = (
     ),
 )
 
-SOUND = 0.06
+SOUND = 0.04
 """Share of files in which nothing is spoilt: they show that what holds of accepted files is looked at."""
 
 
@@ -285,7 +285,7 @@ def a_file(form: Form, random: Random) -> tuple[str, bytes]:
     name = mutations.a_name(form.name, random)
     if random.random() < SOUND:
         return form.name, _written(content, random, {}).encode()
-    where = random.choices(("value", "line", "bytes", "packed", "bomb"), (60, 15, 20, 8, 0.05))[0]
+    where = random.choices(("value", "line", "bytes", "packed", "bomb"), (60, 15, 20, 8, 0.03))[0]
     raws: dict[str, str] = {}
     times = 1 + int(random.expovariate(0.9))
     if where == "value" and not isinstance(content, str):

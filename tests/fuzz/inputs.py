@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -56,19 +57,24 @@ def shrunk(whole: Input, still_fails: Callable[[Input], bool], tries: int = 150)
         tries: how many inputs are tried at most.
     """
     for number in range(len(whole.files)):
-        name, data = whole.files[number]
-
-        def with_file(data: bytes, number: int = number, name: str = name) -> Input:
-            return replace(whole, files=(*whole.files[:number], (name, data), *whole.files[number + 1 :]))
-
-        data, tries = _shorter(data, lambda data: still_fails(with_file(data)), tries)
-        whole = with_file(data)
+        with_data = partial(_with_file, whole, number)
+        data, tries = _shorter(whole.files[number][1], lambda data, make=with_data: still_fails(make(data)), tries)
+        whole = with_data(data)
     if isinstance(text := whole.given.get("text"), str):
-        text, tries = _shorter(
-            text, lambda text: still_fails(replace(whole, given={**whole.given, "text": text})), tries
-        )
-        whole = replace(whole, given={**whole.given, "text": text})
+        with_text = partial(_with_text, whole)
+        text, tries = _shorter(text, lambda text: still_fails(with_text(text)), tries)
+        whole = with_text(text)
     return whole
+
+
+def _with_file(whole: Input, number: int, data: bytes) -> Input:
+    files = list(whole.files)
+    files[number] = (files[number][0], data)
+    return replace(whole, files=tuple(files))
+
+
+def _with_text(whole: Input, text: str) -> Input:
+    return replace(whole, given={**whole.given, "text": text})
 
 
 def _shorter(content: Any, still_fails: Callable[[Any], bool], tries: int) -> tuple[Any, int]:

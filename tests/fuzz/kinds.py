@@ -35,6 +35,6 @@ KINDS: dict[str, Kind] = {
     "ratings": Kind(answers.an_answer, answers.read_answer, 18),
     "prompts": Kind(prompting.a_prompt, prompting.use_prompt, 10),
     "names": Kind(naming.a_name, naming.use_name, 7),
-    "editing": Kind(editing.an_edit, editing.edit, 3),
-    "commands": Kind(commands.a_command, commands.run_command, 2),
+    "editing": Kind(editing.an_edit, editing.edit, 2),
+    "commands": Kind(commands.a_command, commands.run_command, 1.5),
 }

@@ -12,7 +12,7 @@ from types import FrameType
 MIB = 1 << 20
 
 CPU_SECONDS = 10
-"""Seconds of the processor that one input may take, all threads together: a hundred times what an ordinary one takes."""
+"""Seconds of the processor that one input may take, of all threads together: a hundred times the usual."""
 CLOCK_SECONDS = 60
 """Seconds on the clock that one input may take: one that waits for somebody takes no time of the processor."""
 ADDRESS_SPACE = 2048 * MIB

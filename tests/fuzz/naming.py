@@ -15,9 +15,12 @@ from tests.fuzz.bench import Bench
 from tests.fuzz.inputs import Input
 
 NAMES = (
-    *MEASURES, "EXAM-Cover", "EXAM-Cover@5", "Cover@1", "n-EXAM@5", "EXAM-Cover@3/pool", "ROUGE-1@5", "chrF@5", "P(rel=2)@5",
-    "SetF(beta=0.5)", "nDCG(dcg='exp-log2')@5", "AP(rel=0)", "AP(judged_only=True)", "Success@1", "infAP", "P@0", "P@-1",
-    "nDCG@100000", "nDCG@100001", "P@99999999999999999999", "n-EXAM@99999999999999999999", "EXAM-Cover@99999999999999999999",
+    *MEASURES, "EXAM-Cover", "EXAM-Cover@5", "Cover@1", "n-EXAM@5", "EXAM-Cover@3/pool", "ROUGE-1@5", "chrF@5",
+    "P(rel=2)@5",
+    "SetF(beta=0.5)", "nDCG(dcg='exp-log2')@5", "AP(rel=0)", "AP(judged_only=True)", "Success@1", "infAP", "P@0",
+    "P@-1",
+    "nDCG@100000", "nDCG@100001", "P@99999999999999999999", "n-EXAM@99999999999999999999",
+    "EXAM-Cover@99999999999999999999",
     "SetF(beta=1e999)", "alpha_nDCG(alpha=2)@5", "ERR@20", "RBP(p=1)", "map", "recall@10", "__import__('os')@1",
 )  # fmt: skip
 LARGE = (-(2**63), -1, 0, 1, 2, 5, 6, 20, 2**31, 2**63, 10**30)

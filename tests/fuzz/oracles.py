@@ -1,4 +1,4 @@
-"""What must hold after an input: a refusal says well what is wrong and changes nothing; what was taken in can go out."""
+"""What must hold after an input: a refusal says what is wrong and changes nothing; what was taken in can go out."""
 
 from __future__ import annotations
 
@@ -79,8 +79,14 @@ _IDS = (
 _TREC_IDS = _IDS[:2]
 _TEXTS = (("queries", "text"), ("question_texts", "text"), ("question_revisions", "answer_key"), ("subtopics", "text"),
           ("question_revisions", "choices"), ("queries", "narrative"))  # fmt: skip
-_NUMBERS = (("question_revisions", "weight"), ("rankings", "score"), ("board_scores", "score"), ("board_scores", "std_error"),
-            ("board_scores", "rank"), ("grades", "confidence"))  # fmt: skip
+_NUMBERS = (
+    ("question_revisions", "weight"),
+    ("rankings", "score"),
+    ("board_scores", "score"),
+    ("board_scores", "std_error"),
+    ("board_scores", "rank"),
+    ("grades", "confidence"),
+)
 
 _RULES: tuple[tuple[str, Sequence[tuple[str, str]], str], ...] = (
     (
@@ -189,8 +195,8 @@ def _graded_go_out(project: Project) -> None:
     read = _read("graded.jsonl.gz", data, read_graded)
     again = io.BytesIO()
     write_graded(read, again)
-    if again.getvalue() != data:
-        raise Broken("a graded file that was read is written otherwise", "")
+    if _read("graded.jsonl.gz", again.getvalue(), read_graded) != read:
+        raise Broken("a graded file that was read says something else when it is written")
 
 
 def _runs_go_out(project: Project) -> None:

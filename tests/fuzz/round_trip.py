@@ -1,0 +1,112 @@
+"""What was read from a file is written and read again: it says the same."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from core.errors import InputError
+from core.formats.graded import read_graded, write_graded
+from core.formats.leaderboards import read_boards, write_board_tsv
+from core.formats.passages import read_passages, write_passages
+from core.formats.queries import read_queries, write_queries
+from core.formats.question_bank import read_bank, write_bank, write_bank_csv
+from core.formats.responses import read_responses, write_responses
+from core.formats.source import Report, Source
+from core.formats.trec_qrels import read_qrels, write_qrels
+from core.formats.trec_run import read_run_lines, write_run
+from core.types import Ranked
+from tests.fuzz.oracles import Broken
+
+Reader = Callable[[Sequence[Source], Report], list[Any]]
+Write = Callable[[list[Any], Any], None]
+
+
+def _each(reader: Callable[[Source, Report], Any]) -> Reader:
+    return lambda sources, report: [one for source in sources for one in reader(source, report)]
+
+
+def _questions(sources: Sequence[Source], report: Report) -> list[Any]:
+    return [question for source in sources for question in read_bank(source, report).questions]
+
+
+def _responses(sources: Sequence[Source], report: Report) -> list[Any]:
+    return [replace(response, file="", line=None) for response in read_responses(sources, report)]
+
+
+def _judgments(sources: Sequence[Source], report: Report) -> list[Any]:
+    return [(j.query_id, j.passage_id, j.value) for source in sources for j in read_qrels(source, report)]
+
+
+def _lines(sources: Sequence[Source], report: Report) -> list[Any]:
+    found = (line for source in sources for line in read_run_lines(source, report))
+    return [(line.tag, line.query_id, line.passage_id, line.score) for line in found]
+
+
+def _write_lines(lines: list[Any], out: Any) -> None:
+    for tag, run in groupby(lines, lambda line: line[0]):
+        write_run(tag, (Ranked(query, passage, 1, score) for _, query, passage, score in run), out)
+
+
+def _rows(sources: Sequence[Source], report: Report) -> list[Any]:
+    """The systems of the first board, with the spaces in their names as a table has them."""
+    found = [board for source in sources for board in read_boards(source, report)]
+    return [(" ".join(row.run.split()), row.score, row.std_error) for row in found[0].rows] if found else []
+
+
+def _write_rows(rows: list[Any], out: Any) -> None:
+    write_board_tsv("score", ((None, run, score, error, None) for run, score, error in rows), out)
+
+
+ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
+    "queries": (_each(read_queries), (("q.jsonl", write_queries),)),
+    "passages": (_each(read_passages), (("p.jsonl", write_passages),)),
+    "runs": (_lines, (("r.run", _write_lines),)),
+    "qrels": (_judgments, (("j.qrels", write_qrels),)),
+    "bank": (_questions, (("b.jsonl", write_bank), ("b.csv", write_bank_csv))),
+    "graded": (_each(read_graded), (("g.jsonl.gz", write_graded),)),
+    "responses": (_responses, (("w.jsonl", write_responses),)),
+    "leaderboard": (_rows, (("l.tsv", _write_rows),)),
+}
+"""By kind of file: how it is read, and under which names it is written how."""
+
+
+def goes_round(kind: str, sources: Sequence[Source]) -> bool:
+    """Read files, and where nothing of them is refused, write and read them again; whether nothing was refused.
+
+    Raises:
+        Broken: what was written is refused, or says something else.
+    """
+    reader, ways = ROUND_TRIPS[kind]
+    report = Report()
+    found = reader(sources, report)
+    if report.count:
+        return False
+    if len(sources) > 1:
+        # Written into one file, what stands in two of them would stand there twice.
+        return True
+    for name, write in ways:
+        try:
+            data = _written(write, found, name)
+        except InputError as error:
+            raise Broken("an id breaks the columns of a TREC file", error) from error
+        read = reader([Source(name, data=data)], report)
+        if report.count:
+            raise Broken(f"what we write as {kind} is refused", report.problems[0])
+        if read != found:
+            different = [(a, b) for a, b in zip(found, read, strict=False) if a != b]
+            raise Broken(f"what we write as {kind} says something else when it is read", different[:1])
+    return True
+
+
+def _written(write: Write, found: list[Any], name: str) -> bytes:
+    if name.endswith(".gz"):
+        packed = io.BytesIO()
+        write(found, packed)
+        return packed.getvalue()
+    out = io.StringIO(newline="")
+    write(found, out)
+    return out.getvalue().encode()
