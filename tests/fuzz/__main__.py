@@ -37,7 +37,8 @@ def main() -> int:
     for kind, sent in sorted(result.sent.items()):
         print(f"{kind:12} {sent:8,} sent {result.accepted[kind]:8,} accepted")
     total = sum(result.sent.values())
-    print(f"{total:,} inputs in {result.seconds:.0f} s, {total / result.seconds:.0f} a second;", end=" ")
+    print(f"{total:,} inputs in {result.seconds:.0f} s, {total / result.seconds:.0f} a second,", end=" ")
+    print(f"{total / result.cpu:.0f} a second of the processor;" if result.cpu else "", end=" ")
     print(f"at most {result.peak // MIB} MiB of memory beyond the beginning")
     for name, times in result.failures.most_common():
         print(f"{times:6,} × {name}: {again(folder_of(out, name))}")

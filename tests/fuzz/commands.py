@@ -127,7 +127,10 @@ def run_command(bench: Bench, sent: Input) -> bool:
         if code not in (0, 1, 2):
             raise oracles.Broken("a command ends with a code that there is not", code)
         lines = err.split("\n")[:-1]
-        if code and (not lines or not lines[-1].startswith("exam: ")) and "Usage: " not in err:
+        said = [number for number, line in enumerate(lines) if line.startswith("exam: ")]
+        if said and said[-1] != len(lines) - 1:
+            raise oracles.Broken("a message is not one line of plain signs", err)
+        if code and not said and "Usage: " not in err:
             raise oracles.Broken("a command fails and does not say why", err)
         if len(lines) > MOST_LINES and "Usage: " not in err:
             raise oracles.Broken("a command says more than a person reads", err)

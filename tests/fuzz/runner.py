@@ -34,7 +34,7 @@ class Result:
     """What became of the inputs.
 
     `sent` and `accepted` count by kind, `failures` by what failed; `peak` is the most memory, in bytes, that a process
-    took beyond what it had when it began.
+    took beyond what it had when it began; `seconds` is by the clock, `cpu` what the processes took of the processor.
     """
 
     sent: Counter[str] = field(default_factory=Counter)
@@ -42,6 +42,7 @@ class Result:
     failures: Counter[str] = field(default_factory=Counter)
     peak: int = 0
     seconds: float = 0.0
+    cpu: float = 0.0
 
 
 @contextmanager
@@ -126,6 +127,7 @@ def run(
             options = ("--seed", seed, "--begin", number, "--end", part, "--kinds", *kinds)
             process = _process(folder, out, *options)
             under_way: dict[str, Any] | None = None
+            cpu = 0.0
             for line in _lines(process):
                 if "begin" in line:
                     under_way = line
@@ -136,10 +138,11 @@ def run(
                     result.sent[under_way["kind"]] += 1
                     result.accepted[under_way["kind"]] += line["accepted"]
                     result.peak = max(result.peak, line["peak"])
-                    number, under_way = line["end"] + 1, None
+                    number, under_way, cpu = line["end"] + 1, None, line["cpu"]
                     if number % 1000 == 0:
                         rate = (number - begin) / (time.monotonic() - started)
                         say(f"{number - begin:,} inputs, {rate:.0f} a second, {len(result.failures)} failures")
+            result.cpu += cpu
             if number < part:
                 if under_way is None:
                     raise RuntimeError(f"the process ended before it began; see {out / 'worker.log'}")

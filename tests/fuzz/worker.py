@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from tests.fuzz.oracles import Broken, unchanged
 ROOT = Path(__file__).resolve().parents[2]
 LOOK = 100
 """After so many inputs the whole content of the project is compared with what it was."""
+PATIENCE = 5.0
+"""Seconds of the processor that are spent on making an input smaller."""
 CHANGED = "an input left the project changed"
 
 
@@ -90,7 +93,11 @@ def keep(
     if any(slow.__name__ in failure.name for slow in (TookTooLong, TookTooMuch)):
         return
 
+    until = time.process_time() + PATIENCE
+
     def still_fails(smaller: Input) -> bool:
+        if time.process_time() > until:
+            return False
         alive()
         again = send(bench, limits, smaller)[1]
         return again is not None and again.name == failure.name
@@ -142,7 +149,7 @@ def main() -> int:
             where = f"--seed {given.seed} --at {number} --kind {' '.join(given.kinds)}"
             tell(number=number, kind=sent.kind, failure=failure.name)
             keep(bench, limits, sent, failure, given.out, where, lambda number=number: tell(alive=number))
-        tell(end=number, accepted=accepted, peak=limits.peak)
+        tell(end=number, accepted=accepted, peak=limits.peak, cpu=time.process_time())
     return 0
 
 
