@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help run env test check lint types imports docs docs-check format bench soak
+.PHONY: help run env test check lint types imports docs docs-check format bench soak fuzz
 
 # Hundreds of processes begin in the tests alone: none compiles again what another has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -16,11 +16,15 @@ PORT ?= 8501
 # Processes that share the tests, file by file; 0 runs them in one.
 WORKERS ?= 2
 TESTFLAGS ?=
-# A soak: for how long, how many persons at once, and the seed of their dice (any for none).
+# A soak: for how long, how many persons at once. The seed is of all dice (any for none).
 MINUTES ?= 10
 PERSONS ?= 1
 SEED ?=
 SOAKFLAGS ?=
+# The fuzzer: how many inputs, and where those that fail are kept.
+INPUTS ?= 200000
+OUT ?= fuzz-failures
+FUZZFLAGS ?=
 
 help: ## show the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +66,9 @@ bench: $(VENV)/.installed-dev ## measure the speed budgets beside their alternat
 
 soak: $(VENV)/.installed-dev ## persons at random work in a browser: MINUTES=120 PERSONS=3 SEED=7
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --persons $(PERSONS) $(if $(SEED),--seed $(SEED)) $(SOAKFLAGS)
+
+fuzz: $(VENV)/.installed-dev ## files, answers, edits and commands as nobody should send them: INPUTS=200000 SEED=7
+	$(BIN)/python -m tests.fuzz --inputs $(INPUTS) --out $(OUT) $(if $(SEED),--seed $(SEED)) $(FUZZFLAGS)
 
 $(DEMO): | $(VENV)/.installed
 	mkdir -p $(@D)

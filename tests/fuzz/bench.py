@@ -79,6 +79,8 @@ class Bench:
         shutil.copyfile(self.template, folder / "rehearsal.duckdb")
         opened = open_project(folder / "rehearsal.duckdb")
         self.rehearsal = Rehearsal(opened._database)
+        # The tables have a few rows: threads would take longer to wake than to work.
+        self.rehearsal.rows("SET threads = 1")
         self.tables = [name for (name,) in opened.rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary")]
         self.before = self.content(self.rehearsal)
         self.clear()

@@ -15,9 +15,9 @@ from tests.fuzz.files import FORMS, a_file
 from tests.fuzz.inputs import Input
 from tests.fuzz.round_trip import goes_round
 
-DOOR = 4
+DOOR = 8
 """Of so many files that can be read one is imported; the others are written and read again alone."""
-DEEP = 32
+DEEP = 16
 """Of so many imported files one is committed to a file of its own, and all of it is exported and taken in again."""
 
 
@@ -31,7 +31,7 @@ def files_of(kind: str, random: Random) -> Input:
         "skip_unknown": random.random() < 0.4,
         "gold": kind == "responses" and random.random() < 0.2,
     }
-    preview = random.random() < 0.1
+    preview = random.random() < 0.04
     thorough = {"door": random.randrange(DOOR) == 0, "deep": random.randrange(DEEP) == 0}
     return Input(kind, files, {"options": options, "preview": preview, **thorough})
 

@@ -28,13 +28,12 @@ class Kind:
     share: float
 
 
-# A kind for exported projects belongs here as well: the template exported, `mutate(folder, random)`, `check(folder)`.
 KINDS: dict[str, Kind] = {
     **{name: Kind(partial(imports.files_of, name), imports.take_files, 6) for name in KINDS_OF_FILE},
     "detect": Kind(imports.any_file, imports.guess, 12),
     "ratings": Kind(answers.an_answer, answers.read_answer, 18),
     "prompts": Kind(prompting.a_prompt, prompting.use_prompt, 10),
     "names": Kind(naming.a_name, naming.use_name, 7),
-    "editing": Kind(editing.an_edit, editing.edit, 2),
-    "commands": Kind(commands.a_command, commands.run_command, 1.5),
+    "editing": Kind(editing.an_edit, editing.edit, 1.5),
+    "commands": Kind(commands.a_command, commands.run_command, 1),
 }
