@@ -75,7 +75,7 @@ class Bench:
         self.folder = folder
         self.template = folder / "template.duckdb"
         self.scratch = folder / "scratch"
-        _make(self.template)
+        make_template(self.template)
         shutil.copyfile(self.template, folder / "rehearsal.duckdb")
         opened = open_project(folder / "rehearsal.duckdb")
         self.rehearsal = Rehearsal(opened._database)
@@ -118,7 +118,8 @@ class Bench:
                 left.unlink(missing_ok=True)
 
 
-def _make(path: Path) -> None:
+def make_template(path: Path) -> None:
+    """Make the project: a little of everything that a file can be about."""
     project = new_project(path)
     questions = [Question(f"q{n % 3}/x{n}", f"q{n % 3}", f"Why number {n}?", weight=1 + n % 2) for n in range(6)]
     questions.append(Question("q0/key", "q0", "Which one?", "choice", answer_key="moon", choices=("sun", "moon")))

@@ -8,7 +8,7 @@ from functools import partial
 from random import Random
 
 from core.formats import KINDS_OF_FILE
-from tests.fuzz import answers, commands, editing, imports, naming, prompting
+from tests.fuzz import answers, commands, editing, imports, naming, projects, prompting
 from tests.fuzz.bench import Bench
 from tests.fuzz.inputs import Input
 
@@ -37,3 +37,5 @@ KINDS: dict[str, Kind] = {
     "editing": Kind(editing.an_edit, editing.edit, 1.5),
     "commands": Kind(commands.a_command, commands.run_command, 1),
 }
+if projects.is_there():
+    KINDS["project"] = Kind(projects.a_project, projects.take_project, 0.5)
