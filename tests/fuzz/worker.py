@@ -120,7 +120,9 @@ def main() -> int:
     given = parser.parse_args()
     # What commands print must not reach the parent.
     lines = os.fdopen(os.dup(1), "w", buffering=1)
-    sys.stdin = open(os.devnull)  # noqa: SIM115
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
 
     def tell(**what: object) -> None:
         lines.write(json.dumps(what) + "\n")
