@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from core.errors import FileError, InputError
-from core.formats import KINDS_OF_FILE
+from core.formats import KINDS_OF_FILE, detect
 from core.formats.graded import read_graded
 from core.formats.source import Limits, Report, Source, open_lines
 from core.formats.trec_qrels import write_qrels
@@ -317,3 +317,11 @@ def test_report_without_refusals_raises_nothing() -> None:
 def test_ids_with_white_space_are_not_written_to_trec_files() -> None:
     with pytest.raises(InputError, match="'a b'"):
         write_qrels([("a b", "p", 1)], io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("last", "guess"), [("no tab here", None), ("q4\tmoon", "queries")], ids=["without cells", "with cells"]
+)
+def test_a_table_of_numbers_whose_last_line_is_of_another_form_can_be_guessed(last: str, guess: str | None) -> None:
+    data = f"q1\t1\nq2\t2\nq3\t3\n{last}\n".encode()
+    assert detect(Source("some.tsv", data=data)) == guess

@@ -180,7 +180,7 @@ def _of_cells(lines: list[str], name: str) -> str | None:
         return None
     if not any(map(is_number, rows[0])) and any(map(is_number, rows[1][1:] if len(rows) > 1 else ())):
         return "leaderboard"
-    if all(is_number(row[1]) for row in rows):
+    if all(is_number(row[1]) for row in rows if len(row) > 1):
         return None
     if re.search("passage|corpus|collection|doc", name):
         return "passages"

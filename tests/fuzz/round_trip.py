@@ -19,7 +19,7 @@ from core.formats.responses import read_responses, write_responses
 from core.formats.source import Report, Source
 from core.formats.trec_qrels import read_qrels, write_qrels
 from core.formats.trec_run import read_run_lines, write_run
-from core.types import Ranked
+from core.types import GradeColumns, Ranked
 from tests.fuzz.oracles import Broken
 
 Reader = Callable[[Sequence[Source], Report], list[Any]]
@@ -53,22 +53,15 @@ def _write_lines(lines: list[Any], out: Any) -> None:
 
 
 def _grades(found: list[Any]) -> list[Any]:
-    """Graded queries with their grades as sets: a passage that a file lists twice is written once."""
-    return [
-        (
-            replace(query, grades=[]),
-            {
-                columns.grader.fingerprint: Counter(
-                    (*row, columns.details.get(at))
-                    for at, row in enumerate(
-                        zip(columns.question_ids, columns.passage_ids, columns.ratings, columns.answers, strict=True)
-                    )
-                )
-                for columns in query.grades
-            },
-        )
-        for query in found
-    ]
+    """Graded queries with their grades by pair, whatever their order; without pairs that a file has twice."""
+    return [(replace(query, grades=[]), {c.grader.fingerprint: _by_pair(c) for c in query.grades}) for query in found]
+
+
+def _by_pair(columns: GradeColumns) -> dict[tuple[str, str], tuple[Any, ...]]:
+    pairs = list(zip(columns.question_ids, columns.passage_ids, strict=True))
+    times = Counter(pairs)
+    grades = zip(pairs, columns.ratings, columns.answers, strict=True)
+    return {pair: (*grade, columns.details.get(at)) for at, (pair, *grade) in enumerate(grades) if times[pair] == 1}
 
 
 def _rows(sources: Sequence[Source], report: Report) -> list[Any]:
