@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -25,6 +26,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=None, help="folder for the inputs that fail")
     parser.add_argument("--again", type=Path, default=None, metavar="FOLDER", help="an input that was kept, once more")
     given = parser.parse_args()
+    # Whoever ends a long run leaves nothing behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     if given.again is not None:
         failure, detail = repeat(given.again)
         print(f"{detail}\n{failure}" if failure else "It does not fail.")

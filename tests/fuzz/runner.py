@@ -83,18 +83,20 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[dict[str, Any]]:
     assert process.stdout is not None
     descriptor = process.stdout.fileno()
     rest = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, selectors.EVENT_READ)
-        while True:
-            if not selector.select(SILENCE):
-                process.kill()
-                break
-            data = os.read(descriptor, 1 << 16)
-            if not data:
-                break
-            *whole, rest = (rest + data).split(b"\n")
-            yield from map(json.loads, whole)
-    process.wait()
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_READ)
+            while selector.select(SILENCE):
+                data = os.read(descriptor, 1 << 16)
+                if not data:
+                    process.wait(CLOCK_SECONDS)
+                    break
+                *whole, rest = (rest + data).split(b"\n")
+                yield from map(json.loads, whole)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def run(
