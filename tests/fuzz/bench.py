@@ -42,7 +42,13 @@ class Rehearsal(Project):
     @contextmanager
     def transaction(self) -> Iterator[Cursor]:
         if self._open is not None:
-            raise RuntimeError("a rehearsal has one transaction at a time; undo it first")
+            # An act may take several transactions: they become one, which is undone as one.
+            try:
+                yield self._open
+            except BaseException:
+                self.undo()
+                raise
+            return
         cursor = self._database._connection.cursor()
         cursor.execute("BEGIN")
         try:
