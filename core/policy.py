@@ -11,6 +11,9 @@ from core.types import MAX_RATING
 
 Skipped = Literal["zero", "ignore"]
 
+LARGEST = 2**31 - 1
+"""The largest number in a policy: tables and trec_eval hold no larger ones."""
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -40,6 +43,12 @@ class Policy:
     overrides: bool = True
 
     def __post_init__(self) -> None:
+        # A number of thousands of digits cannot be part of a message.
+        for name in ("min_rating", "cutoff", "min_judgment", "bank_version"):
+            if not -LARGEST <= (getattr(self, name) or 0) <= LARGEST:
+                raise InputError(
+                    f"The {name.replace('_', ' ')} is out of range.", f"Use a whole number up to {LARGEST:,}."
+                )
         if not 1 <= self.min_rating <= MAX_RATING:
             raise InputError(f"The min rating {self.min_rating} is out of range.", f"Use 1 to {MAX_RATING}.")
         if self.cutoff < 1:

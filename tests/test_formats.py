@@ -430,3 +430,14 @@ def test_correlation_tables_and_trec_eval_output_are_not_taken_for_data(shared_d
         assert detect(Source.of(shared_data / "trec-eval" / file)) == "runs"
     for file in ("qrels.123", "qrels.rel_level"):
         assert detect(Source.of(shared_data / "trec-eval" / file)) == "qrels"
+
+
+def test_an_exported_board_of_original_ranks_says_the_same_when_it_is_read() -> None:
+    rubric = b"method\texam\torig_map_rank\nr1\t0.1\t1\nr2\t0.2\t2\n"
+    of_ranks = read_boards(Source("rubric.tsv", data=rubric), Report())[1]
+    out = io.StringIO()
+    write_board_tsv(
+        of_ranks.measure, ((place, row.run, row.score, None, 0) for place, row in enumerate(of_ranks.rows, 1)), out
+    )
+    (again,) = read_boards(Source("again.tsv", data=out.getvalue().encode()), Report())
+    assert {row.run: row.score for row in again.rows} == {"r1": -1.0, "r2": -2.0}

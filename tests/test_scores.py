@@ -202,3 +202,21 @@ def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_
     assert labels(project, Policy(label="mean"))["label"].tolist() == [3]
     weights, ratings = (np.array(column) for column in zip(*given, strict=True))
     assert labels_of(ratings.astype(np.int8)[None], weights, "mean").tolist() == [3]
+
+
+@pytest.mark.parametrize("name", ["cutoff", "min_judgment", "bank_version"])
+@pytest.mark.parametrize("number", [2**31, -(2**63), 10**3000], ids=["2^31", "-2^63", "10^3000"])
+def test_a_number_that_no_table_can_hold_is_refused(name: str, number: int) -> None:
+    with pytest.raises(InputError, match="out of range") as refused:
+        Policy(**{name: number})
+    assert len(str(refused.value)) < 200
+
+
+def test_the_largest_numbers_of_a_policy_can_be_worked_with(project: Project) -> None:
+    fill(project, [Question("a", "q", "A?")], {("A?", "p"): 5}, {"r": {"q": ["p"]}})
+    judge(project, {("q", "p"): 1})
+    policy = Policy(cutoff=2**31 - 1, min_judgment=2**31 - 1)
+    assert leaderboard(project, "EXAM-Cover", "exam", policy).scores == {"r": 1.0}
+    assert leaderboard(project, "AP", "assessors", policy).scores == {"r": 0.0}
+    with pytest.raises(InputError, match="out of range"):
+        leaderboard(project, f"EXAM-Cover@{10**30}", "exam")

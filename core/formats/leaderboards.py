@@ -214,7 +214,8 @@ def _rows(
             report.remark(file, number, f"{measure} is not known (nan); the run is left out of its board")
         elif run in board:
             report.remark(file, number, f"the run has {measure} already; its first number counts")
-        elif ORIGINAL_RANK.fullmatch(measure):
+        elif rank_at is None and ORIGINAL_RANK.fullmatch(measure):
+            # A table with a rank column is our own: there the score is minus the rank already.
             board[run] = BoardRow(run, -score, None, score)
         else:
             board[run] = BoardRow(run, score, error, rank)
