@@ -205,7 +205,8 @@ def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Reques
         return Hopeless(
             GradingError(
                 f"The account behind the key has nothing left to spend ({said}).",
-                f"Look at the plan and the limits of the account whose key is in {endpoint.key_variable}.",
+                "Look at the plan and the limits of the account"
+                + (f" whose key is in {endpoint.key_variable}." if endpoint.key_variable else "."),
             )
         )
     if status in (408, 409, 429) or status >= 500:
@@ -245,16 +246,16 @@ def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
             f"Check the name of the model, the address {endpoint.base_url}, and whether it offers "
             f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
         )
-    if status == 403:
-        return GradingError(
-            f"The endpoint does not let this key use the model {endpoint.model!r} ({said}).",
-            f"Check what the key in {endpoint.key_variable} may be used for.",
-        )
     if not endpoint.key_variable:
         return GradingError(
             f"The endpoint wants a key, and none is known to be for it ({said}).",
             "Type its key on the screen, name address and variable together at the shell (--base-url URL --set "
             "key_variable=NAME), or set the endpoint up in the file that EXAM_ENDPOINTS names.",
+        )
+    if status == 403:
+        return GradingError(
+            f"The endpoint does not let this key use the model {endpoint.model!r} ({said}).",
+            f"Check what the key in {endpoint.key_variable} may be used for.",
         )
     return GradingError(
         f"The endpoint does not accept the key ({said}).",
