@@ -41,8 +41,8 @@ def budget(
         InputError: money is capped and the model has no price.
     """
     offered: OfferedEndpoint | None = getattr(back_end, "offered", None)
-    calls = [cap for cap in (max_calls, offered and offered.max_calls) if cap is not None]
-    costs = [cap for cap in (max_cost, offered and offered.max_cost) if cap is not None]
+    calls = [cap for cap in (max_calls, offered.max_calls if offered else None) if cap is not None]
+    costs = [cap for cap in (max_cost, offered.max_cost if offered else None) if cap is not None]
     price = prices(project).get(model)
     if costs and price is None:
         raise InputError(

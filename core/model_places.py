@@ -36,8 +36,8 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
         return folder if looks_like_one or "\\" in name_or_folder or folder.is_dir() else None
     if name_or_folder in hub_models():
         return None
-    if (folder := _within(name_or_folder)) is not None:
-        return folder
+    if (allowed := _within(name_or_folder)) is not None:
+        return allowed
     raise InputError(
         "This model is not among those that this server offers.",
         "Choose one that it offers, or ask whoever runs the server to allow it: docs/graders.md shows how.",

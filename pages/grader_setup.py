@@ -109,7 +109,7 @@ def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrad
     with st.container(horizontal=True, horizontal_alignment="right"):
         with st.popover("Save as", icon=":material/save:"):
             name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
-            st.caption("Kept with the project for everybody who works on it. A key is never kept, only its variable.")
+            st.caption("Kept with the project for everybody who works on it. A key is never kept.")
             if presses.button("Save", key=f"{key} save", type="primary"):
                 with ui.errors():
                     save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())

@@ -40,7 +40,8 @@ def choose_endpoint(
     if not offered and not free:
         raise InputError("No endpoint is set up on this server.", HOW)
     known = _known(stored, offered)
-    if bound and stored and known is None and not free:
+    set_up = stored.get("base_url") or "openai" in (stored.get("back_end"), stored.get("verify_back_end"))
+    if bound and set_up and known is None and not free:
         raise InputError(
             "The address of this grader is not among the endpoints that this server offers.",
             f"It offers: {', '.join(offered)}. Set up a grader of your own with one of them.",

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from core import access, endpoints, secret_keys
 from core.access import OWNER, VISITOR, Access, acting, naming, unshared_localhost
 from core.addresses import same_address
+from core.cli import cli
 from core.endpoints import offered_endpoints
 from core.errors import GradingError, InputError, WorkbenchError
 from core.graders import make_grader, remade_from
@@ -24,7 +26,7 @@ from core.named_graders import grader_again, save_named_grader
 from core.prices import set_price
 from core.project import Project
 from core.types import Asked, GraderSpec, Question
-from tests.endpoint_server import EndpointServer
+from tests.endpoint_server import EndpointServer, chat
 from tests.small import fill
 
 SECRET = "not-for-anybody-else-0123456789"
@@ -393,3 +395,47 @@ def test_keys_of_the_apps_secrets_follow_the_same_rules(monkeypatch: pytest.Monk
     assert access.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
     with pytest.raises(GradingError, match="not known to be for"):
         access.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)
+
+
+class TestAtAShell:
+    @pytest.fixture
+    def run(self, project: Project) -> Any:
+        fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+        project.close()
+
+        def run(*arguments: str) -> Any:
+            return CliRunner().invoke(cli, [*arguments, "--project", str(project.path)])
+
+        return run
+
+    def test_who_names_both_binds_them_for_this_command_and_not_for_the_project(self, run: Any) -> None:
+        with EndpointServer() as server:
+            both = ("--base-url", server.url, "--set", "key_variable=MY_DB_PASSWORD")
+            saved = run("graders", "save", "mine", "--grader", "self-rating", "--model", "m", *both)
+            assert saved.exit_code == 0, saved.output
+            for more in (both, (), ("--set", "key_variable=HOME"), ("--base-url", server.url)):
+                tried = run("graders", "test", "--grader", "mine", *more)
+                assert tried.exit_code == 0, tried.output
+        sent = [seen.headers["authorization"] for seen in server.seen]
+        assert sent == [f"Bearer {SECRET}", *["Bearer no-key"] * 3]
+
+    def test_the_usual_address_gets_the_variable_that_is_named(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        with EndpointServer() as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+            named = ("--back-end", "openai", "--model", "m", "--set", "key_variable=MY_DB_PASSWORD")
+            assert run("graders", "test", "--grader", "self-rating", *named).exit_code == 0
+        assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
+
+    def test_a_refusal_says_what_to_do(self, run: Any) -> None:
+        address = ("--model", "m", "--base-url", "https://mine.example/v1")
+        found = run("graders", "test", "--grader", "self-rating", *address)
+        assert found.exit_code == 1
+        assert "No key is known to be for mine.example" in str(found.exception)
+        assert "--base-url URL --set key_variable=NAME" in str(found.exception)
+
+    def test_drafting_follows_the_same_rules(self, run: Any) -> None:
+        with EndpointServer(lambda seen: chat('{"questions": ["Why?"]}')) as server:
+            asked = ("generate", "--all", "--model", "m", "--base-url", server.url)
+            for more in (("--key-variable", "MY_DB_PASSWORD"), ()):
+                assert run(*asked, *more).exit_code == 0
+        assert [seen.headers["authorization"] for seen in server.seen] == [f"Bearer {SECRET}", "Bearer no-key"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,11 @@ def endpoint(server: EndpointServer) -> AppTest:
     app = choose(kind("Self-rating"), "Model runs", "Endpoint")
     choose(app, "Model", "mini")
     return choose(app, "Base URL", server.url)
+
+
+def words(app: AppTest) -> str:
+    """What the screen says, without the signs that keep Markdown out."""
+    return re.sub(r"\\(.)", r"\1", said(app))
 
 
 def ended(app: AppTest, project: Project) -> AppTest:
@@ -191,19 +197,19 @@ class TestKeys:
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         app = choose(kind("Self-rating"), "Model runs", "Endpoint")
-        assert "No key is found under OPENAI_API_KEY" in as_text(said(app))
+        assert "No key is found under OPENAI_API_KEY" in words(app)
         monkeypatch.setenv("GROQ_API_KEY", "open-sesame")
         choose(app, "Base URL", "https://api.groq.com/openai/v1")
-        assert "A key is found under GROQ_API_KEY, which is for api.groq.com." in as_text(said(app))
+        assert "A key is found under GROQ_API_KEY, which is for api.groq.com." in words(app)
         choose(app, "Base URL", "https://mine.example/v1")
-        assert "No key is known to be for mine.example" in as_text(said(app))
+        assert "No key is known to be for mine.example" in words(app)
         assert "open-sesame" not in said(app)
 
     def test_a_typed_key_is_held_for_this_window_and_stored_nowhere(self, asked: Project) -> None:
         with EndpointServer() as server:
             app = choose(endpoint(server), "Key for this address", "open-sesame")
             assert named(app.text_input, "Key for this address").value == "", "it is not sent back to the browser"
-            assert "The key that you typed for 127.0.0.1 is used." in as_text(said(app))
+            assert "The key that you typed for 127.0.0.1 is used." in words(app)
             app = ended(press(app, "Grade"), asked)
             press(app, "Ask")
             press(app, "Forget the key")
@@ -224,9 +230,9 @@ class TestKeys:
         sound(app.switch_page("pages/grading.py").run())
         choose(choose(app, "Grader", "Self-rating"), "Model runs", "Endpoint")
         assert named(app.selectbox, "Endpoint").options == ["Ours", "Another address"]
-        assert named(app.selectbox, "Model").options == ["one", "two"]
+        assert [box.options for box in app.selectbox if box.label == "Model"] == [["one", "two"]]
         choose(app, "Endpoint", "Another address")
-        assert "A key is found under OPENAI_API_KEY" in as_text(said(app))
+        assert "A key is found under OPENAI_API_KEY" in words(app)
 
     def test_without_a_file_of_secrets_there_is_no_key_and_no_complaint(self, asked: Project) -> None:
         app = visit("grading")
@@ -342,7 +348,7 @@ class TestJobs:
         app = choose(choose(kind("Self-rating"), "Model runs", "Endpoint"), "Model", "mini")
         choose(app, "Base URL", "https://mine.example/v1")
         app = ended(press(app, "Grade"), asked)
-        assert "No key is known to be for mine.example" in as_text(app.error[0].value)
+        assert "No key is known to be for mine.example" in words(app)
 
     def test_a_second_job_is_refused_with_a_sentence(self, asked: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         def refused(*_: Any) -> None:
