@@ -159,6 +159,11 @@ class TestWhatAVisitorMay:
             with pytest.raises(GradingError, match="not among the endpoints"):
                 asked(ours, VISITOR, key_variable="HOME")
 
+    @pytest.mark.parametrize("field", ["model", "messages", "prompt"])
+    def test_further_fields_are_no_way_to_another_model(self, field: str) -> None:
+        with pytest.raises(InputError, match=field):
+            make_grader("self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}})
+
     def test_the_services_of_the_environment_are_not_for_visitors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
         with pytest.raises(GradingError, match="It offers none"):

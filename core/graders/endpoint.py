@@ -22,6 +22,9 @@ from core.types import Grade
 NO_KEY = "no-key"
 """Stands in for a key where a local endpoint wants none: the client insists on one."""
 
+OWN_FIELDS = ("model", "messages", "prompt")
+"""Fields of a request that nobody may put others in the place of: what a grade is about, and what may be asked."""
+
 Structured = Literal["auto", "json", "text"]
 
 
@@ -77,6 +80,11 @@ class EndpointBackEnd:
             raise InputError(
                 "A number of the endpoint's parameters is out of range.",
                 "attempts and max_tokens_in are at least 1, timeout_s is above 0, temperature is not below 0.",
+            )
+        if taken := sorted(set(extra or {}) & set(OWN_FIELDS)):
+            raise InputError(
+                f"The further fields of every request hold {', '.join(taken)}, which the grader says itself.",
+                "Leave it out there.",
             )
         if key_variable is not None and not VARIABLE.fullmatch(key_variable):
             # It may be a key that was put here by mistake: it is not repeated.
