@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 
 from core import parsing
 from core.errors import InputError
-from core.generating import IN_WORDS, Drafter, Failure, Report, answers, blank, find_prompt, queries_of, values_of
+from core.generating import (
+    IN_WORDS,
+    Drafter,
+    Failure,
+    Report,
+    answers,
+    blank,
+    drafting_control,
+    find_prompt,
+    queries_of,
+    values_of,
+)
 from core.graders.calls import Call, Completion
 from core.graders.control import Control
 from core.grades import graders
@@ -101,7 +112,7 @@ def draft_answer_key(
         subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
     )  # fmt: skip
     call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
-    for batch in answers(drafter.back_end, [call], control or Control()):
+    for batch in answers(drafter.back_end, [call], control or drafting_control(project, drafter)):
         ((_, completion),) = batch
         generation = _read_key(empty, completion)
         keys = add_generations(project, [generation], author)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core import bank
+from core.access import OWNER, acting
 from core.errors import InputError
 from core.generating import IN_WORDS, queries_of, values_of
 from core.graders import GRADERS, make_grader
@@ -75,4 +76,5 @@ def _grader(prompt: Prompt, fence: bool = False) -> Grader | None:
     parameters = {"prompt": prompt.name, "fence": fence}
     if prompt.use == "choice":
         parameters["by"] = "letter" if prompt.form == "letter" else "likelihood"
-    return make_grader(prompt.use, parameters, {prompt.name: prompt})
+    with acting(OWNER):
+        return make_grader(prompt.use, parameters, {prompt.name: prompt})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from core import parsing
+from core.budgets import budget
 from core.errors import GradingError, InputError
 from core.graders.calls import BackEnd, Call, Completion, Steps
 from core.graders.control import Control
@@ -103,6 +104,16 @@ def make_drafter(parameters: Mapping[str, Any]) -> Drafter:
     return Drafter(back_end, model, fence=endpoint)
 
 
+def drafting_control(project: Project, drafter: Drafter) -> Control:
+    """The reins where nobody caps anything but the owner of the endpoint.
+
+    Raises:
+        InputError: the owner caps the money, and the model has no price.
+    """
+    caps = budget(project, drafter.model, drafter.back_end)
+    return Control(caps.max_calls, caps.max_cost, caps.price)
+
+
 def usual_settings(project: Project) -> dict[str, str]:
     """Where a person most likely wants to ask: as the grader that was set up last and reads, else the papers' model."""
     names = ("back_end", "model", "base_url", "key_variable")
@@ -149,7 +160,7 @@ def suggest(
         raise InputError(f"'{kind}' cannot be generated.", f"Use {' or '.join(KINDS)}.")
     if not 1 <= n <= MOST:
         raise InputError(f"{n} drafts cannot be asked for at once.", f"Ask for 1 to {MOST}.")
-    control = control or Control()
+    control = control or drafting_control(project, drafter)
     blanks: list[Generation] = []
     calls: list[Call] = []
     failed: list[Failure] = []

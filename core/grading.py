@@ -11,13 +11,13 @@ from datetime import datetime
 
 from core import jobs
 from core.bank import check_version
-from core.errors import GradingError, InputError, WorkbenchError
+from core.budgets import budget
+from core.errors import GradingError, WorkbenchError
 from core.graders.base import Grader, Outcome
 from core.graders.control import NOTHING_USED, Control, Usage
 from core.grades import add_outcomes, put_grader
 from core.kept_vectors import ProjectVectors
 from core.pairs import pairs_to_grade, trial_pairs, with_texts
-from core.prices import prices
 from core.project import Cursor, Project, log
 from core.types import Question
 
@@ -185,16 +185,11 @@ def make_control(
     project: Project, grader: Grader, request: Request, report: Callable[[str], None] = lambda line: None
 ) -> Control:
     """The reins of a job: its caps, the price of the grader's model in the project's table, the project's vectors."""
-    price = prices(project).get(grader.spec.model)
-    if request.max_cost is not None and price is None:
-        raise InputError(
-            f"There is no price for {grader.spec.model}, so a budget in money cannot be kept.",
-            "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or cap the calls.",
-        )
+    caps = budget(project, grader.spec.model, getattr(grader, "back_end", None), request.max_calls, request.max_cost)
     return Control(
-        request.max_calls,
-        request.max_cost,
-        price,
+        caps.max_calls,
+        caps.max_cost,
+        caps.price,
         request.concurrency,
         report,
         vectors=ProjectVectors(project),

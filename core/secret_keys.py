@@ -11,6 +11,9 @@ Provider = Callable[[str], str | None]
 
 REDACTED = "[key]"
 
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+"""Names of variables. What is put in their place by mistake is a key, which mostly has other signs in it."""
+
 _TRACES = (
     re.compile(
         r"(?i)(\b(?:authorization|api-key|x-api-key)\b['\"]?\s*[:=]\s*(?:b?['\"])?(?:bearer\s+|basic\s+)?)[^\s'\",}]+"
@@ -35,7 +38,7 @@ def register(provider: Provider) -> None:
 
 
 def find_key(variable: str) -> str | None:
-    """The key under a name.
+    """The key under a name, whoever it is for: `access.key_for` alone asks for it, and knows to whom it may go.
 
     Args:
         variable: name of an environment variable, or of a secret in the registered place.

@@ -60,6 +60,15 @@ def commands() -> str:
     )
 
 
+def well_known_keys() -> str:
+    """The variables whose names say whose key they hold."""
+    from core.endpoints import WELL_KNOWN
+
+    return table(
+        ["variable", "service", "address"], [(f"`{name}`", title, url) for name, (title, url) in WELL_KNOWN.items()]
+    )
+
+
 def formats() -> str:
     """The kinds of file that are read and written."""
     from core.formats import KINDS_OF_FILE
@@ -114,6 +123,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "formats": formats,
     "measures": measures,
     "modules": modules,
+    "well-known-keys": well_known_keys,
 }
 
 

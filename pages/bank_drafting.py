@@ -11,10 +11,10 @@ from core.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passa
 from core.bank import QueryOverview
 from core.errors import WorkbenchError
 from core.generating import KINDS, MOST, Report, Watch, fitting_prompts, make_drafter, suggest, usual_settings
-from core.graders.making import BACK_ENDS
+from core.graders.making import BACK_ENDS, LOCAL_MODEL
 from core.project import Project
 from core.types import Question
-from pages import policy_widgets, ui
+from pages import model_place, policy_widgets, ui
 
 WHERE = {"transformers": "On this computer", "openai": "Behind an endpoint"}
 WHAT = {"question": "Questions", "nugget": "Key facts"}
@@ -33,7 +33,7 @@ def suggest_dialog(project: Project, query: QueryOverview) -> None:
     titles |= {prompt.name: f"{prompt.name}: {prompt.title}" for prompt in fitting_prompts(project, str(what))}
     prompt = st.selectbox("Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}")
     settings = _model(project)
-    if st.button("Ask the model", type="primary", key="ask for questions"):
+    if settings is not None and st.button("Ask the model", type="primary", key="ask for questions"):
         _ask(
             query.query_id,
             settings,
@@ -76,7 +76,7 @@ def answer_key_dialog(project: Project, query: QueryOverview) -> None:
     names = [prompt.name for prompt in fitting_prompts(project, "answer key")]
     prompt = st.selectbox("Prompt", names, index=names.index(DEFAULT_PROMPT), key="prompt for key")
     settings = _model(project)
-    if st.button("Ask the model", type="primary", key="ask for key"):
+    if settings is not None and st.button("Ask the model", type="primary", key="ask for key"):
         _ask(
             query.query_id,
             settings,
@@ -96,28 +96,28 @@ def _offered(passage: KeyPassage) -> str:
     return f"{', '.join(said)}: {ui.shortened(passage.text, 100)}"
 
 
-def _model(project: Project) -> dict[str, str]:
-    """Which model is asked: as it was the last time here, else as for grading."""
+def _model(project: Project) -> dict[str, str] | None:
+    """Which model is asked: as it was the last time here, else as for grading; None where it cannot be, as is said."""
+    with ui.errors():
+        return _chosen_model(project)
+    return None
+
+
+def _chosen_model(project: Project) -> dict[str, str]:
     usual: dict[str, str] = st.session_state.get("drafter") or usual_settings(project)
     where = st.segmented_control(
         "Where the model runs", BACK_ENDS, default=usual["back_end"], format_func=WHERE.__getitem__, required=True
     )
     known = usual if where == usual["back_end"] else {}
     settings = {"back_end": str(where)}
-    settings["model"] = st.text_input(
-        "Model", known.get("model", ""), placeholder="Name, or folder", key=f"drafter model {where}"
-    )
+    stored = known.get("model", "")
     if where == "openai":
-        address, key = st.columns([3, 2])
-        settings["base_url"] = address.text_input(
-            "Address", known.get("base_url", ""), placeholder="OpenAI's own, or http://localhost:8000/v1",
-            key="drafter address",
-        )  # fmt: skip
-        settings["key_variable"] = key.text_input(
-            "Variable with the key", known.get("key_variable", "OPENAI_API_KEY"), key="drafter key variable",
-            help="Name of the environment variable, or of the app's secret, that holds the key. Never the key itself.",
-        )  # fmt: skip
-    return {name: value.strip() for name, value in settings.items() if value.strip()}
+        address, endpoint = model_place.choose_endpoint(known, "drafter", bound=False)
+        settings |= address
+        settings["model"] = model_place.choose_model(stored, endpoint, "drafter model openai")
+    else:
+        settings["model"] = model_place.choose_local(stored, LOCAL_MODEL, "drafter model transformers", bound=False)
+    return {name: value for name, value in settings.items() if value}
 
 
 def _ask(query_id: str, settings: dict[str, str], work: Callable[[Watch], Report]) -> None:

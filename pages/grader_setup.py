@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from core.access import current
 from core.errors import InputError
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
@@ -30,8 +31,7 @@ from core.named_graders import NamedGrader, named_graders, remove_named_grader, 
 from core.project import Project
 from core.prompt_library import prompts
 from core.prompts import Prompt
-from core.secret_keys import find_key
-from pages import presses, ui
+from pages import model_place, presses, ui
 from pages.grader_form import Form
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
@@ -40,9 +40,6 @@ BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter that it
 API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
 NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "Nothing"}
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
-DEFAULT_KEY = "OPENAI_API_KEY"
-VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,99}")
-"""Names of variables. What is pasted here by mistake is a key, which has other signs in it."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,8 @@ def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, Prompt]) 
     """The grader, the same object as long as it is set up the same: its model then need not be loaded again."""
     grader = make_grader(kind, parameters, library)
     known = st.session_state.get("grader at hand")
-    settings = (grader.spec, parameters)
+    # A key that was typed since belongs to a grader that is made anew.
+    settings = (grader.spec, parameters, current())
     if known is None or known[0] != settings:
         st.session_state["grader at hand"] = known = (settings, grader)
     made: Grader = known[1]
@@ -111,7 +109,7 @@ def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrad
     with st.container(horizontal=True, horizontal_alignment="right"):
         with st.popover("Save as", icon=":material/save:"):
             name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
-            st.caption("Kept with the project for everybody who works on it. A key is never kept, only its variable.")
+            st.caption("Kept with the project for everybody who works on it. A key is never kept.")
             if presses.button("Save", key=f"{key} save", type="primary"):
                 with ui.errors():
                     save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
@@ -136,8 +134,8 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
         where = form.select("back_end", "Model runs", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
     form = form.beside(where, where == back_end_name(form.stored))
     form.values["back_end"] = where
-    with second:
-        model = _model(form, where)
+    checks, addresses = st.container(), st.container()
+    model = _model(form, where, "model", LOCAL_MODEL, second, addresses)
     by = None
     if kind == "choice":
         values = CHOICES_BY if where == "transformers" else CHOICES_BY[1:]
@@ -153,9 +151,8 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
     with third:
         _prompt(form, kind, where, by, library, prompt)
     if kind == "answer":
-        _check(form, library)
-    if where == "openai":
-        _address(form)
+        with checks:
+            _check(form, library)
     form.check(
         "fence", "Fence the passage off as data", where == "openai",
         "The passage stands between two marks that it cannot forge, and the model is told that nothing between them "
@@ -173,10 +170,37 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
     return form.values
 
 
-def _model(form: Form, where: str) -> str:
+def _model(
+    form: Form,
+    where: str,
+    name: str,
+    default: str,
+    beside: DeltaGenerator,
+    below: DeltaGenerator,
+    label: str = "Model",
+    about: str | None = None,
+) -> str:
+    """Which model is asked, and behind an endpoint where that is; empty while it was not said.
+
+    Args:
+        name: the parameter that takes it.
+        default: the model on this computer where nobody says one.
+        beside, below: where the model and the address are drawn.
+    """
+    stored = str(form.stored.get(name, ""))
+    key = f"{form.prefix} {name}"
     if where == "openai":
-        return form.text("model", "Model", about="The name by which the endpoint knows it.")
-    return form.text("model", "Model", LOCAL_MODEL, "A name on the model hub, or a folder on the app's computer.")
+        with below:
+            address, endpoint = model_place.choose_endpoint(form.stored, form.prefix)
+        form.values |= address
+        with beside:
+            model = model_place.choose_model(stored, endpoint, key, label)
+        form.keep(name, model)
+        return model
+    with beside:
+        model = model_place.choose_local(stored, default, key, label, about)
+    form.keep(name, model, default)
+    return model
 
 
 def _prompt(
@@ -208,57 +232,24 @@ def _check(form: Form, library: Mapping[str, Prompt]) -> str:
 
 
 def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | None:
-    form.text(
-        "model", "Model", EXTRACTIVE_MODEL,
-        "A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
+    _model(
+        form, "transformers", "model", EXTRACTIVE_MODEL, st.container(), st.container(),
+        about="A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
     )  # fmt: skip
-    model: str | None = LOCAL_MODEL
+    model = LOCAL_MODEL
     if _check(form, library) == "model":
         first, second = st.columns([2, 3])
         with first:
             where = form.select(
                 "verify_back_end", "Checking model runs", BACK_ENDS, "transformers", BACK_END_NAMES
             )  # fmt: skip
-        with second:
-            default = LOCAL_MODEL if where == "transformers" else ""
-            model = form.text("verify_model", "Checking model", default)
-        if where == "openai":
-            _address(form)
+        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Checking model")
     with st.expander("More settings"):
         _local_details(form, writes=False)
     if not model:
         st.info("Say which model checks the answers.", icon=":material/edit:")
         return None
     return form.values
-
-
-def _address(form: Form) -> None:
-    """Where the endpoint is and under which name its key is found; the key itself is never asked for."""
-    left, right = st.columns([3, 2])
-    with left:
-        form.text(
-            "base_url", "Base URL", "https://api.openai.com/v1",
-            "Address of any OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp, LiteLLM.",
-        )  # fmt: skip
-    with right:
-        variable = form.text(
-            "key_variable", "Variable with the key", DEFAULT_KEY,
-            "Name of an environment variable or of an entry in the app's secrets. The key itself does not belong here.",
-        )  # fmt: skip
-    if not VARIABLE.fullmatch(variable):
-        form.values.pop("key_variable", None)
-        raise InputError(
-            "This is no name of a variable, and may be a key.",
-            "Put the key into the environment or the app's secrets, and give the name under which it is there: "
-            "capital letters, digits and underscores, as OPENAI_API_KEY.",
-        )
-    if find_key(variable):
-        st.caption(f":material/key: A key is found under {ui.plain(variable)}.")
-    else:
-        st.caption(
-            f":material/key_off: No key is found under {ui.plain(variable)}, neither in the environment nor in the "
-            "app's secrets. An endpoint on this computer needs none."
-        )
 
 
 def _local_details(form: Form, writes: bool) -> None:

@@ -42,7 +42,7 @@ def creation() -> None:
         name = st.text_input("Name", placeholder="e.g. our-shared-task-2026", max_chars=60)
         if st.form_submit_button("Create", type="primary"):
             path = projects_folder() / f"{name.strip().replace(' ', '-')}.duckdb"
-            if not name.strip() or "/" in name or name.strip().startswith("."):
+            if not name.strip() or set(name) & {"/", "\\"} or name.strip().startswith("."):
                 st.error("Give the project a name without slashes.")
             else:
                 create(path).close()

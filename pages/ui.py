@@ -130,12 +130,6 @@ def frame() -> None:
     who.ask()
 
 
-def secret(name: str) -> str | None:
-    """A text among the app's secrets; None where there is no such entry, or no file of secrets."""
-    found = st.secrets.get(name) if st.secrets.load_if_toml_exists() else None
-    return found if isinstance(found, str) else None
-
-
 def author() -> str:
     """The name under which an act is recorded; where it was not said yet, it is asked and the act is not done."""
     return who.author()

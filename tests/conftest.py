@@ -9,6 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from core import access, endpoints
 from core.project import Project
 from tests.small import new_project
 
@@ -34,6 +35,13 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip(f"real test collections are not at {SHARED_DATA}")
     return SHARED_DATA
+
+
+@pytest.fixture(autouse=True)
+def at_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who acts is found out anew in every test: the app of an earlier one says it of its own visitors."""
+    monkeypatch.setattr(access, "_provider", access._provider)
+    monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)
 
 
 @pytest.fixture

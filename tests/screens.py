@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
-from pages import person
+from pages import person, visitor
 
 APP = Path(__file__).resolve().parents[1] / "app.py"
 DEADLINE = 120
@@ -25,6 +25,8 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("LOGNAME", "ann")
     # The browser of somebody who gave a name here before.
     monkeypatch.setattr(person, "remembered", lambda: "ann")
+    # The harness has no connection: this is the browser of the one person at this computer.
+    monkeypatch.setattr(visitor, "unshared", lambda: True)
     monkeypatch.delenv("EXAM_PROJECT", raising=False)
     begin = PagesManager.__init__
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from core import secret_keys
+from core.access import acting, naming
 from core.errors import GradingError, InputError
 from core.graders.base import Outcome, Pair
 from core.graders.calls import Call, Form, Steps
@@ -72,7 +73,8 @@ def nothing_is_left_running() -> Iterator[None]:
 
 
 def make(server: EndpointServer, **options: Any) -> EndpointBackEnd:
-    return EndpointBackEnd("m", server.url, **({"clock": fast_clock} | options))
+    with acting(naming(server.url, "OPENAI_API_KEY")):
+        return EndpointBackEnd("m", server.url, "OPENAI_API_KEY", **({"clock": fast_clock} | options))
 
 
 def question(i: int) -> Call:
@@ -722,8 +724,10 @@ def test_without_a_key_a_local_endpoint_is_asked_and_another_is_not(monkeypatch:
     monkeypatch.delenv("OPENAI_API_KEY")
     with EndpointServer() as server:
         assert len(drive(make(server), pairs(1))) == 1
+    with acting(naming("https://example.invalid/v1", "OTHER_KEY")):
+        named = EndpointBackEnd("m", "https://example.invalid/v1", "OTHER_KEY")
     with pytest.raises(GradingError, match="OTHER_KEY is not set"):
-        drive(EndpointBackEnd("m", "https://example.invalid/v1", "OTHER_KEY"), pairs(1))
+        drive(named, pairs(1))
 
 
 def test_a_key_that_cannot_be_sent_is_named_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,7 +234,7 @@ def test_what_came_before_the_model_is_out_of_reach_is_kept(sea: Project, model:
     def answers(seen: Seen) -> Reply:
         return questions("V?") if "vents" in seen.prompt else replace(status(401), delay=0.3)
 
-    with pytest.raises(GradingError, match="does not accept the key"):
+    with pytest.raises(GradingError, match="wants a key"):
         suggested(sea, model(answers), "salt")
     assert texts(sea) == ["V?"]
 
@@ -598,7 +598,7 @@ def asked_on_screen(app: AppTest, url: str) -> AppTest:
     (where,) = [one for one in drawn().button_group if one.label == "Where the model runs"]
     where.set_value("openai")
     drawn()
-    for label, value in (("Model", "writer-1"), ("Address", url)):
+    for label, value in (("Base URL", url), ("Model", "writer-1")):
         (box,) = [one for one in app.text_input if one.label == label]
         box.set_value(value)
     drawn()
@@ -644,4 +644,4 @@ def test_on_the_screen_what_goes_wrong_is_a_sentence(screen: Callable[[], AppTes
 
     with EndpointServer(lambda seen: status(401)) as server:
         asked_on_screen(app, server.url)
-    assert "The endpoint does not accept the key" in said(app)
+    assert "The endpoint wants a key, and none is known to be for it" in said(app)

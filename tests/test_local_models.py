@@ -413,7 +413,7 @@ def test_half_precision_gives_the_same_ratings(t5: str) -> None:
 
 
 def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp_path: Path) -> None:
-    with pytest.raises(GradingError, match="There is no folder"):
+    with pytest.raises(GradingError, match="holds no model"):
         ask(TransformersBackEnd(str(tmp_path / "nowhere")), rating("gold"))
     with pytest.raises(GradingError, match=r"no config\.json"):
         model_identity(str(tmp_path))

@@ -12,12 +12,13 @@ import click
 
 from core import answer_keys, drafts, generating
 from core import proposals as store
+from core.access import acting, naming
+from core.budgets import budget
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.generating import Kind, Report
 from core.graders.control import Control
-from core.prices import prices
 from core.project import Project, current_author
 from core.proposal_marks import marks
 from core.proposals import STATES, Proposal, State
@@ -31,12 +32,14 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
         *args: Any, model: str, back_end: str | None, base_url: str | None, key_variable: str | None, **others: Any
     ) -> Any:
         named = {"model": model, "back_end": back_end, "base_url": base_url, "key_variable": key_variable}
-        return command(*args, settings={name: value for name, value in named.items() if value}, **others)
+        with acting(naming(base_url, key_variable)):
+            return command(*args, settings={name: value for name, value in named.items() if value}, **others)
 
     for option in (
         click.option("--prompt", help="Name of the prompt: see exam prompts list."),
         click.option(
-            "--key-variable", help="Environment variable with the endpoint's key; OPENAI_API_KEY if not given."
+            "--key-variable",
+            help="Environment variable with the endpoint's key; the one that belongs to the address if not given.",
         ),
         click.option("--base-url", help="Address of an OpenAI-compatible endpoint, as http://localhost:8000/v1."),
         click.option("--back-end", type=click.Choice(["transformers", "openai"]), help="Where the model runs."),
@@ -76,11 +79,8 @@ def generate(
                          "Give --query QUERY, or --all.")  # fmt: skip
     with opened(project_path) as project:
         drafter = generating.make_drafter(settings)
-        price = prices(project).get(drafter.model)
-        if max_cost is not None and price is None:
-            hint = "Set its price with exam prices set MODEL INPUT OUTPUT, or cap the calls."
-            raise InputError(f"There is no price for {drafter.model}, so a budget in money cannot be kept.", hint)
-        control = Control(max_calls, max_cost, price, report=lambda line: tell(f"exam: {line}"))
+        caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
+        control = Control(caps.max_calls, caps.max_cost, caps.price, report=lambda line: tell(f"exam: {line}"))
         chosen = None if every else queries
         lines = ProgressLines("requests answered")
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from core.access import acting, naming
 from core.errors import InputError
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
@@ -38,11 +39,15 @@ class GraderChoice:
             InputError: there is none, or a parameter makes no sense.
         """
         self.kind, parameters = settings(project, self.kind)
+        # What the project says of an address binds no key to it: a person has to name both, or neither.
+        bound = "base_url" in self.parameters or "base_url" not in parameters
+        variable = self.parameters.get("key_variable") if bound else None
         self.parameters = parameters | self.parameters
         library = prompts(project)
         if self.examples is not None:
             library = library | self._prompt_with_examples(project, library, self.examples)
-        return make_grader(self.kind, self.parameters, library)
+        with acting(naming(self.parameters.get("base_url"), variable)):
+            return make_grader(self.kind, self.parameters, library)
 
     def _prompt_with_examples(self, project: Project, library: dict[str, Prompt], file: Path) -> dict[str, Prompt]:
         """The chosen prompt with a file's examples, kept in the project under a name of its own."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
-import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
+from core import access
+from core.addresses import checked_host, is_loopback
+from core.endpoints import OfferedEndpoint
 from core.errors import GradingError, InputError
 from core.graders.base import Outcome, Pair
 from core.graders.calls import Call, Completion, Steps
@@ -17,12 +16,14 @@ from core.graders.control import Control
 from core.graders.endpoint_ask import Endpoint
 from core.graders.endpoint_chat import Api, Dialect
 from core.graders.endpoint_session import Session
-from core.secret_keys import find_key
+from core.secret_keys import VARIABLE
 from core.types import Grade
 
-OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key"
 """Stands in for a key where a local endpoint wants none: the client insists on one."""
+
+OWN_FIELDS = ("model", "messages", "prompt")
+"""Fields of a request that nobody may put others in the place of: what a grade is about, and what may be asked."""
 
 Structured = Literal["auto", "json", "text"]
 
@@ -34,8 +35,9 @@ class EndpointBackEnd:
         model: its name there.
         base_url: address of the API, as http://localhost:8000/v1; for None that in the environment variable
             OPENAI_BASE_URL, or OpenAI's own.
-        key_variable: name of the environment variable, or of the app's secret, that holds the key. An endpoint
-            on this computer needs none.
+        key_variable: name of the environment variable, or of the app's secret, that holds the key; for None the one
+            that belongs to the address. It binds no key to the address: see `access.key_for`. An endpoint on this
+            computer needs none.
         structured: `json` asks for JSON of a schema where the answer is one of a few options, `text` never does,
             and `auto` does until the endpoint objects.
         timeout_s: seconds for one call at most.
@@ -56,7 +58,7 @@ class EndpointBackEnd:
         self,
         model: str,
         base_url: str | None = None,
-        key_variable: str = "OPENAI_API_KEY",
+        key_variable: str | None = None,
         structured: Structured = "auto",
         timeout_s: float = 60,
         attempts: int = 6,
@@ -79,18 +81,26 @@ class EndpointBackEnd:
                 "A number of the endpoint's parameters is out of range.",
                 "attempts and max_tokens_in are at least 1, timeout_s is above 0, temperature is not below 0.",
             )
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,63}", key_variable):
+        if taken := sorted(set(extra or {}) & set(OWN_FIELDS)):
+            raise InputError(
+                f"The further fields of every request hold {', '.join(taken)}, which the grader says itself.",
+                "Leave it out there.",
+            )
+        if key_variable is not None and not VARIABLE.fullmatch(key_variable):
             # It may be a key that was put here by mistake: it is not repeated.
             raise InputError(
                 "What should name the variable with the key is no name of a variable.",
                 "Put the key into a variable of the environment, and give the variable's name.",
             )
-        address = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).strip()
+        address = (base_url or access.usual_address()).strip()
+        # Whoever sets it up lets it be asked, also where a job does that in another thread.
+        self._access = access.current()
+        self._key_variable = key_variable
         self._endpoint = Endpoint(
             model=model,
             base_url=address,
-            key_variable=key_variable,
-            on_this_computer=_is_loopback(_checked_host(address)),
+            key_variable=key_variable or "",
+            on_this_computer=is_loopback(checked_host(address)),
             timeout_s=timeout_s,
             attempts=attempts,
             max_tokens_in=max_tokens_in,
@@ -141,50 +151,31 @@ class EndpointBackEnd:
         """None: the tokenizer of a model behind an endpoint is not at hand."""
         return None
 
+    @property
+    def offered(self) -> OfferedEndpoint | None:
+        """The endpoint of the owner's that it is, with the limits of its jobs; None where it is none."""
+        try:
+            return access.offered_at(self._endpoint.base_url, self._endpoint.model, self._key_variable)
+        except GradingError:
+            # A model that is not offered is refused when it is asked.
+            return None
+
     def _key(self) -> str:
-        variable = self._endpoint.key_variable
-        key = find_key(variable)
-        if key is None:
-            if self._endpoint.on_this_computer:
+        end = self._endpoint
+        found = access.key_for(end.base_url, end.model, self._key_variable, self._access)
+        end.key_variable, end.is_openai = found.name, found.is_openai
+        end.in_flight = found.offered.in_flight if found.offered else None
+        if found.key is None:
+            if end.on_this_computer or not found.name:
                 return NO_KEY
             raise GradingError(
-                f"There is no key for the endpoint: {variable} is not set.",
-                f"Set {variable} in the environment, or in the app's secrets.",
+                f"There is no key for the endpoint: {found.name} is not set.",
+                f"Set {found.name} in the environment, or in the app's secrets.",
             )
-        if not (key.isascii() and key.isprintable()):
+        if not (found.key.isascii() and found.key.isprintable()):
             # The client's own message would show the key.
             raise GradingError(
-                f"The key in {variable} has characters that cannot be sent.",
+                f"The key in {found.name} has characters that cannot be sent.",
                 "Copy it anew, without line breaks or typographic signs.",
             )
-        return key
-
-
-def _checked_host(address: str) -> str:
-    """The host of an address that may be used, stored and shown.
-
-    Raises:
-        InputError: it is none, or it has parts that may be secret. The message does not repeat them.
-    """
-    hint = "Give an address like https://api.example.org/v1, and the key by the name of its variable."
-    try:
-        parts = urlsplit(address)
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        raise InputError("The address of the endpoint is not a URL.", hint) from None
-    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
-        raise InputError("The address of the endpoint holds a user name or a password.", hint)
-    if parts.query or parts.fragment or "?" in address or "#" in address:
-        raise InputError("The address of the endpoint has a query or a fragment, which may hold a key.", hint)
-    if parts.scheme not in ("http", "https") or not host:
-        raise InputError("The address of the endpoint does not begin with http:// or https:// and a host.", hint)
-    return host
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+        return found.key

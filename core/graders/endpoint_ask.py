@@ -37,7 +37,7 @@ class Endpoint:
     Args:
         model: name of the model.
         base_url: address of the API, with its version.
-        key_variable: where the key is found; the key itself is no part of this.
+        key_variable: where the key is found, empty where none is sent; the key itself is no part of this.
         on_this_computer: whether the address is a loopback one.
         timeout_s: seconds for one call, from the first byte sent to the last one read.
         attempts: failed attempts after which a pair is given up.
@@ -48,6 +48,8 @@ class Endpoint:
         dialect: what it takes, as far as known.
         pace: how fast it may be asked.
         clock: gives a time in seconds that never goes back; waits are measured by it.
+        in_flight: calls in flight at most, by the owner's setting; None for no limit.
+        is_openai: whether OpenAI's variables of the environment, such as that of the organization, are for it.
     """
 
     model: str
@@ -62,6 +64,8 @@ class Endpoint:
     may_adapt_structure: bool
     dialect: Dialect
     clock: Callable[[], float]
+    in_flight: int | None = None
+    is_openai: bool = False
     pace: Pace = field(init=False)
 
     def __post_init__(self) -> None:
@@ -128,7 +132,7 @@ Verdict = Answered | Faulted | Refused | Adapted | Hopeless
 def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
     """A client for an endpoint. Retries are ours, so that they are counted, paced, and can be stopped."""
     timeout = openai.Timeout(endpoint.timeout_s, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
-    return openai.AsyncOpenAI(
+    client = openai.AsyncOpenAI(
         api_key=key,
         # The client would take an administrator's key from the environment, which has no business here.
         admin_api_key="",
@@ -138,6 +142,11 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
         # A proxy of the environment leads out of this computer, where it would not find a local endpoint.
         http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not endpoint.on_this_computer),
     )
+    if not endpoint.is_openai:
+        # It takes these from the environment whatever the address: organization, project, and headers with any secret.
+        client.organization = client.project = None
+        client._custom_headers = {}
+    return client
 
 
 async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, key: str) -> Verdict:
@@ -196,7 +205,8 @@ def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Reques
         return Hopeless(
             GradingError(
                 f"The account behind the key has nothing left to spend ({said}).",
-                f"Look at the plan and the limits of the account whose key is in {endpoint.key_variable}.",
+                "Look at the plan and the limits of the account"
+                + (f" whose key is in {endpoint.key_variable}." if endpoint.key_variable else "."),
             )
         )
     if status in (408, 409, 429) or status >= 500:
@@ -235,6 +245,12 @@ def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
             f"The endpoint knows no model {endpoint.model!r}, or its address is wrong ({said}).",
             f"Check the name of the model, the address {endpoint.base_url}, and whether it offers "
             f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
+        )
+    if not endpoint.key_variable:
+        return GradingError(
+            f"The endpoint wants a key, and none is known to be for it ({said}).",
+            "Type its key on the screen, name address and variable together at the shell (--base-url URL --set "
+            "key_variable=NAME), or set the endpoint up in the file that EXAM_ENDPOINTS names.",
         )
     if status == 403:
         return GradingError(

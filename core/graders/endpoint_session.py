@@ -136,12 +136,18 @@ class Session:
         over = self._failure is not None or self._abandoned.is_set() or control.stopping
         if over or control.paused or len(self._outbox) >= UNREAD:
             return 0
-        return min(self._endpoint.pace.room(control.concurrency), MOST_CALLS)
+        return min(self._endpoint.pace.room(self._most), MOST_CALLS)
+
+    @property
+    def _most(self) -> int:
+        """Calls in flight at most, by the reins and the owner of the endpoint."""
+        most, limit = self._control.concurrency, self._endpoint.in_flight
+        return most if limit is None else min(most, limit)
 
     def _takes_more(self) -> bool:
         """Whether to begin with another pair. Those that wait for an attempt take no slots, but must not pile up."""
         begun = len(self._waiting) + len(self._flying)
-        return not self._exhausted and begun < 2 * min(self._control.concurrency, MOST_CALLS)
+        return not self._exhausted and begun < 2 * min(self._most, MOST_CALLS)
 
     def _take(self) -> None:
         """Begin with the next pair."""
@@ -237,7 +243,7 @@ class Session:
     def _count_silence(self, what: str, last: str) -> None:
         """Give the endpoint up where pair after pair fails for good and not one call in between succeeds."""
         self._silent += 1
-        if self._silent >= max(SILENT_PAIRS, self._control.concurrency):
+        if self._silent >= max(SILENT_PAIRS, self._most):
             self._fail(
                 GradingError(
                     f"The endpoint {what}: {self._silent} pairs in a row failed, the last one with: {last}.",

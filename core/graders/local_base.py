@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
+from core import access
 from core.errors import InputError
 from core.graders.base import Outcome, Pair
 from core.graders.calls import Call, Completion, Steps
@@ -46,6 +47,8 @@ class LocalBackEnd(ABC):
                 raise InputError(f"{name} is {value}; it must be at least 1.")
         self._task: Task = task
         self._source = (model, revision, device, dtype)
+        # Whoever sets it up lets it be loaded, also where a job does that in another thread.
+        self._access = access.current()
         self._max_tokens_in = max_tokens_in
         self._batch_tokens = batch_tokens
 
@@ -80,11 +83,13 @@ class LocalBackEnd(ABC):
     def count_tokens(self, text: str) -> int | None:
         """Tokens of a text by the model's own tokenizer; None where this computer does not have it yet."""
         if "_loaded" not in self.__dict__:
-            tokenizer = tokenizer_at_hand(*self._source[:2])
+            with access.acting(self._access):
+                tokenizer = tokenizer_at_hand(*self._source[:2])
             return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
         with self._loaded.lock:
             return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
 
     @cached_property
     def _loaded(self) -> Loaded:
-        return load_model(*self._source, task=self._task)
+        with access.acting(self._access):
+            return load_model(*self._source, task=self._task)

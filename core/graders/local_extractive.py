@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.endpoints import OfferedEndpoint
 from core.errors import InputError
 from core.graders.calls import BackEnd, Call, Completion
 from core.graders.control import Control
@@ -77,6 +78,11 @@ class ExtractiveBackEnd(LocalBackEnd):
     ) -> None:
         super().__init__("span", model, revision, device, dtype, max_tokens_in, batch_tokens)
         self._other = other
+
+    @property
+    def offered(self) -> OfferedEndpoint | None:
+        """The endpoint of the owner's that answers the calls of other forms; None where none does."""
+        return getattr(self._other, "offered", None)
 
     def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
         """Answer calls batch by batch, in an order of its own; those of other forms by the other model.

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
+from core import access
 from core.errors import GradingError, InputError
+from core.model_places import check_revision, place_of
 
 Task = Literal["text", "span"]
 """What a model is loaded for: to write text, or to cut spans out of a passage."""
@@ -140,6 +142,7 @@ def load_model(
         GradingError: the model is not there, cannot be fetched, or is not of this kind.
     """
     check_settings(device, dtype)
+    check_revision(revision)
     folder = _folder(name_or_folder)
     stamp = (
         tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _files(folder)) if folder else ()
@@ -165,8 +168,10 @@ def model_identity(name_or_folder: str, revision: str | None = None) -> str:
         name on the hub the name, with `@revision` where one is given.
 
     Raises:
-        GradingError: it looks like a folder and there is none.
+        InputError: whoever acts may not use it, or the revision is none.
+        GradingError: it is a folder and holds no model.
     """
+    check_revision(revision)
     folder = _folder(name_or_folder)
     if folder is None:
         return f"{name_or_folder}@{revision}" if revision else name_or_folder
@@ -190,18 +195,20 @@ def _digest(path: Path) -> str:
 
 
 def _folder(name_or_folder: str) -> Path | None:
-    """The folder that is meant; None for a name on the hub."""
-    folder = Path(name_or_folder).expanduser()
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise GradingError(
-                f"The folder {name_or_folder} holds no model: it has no config.json.",
-                "Give the folder that holds config.json, the tokenizer and the weights.",
-            )
-        return folder
-    if name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1 or "\\" in name_or_folder:
-        raise GradingError(f"There is no folder {name_or_folder}.", "Check where the model lies.")
-    return None
+    """The folder that is meant; None for a name on the hub.
+
+    Raises:
+        InputError: whoever acts may not use it.
+        GradingError: a folder is meant, and holds no model.
+    """
+    folder = place_of(name_or_folder, access.current())
+    if folder is not None and not (folder / "config.json").is_file():
+        # The same words whether the folder is there or not.
+        raise GradingError(
+            f"The folder {name_or_folder} holds no model: there is no config.json in it.",
+            "Give the folder that holds config.json, the tokenizer and the weights.",
+        )
+    return folder
 
 
 def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool | None:
@@ -239,6 +246,7 @@ def _at_hand(name_or_folder: str, revision: str | None, name: str) -> Path | Non
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
+    check_revision(revision)
     try:
         found = try_to_load_from_cache(name_or_folder, name, revision=revision)
     except HFValidationError:

@@ -1,0 +1,65 @@
+"""Addresses of endpoints: which may be used at all, which are one and the same, and which stay on this computer."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from core.errors import InputError
+
+PORTS = {"http": 80, "https": 443}
+
+
+def checked_host(address: str) -> str:
+    """The host of an address that may be used, stored and shown.
+
+    Raises:
+        InputError: it is none, or it has parts that may be secret. The message does not repeat them.
+    """
+    hint = "Give an address like https://api.example.org/v1, and the key apart from it."
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        raise InputError("The address of the endpoint is not a URL.", hint) from None
+    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
+        raise InputError("The address of the endpoint holds a user name or a password.", hint)
+    if parts.query or parts.fragment or "?" in address or "#" in address:
+        raise InputError("The address of the endpoint has a query or a fragment, which may hold a key.", hint)
+    if parts.scheme not in PORTS or not host:
+        raise InputError("The address of the endpoint does not begin with http:// or https:// and a host.", hint)
+    if "\\" in address or not address.isprintable() or any(sign.isspace() for sign in address):
+        # Programs part such an address in different ways, so that it would be checked as one host and asked as another.
+        raise InputError("The address of the endpoint has blanks, backslashes or signs that nobody sees.", hint)
+    return host
+
+
+def origin(address: str) -> str:
+    """Scheme, host and port of an address: what a key belongs to.
+
+    Raises:
+        InputError: see `checked_host`.
+    """
+    host = checked_host(address).rstrip(".")
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port or PORTS[parts.scheme]}"
+
+
+def same_address(one: str, other: str) -> bool:
+    """Whether two addresses are one: the same origin and the same path, whatever slashes end it.
+
+    Raises:
+        InputError: see `checked_host`.
+    """
+    paths = [urlsplit(address).path.rstrip("/") for address in (one, other)]
+    return origin(one) == origin(other) and paths[0] == paths[1]
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host, by name or number, is this computer and no other."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

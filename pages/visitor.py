@@ -1,0 +1,58 @@
+"""Who looks at a screen: what this visitor may use, and the keys that they typed in this window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.access import VISITOR, Access, unshared_localhost
+
+TYPED = "typed keys"
+"""Keys by the origin that each is for, in the memory of one browser session. They are written nowhere."""
+
+
+def unshared() -> bool:
+    """Whether this visitor is the one person who sits at the computer of the app."""
+    return unshared_localhost(
+        st.get_option("server.address"),
+        st.get_option("server.allowedHosts") or (),
+        "auth" in _secrets(),
+        # Without a connection there are none, and it is somebody else.
+        st.context.headers,
+        st.context.ip_address,
+    )
+
+
+def access() -> Access:
+    """What this visitor may use beside what the owner has set up."""
+    if not unshared():
+        return VISITOR
+    return Access(any_address=True, any_model=True, typed=dict(st.session_state.get(TYPED, {})))
+
+
+def type_key(origin: str, key: str) -> None:
+    """Keep a key for an origin until the window is closed; an empty one forgets it."""
+    keys = {**st.session_state.get(TYPED, {}), origin: key.strip()}
+    st.session_state[TYPED] = {place: typed for place, typed in keys.items() if typed}
+
+
+def secret(name: str) -> str | None:
+    """A text among the app's secrets; None where there is no such entry, or no file of secrets."""
+    found = _secrets().get(name)
+    return found if isinstance(found, str) else None
+
+
+def endpoint_tables() -> Mapping[str, Any]:
+    """The endpoints among the app's secrets, as the file has them."""
+    found = _secrets().get("endpoints")
+    return {} if not isinstance(found, Mapping) else {name: _plain(table) for name, table in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    return {name: _plain(one) for name, one in value.items()} if isinstance(value, Mapping) else value
+
+
+def _secrets() -> Mapping[str, Any]:
+    return st.secrets if st.secrets.load_if_toml_exists() else {}
