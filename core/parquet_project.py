@@ -15,6 +15,7 @@ import duckdb
 
 from core import __version__, migrations
 from core.bundle import write_zip
+from core.checkpoints import MARK
 from core.errors import FileError, InputError, Problem
 from core.project import Cursor, Project, log, open_project
 
@@ -93,8 +94,10 @@ def _write_folder(project: Project, folder: Path, name: str, author: str) -> lis
 def _write_table(cursor: Cursor, table: str, folder: Path) -> _Table:
     file = folder / f"{table}.parquet"
     # In the order of the rows: publications say by its number up to which row grades were there.
+    # Whether this file is closed is nothing of the project's.
+    kept = f"WHERE name <> '{MARK}'" if table == "settings" else ""
     rows = cursor.execute(
-        f"COPY (SELECT * FROM {table} ORDER BY rowid) TO {_literal(file)} (FORMAT parquet, COMPRESSION zstd)"
+        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {_literal(file)} (FORMAT parquet, COMPRESSION zstd)"
     ).fetchall()[0][0]
     return _Table(table, file.name, int(rows), file.stat().st_size, _sha256(file))
 
