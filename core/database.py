@@ -220,8 +220,8 @@ _open: weakref.WeakSet[Database] = weakref.WeakSet()
 
 
 @atexit.register
-def _close_all() -> None:
-    """Close what a process has open when it ends, be it by a signal that it takes as the wish to end."""
+def close_all() -> None:
+    """Close every file that this process has open; done when it ends, and before, where it ends in another way."""
     for database in list(_open):
         database.close()
 

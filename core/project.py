@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from core import checkpoints, migrations
-from core.database import GIVEN_UP, Database, Reopening, connect, is_open
+from core.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
 from core.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
 from core.errors import EngineError, InputError, ProjectError
 
@@ -213,6 +213,11 @@ class Project:
     def close(self) -> None:
         """Write everything out and let go of the file."""
         self._database.close()
+
+
+def close_projects() -> None:
+    """Close every project that this process has open: for a server, which a signal ends before Python's own end."""
+    close_all()
 
 
 def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import streamlit as st
 
 from core.errors import FileError, WorkbenchError
 from core.jobs import close_interrupted
-from core.project import Project, open_project, projects_folder
+from core.project import Project, close_projects, open_project, projects_folder
 from pages import person as who
 
 SCREENS = {
@@ -114,6 +114,15 @@ def _open(path: str) -> Project:
         _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
     project.checkpoint_when_idle()
     return project
+
+
+@asynccontextmanager
+async def served(_: st.App) -> AsyncIterator[None]:
+    """What surrounds the time that a server runs: at its end its projects are closed, whatever ended it."""
+    try:
+        yield
+    finally:
+        close_projects()
 
 
 def projects() -> dict[str, Path]:
