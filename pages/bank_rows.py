@@ -98,8 +98,9 @@ def _row(
         key = f"{field} {question.question_id}"
         stored = getattr(question, field)
         shown = float(stored) if field == "weight" else "" if stored is None else stored
-        # The box shows what is stored: undo, or somebody else, may have changed it since it was typed.
-        if st.session_state.get(key) != shown:
+        # The box shows what is stored: undo, or somebody else, may have changed it since it was typed. What could not
+        # be stored stays: nobody else has it.
+        if st.session_state.get(key) != shown and key not in here.unstored:
             st.session_state[key] = shown
         # A box that is emptied again leaves words that nobody knows as they are.
         unknown = field == "text" and saved is not None and saved.text is None
@@ -143,6 +144,7 @@ def _row(
                 st.text_input("Answer key", **widget("answer_key"))
                 st.text_area("Note", height=68, **widget("note"))
                 _actions(project, question, saved, questions)
+        _unstored(question)
         _crossed(project, question)
         if saved is None and question.answer_key:
             st.markdown(f":small[Started from: {ui.plain(question.answer_key)}]")
@@ -154,6 +156,14 @@ def _row(
         ):
             bank_window.act(project, drafts.take_back, [question.question_id])
             st.rerun()
+
+
+def _unstored(question: Question) -> None:
+    """Why what stands in a field could not be stored."""
+    waiting = bank_window.window().unstored
+    for field in FIELDS:
+        if (error := waiting.get(f"{field} {question.question_id}")) is not None:
+            st.error(f"**Not stored.** {ui.plain(str(error))}", icon=":material/error:")
 
 
 def _crossed(project: Project, question: Question) -> None:

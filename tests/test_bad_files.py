@@ -11,14 +11,14 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from core import cli, project as projects
-from core.bank_saving import save
+from core import cli, drafts
+from core import project as projects
 from core.drafts import put_draft
 from core.errors import ProjectError
 from core.project import open_project
 from core.types import Question
+from tests.screens import served, visit  # noqa: F401
 from tests.small import fill, new_project
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
@@ -211,17 +211,35 @@ def test_on_a_full_disk_a_change_says_so_nothing_is_lost_and_all_can_be_read(pat
 
 
 def test_a_bad_file_among_the_projects_is_a_sentence_on_the_screen_and_the_others_open(
-    path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path,
 ) -> None:
     for number, (make, _) in enumerate(BAD[:6]):
         bad = path.with_name(f"bad{number}.duckdb")
         bad.write_bytes(b"")
         make(bad, b"")
-    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(path.parent))
-    app = AppTest.from_file(str(Path(__file__).parents[1] / "app.py"), default_timeout=60)
-    app.query_params["project"] = "bad0"
-    app.run()
+    app = visit("home", project="bad0")
     assert "SQLite" in app.error[0].value and not app.exception
     assert len(app.selectbox(key="project").options) == 7
     app.selectbox(key="project").select("some").run()
     assert not app.error and [m.value for m in app.metric if m.label == "Queries"] == ["1"]
+
+
+def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_later(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = visit("question_bank", project="some")
+    with monkeypatch.context() as full:
+        full.setattr(drafts, "change_draft", no_room)
+        app.text_area(key="text q1/a").set_value("Typed?").run()
+        assert not app.exception and app.text_area(key="text q1/a").value == "Typed?"
+        assert [e.value for e in app.error if "Not stored" in e.value and "no room" in e.value]
+        assert [b.label for b in app.button if b.label == "Save version"], "the rest of the screen is there"
+    app.run()
+    assert not app.error and app.text_area(key="text q1/a").value == "Typed?"
+    project = open_project(path)
+    assert [draft.question.text for draft in drafts.drafts(project, "ann").values()] == ["Typed?"]
+    project.close()
+
+
+def no_room(*arguments: object) -> None:
+    raise ProjectError("There is no room left on the disk.", "Free some space.")
