@@ -15,6 +15,8 @@ Status = Literal["graded", "defaulted", "failed"]
 
 MAX_RATING = 5
 RATINGS = range(MAX_RATING + 1)
+MAX_WEIGHT = 1_000_000.0
+"""The largest weight of a question, and the smallest with a minus: sums of them stay exact enough to compare."""
 ANSWERED = 4
 """The rating from which a person says that the passage answers the question."""
 

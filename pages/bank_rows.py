@@ -12,7 +12,7 @@ from core.bank import QueryOverview
 from core.diagnostics import QueryDiagnosis, QuestionDiagnosis, near_duplicates
 from core.errors import WorkbenchError
 from core.project import Project
-from core.types import KINDS, Question
+from core.types import KINDS, MAX_WEIGHT, Question
 from pages import bank_review, bank_window, presses, ui
 
 QUESTIONS_A_PAGE = 12
@@ -130,7 +130,11 @@ def _row(
             ),
             **widget("text"),
         )
-        weight.number_input("Weight", step=0.5, format="%g", label_visibility="collapsed", **widget("weight"))
+        # An older project may hold a weight beyond the bounds.
+        most = max(MAX_WEIGHT, abs(question.weight))
+        weight.number_input(
+            "Weight", -most, most, step=0.5, format="%g", label_visibility="collapsed", **widget("weight")
+        )
         active.checkbox("Active", label_visibility="collapsed", **widget("active"))
         details = more.popover(
             "", icon=":material/more_vert:", type="tertiary", help="Details, split, history",
@@ -294,7 +298,7 @@ def _several(project: Project, questions: list[Question]) -> None:
     picked = [q for q in questions if every or q.question_id in chosen]
     none = not picked
     weight, retire, restore = st.columns(3, vertical_alignment="bottom")
-    value = weight.number_input("Weight", value=1.0, step=0.5, format="%g")
+    value = weight.number_input("Weight", -MAX_WEIGHT, MAX_WEIGHT, 1.0, step=0.5, format="%g")
     change = None
     if weight.button("Set the weight", disabled=none):
         change = editing.weighted(picked, value)
