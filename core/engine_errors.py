@@ -46,12 +46,14 @@ class _Fault:
     hint: str
 
 
+_NO_ROOM = _Fault(
+    re.compile(r"No space left on device|Disk quota exceeded|File too large|max_temp_directory_size"),
+    "There is no room left on the disk of {file}: what was asked could not be done, and nothing of it was saved.",
+    "Free some space, then do it again. All that was saved before is there and can be read.",
+)
+
 _FAULTS = (
-    _Fault(
-        re.compile(r"No space left on device|Disk quota exceeded|File too large|max_temp_directory_size"),
-        "There is no room left on the disk of {file}: what was asked could not be done, and nothing of it was saved.",
-        "Free some space, then do it again. All that was saved before is there and can be read.",
-    ),
+    _NO_ROOM,
     _Fault(
         re.compile(r"Permission denied|Read-only file system|Operation not permitted|read-only mode"),
         "{file} cannot be written: it or its folder is closed to you, or it was opened only to be read.",
@@ -71,11 +73,13 @@ _FAULTS = (
 
 def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
     """A full disk, a file that must not be written or a damaged one, as an error that says so; None for all else."""
-    reason = str(error)
-    for one in _FAULTS:
-        if one.said.search(reason):
-            return ProjectError(one.sentence.format(file=path), one.hint)
-    return None
+    found = next((one for one in _FAULTS if one.said.search(str(error))), None)
+    return None if found is None else ProjectError(found.sentence.format(file=path), found.hint)
+
+
+def no_room(path: Path, error: duckdb.Error) -> ProjectError | None:
+    """The same, for a full disk alone."""
+    return fault(path, error) if _NO_ROOM.said.search(str(error)) else None
 
 
 def check_kind(path: Path) -> None:
