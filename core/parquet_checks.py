@@ -364,11 +364,8 @@ def _read_step(question_id: str, *drafts: str | None) -> None:
 
 def _read_grader(fingerprint: str, *row: Any) -> None:
     spec = stored_spec(row)
-    if not isinstance(spec.parameters, dict) or not set(spec.kinds) <= set(KINDS) or not spec.kinds:
-        raise ValueError("its parameters or kinds are not in form")
-    reads = spec.parameters.get("reads", [])
-    if not isinstance(reads, list) or not all(isinstance(name, str) for name in reads):
-        raise ValueError("what it reads is no list of names")
+    if not spec.in_form:
+        raise ValueError("it is not in form")
     if fingerprint not in spec.fingerprints:
         raise ValueError("the fingerprint is that of another grader")
 
