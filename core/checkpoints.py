@@ -122,9 +122,9 @@ class Idle:
         while self._due():
             done = self._checkpoint()
             with self._change:
-                # What could not be done now is tried again when as much time has passed.
-                self._first = None if done else time.monotonic()
-                self._last = time.monotonic()
+                # What could not be done now, as on a full disk, is tried again after the next change, or much later.
+                now = time.monotonic()
+                self._first, self._last = (None, now) if done else (now, now + LONGEST)
 
     def _due(self) -> bool:
         """Wait until the log should go into the file; False at the end."""

@@ -46,6 +46,8 @@ class _Fault:
     hint: str
 
 
+_FILE = re.compile(r'file "([^"]+)"')
+
 _NO_ROOM = _Fault(
     re.compile(r"No space left on device|Disk quota exceeded|File too large|max_temp_directory_size"),
     "There is no room left on the disk of {file}: what was asked could not be done, and nothing of it was saved.",
@@ -73,8 +75,14 @@ _FAULTS = (
 
 def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
     """A full disk, a file that must not be written or a damaged one, as an error that says so; None for all else."""
-    found = next((one for one in _FAULTS if one.said.search(str(error))), None)
-    return None if found is None else ProjectError(found.sentence.format(file=path), found.hint)
+    reason = str(error)
+    found = next((one for one in _FAULTS if one.said.search(reason)), None)
+    if found is None:
+        return None
+    # What is being exported may be on another disk than the project; its log is called as it is, and more.
+    named = _FILE.search(reason)
+    elsewhere = named is not None and not Path(named[1]).name.startswith(path.name)
+    return ProjectError(found.sentence.format(file=named[1] if named and elsewhere else path), found.hint)
 
 
 def no_room(path: Path, error: duckdb.Error) -> ProjectError | None:

@@ -108,6 +108,8 @@ RULES: Final = (
     Rule("question_revisions", f"abs(weight) <= {MAX_WEIGHT}",
          f"the weight is not a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}"),
     Rule("question_revisions", f"position {_PLACE}", "the position is out of range"),
+    Rule("question_revisions", "NOT contains(x.text, chr(0)) AND NOT contains(x.text, chr(31))",
+         "its words have a control sign", "JOIN question_texts x USING (text_key)"),
     Rule("question_revisions", f"CASE WHEN {_json('choices', 'ARRAY')} THEN list_bool_and(list_transform("
          "json_extract(choices, '$[*]'), lambda c: json_type(c) = 'VARCHAR')) ELSE false END",
          "the choices are no list of texts"),

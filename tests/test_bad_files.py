@@ -243,3 +243,11 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
 
 def no_room(*arguments: object) -> None:
     raise ProjectError("There is no room left on the disk.", "Free some space.")
+
+
+def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(path: Path, tmp_path: Path) -> None:
+    project = open_project(path)
+    with pytest.raises(ProjectError, match=r"There is no room left on the disk of .*grades\.parquet"), project.cursor():
+        raise duckdb.IOException(f'Could not write file "{tmp_path}/out/grades.parquet": No space left on device')
+    assert project.value("SELECT count(*) FROM queries") == 1
+    project.close()

@@ -80,6 +80,7 @@ BROKEN = [
     ("UPDATE question_revisions SET choices = '[1]'", "the choices are no list of texts"),
     ("UPDATE question_revisions SET choices = '{}'", "the choices are no list of texts"),
     ("UPDATE question_revisions SET choices = 'nothing'", "the choices are no list of texts"),
+    ("UPDATE question_texts SET text = text || chr(31)", "its words have a control sign"),
     ("UPDATE question_revisions SET version = 1", "the same question and version twice"),
     ("UPDATE bank_versions SET version = 7 WHERE version = 1", "a bank version is missing"),
     ("DELETE FROM bank_versions WHERE version = 1", "the version is not among the bank versions"),
