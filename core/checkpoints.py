@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -87,14 +88,16 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
 
 
 class Idle:
-    """Calls a function when nothing has been written for a while; a thread that sleeps unless there is something.
+    """Calls a method when nothing has been written for a while; a thread that sleeps unless there is something.
+
+    It ends with the object that the method is of, which nobody need close for that.
 
     Args:
         checkpoint: writes the log into the file; whether it did.
     """
 
     def __init__(self, checkpoint: Callable[[], bool]) -> None:
-        self._checkpoint = checkpoint
+        self._checkpoint = weakref.WeakMethod(checkpoint, self._gone)
         self._change = threading.Condition()
         self._first: float | None = None
         self._last = 0.0
@@ -112,15 +115,21 @@ class Idle:
 
     def end(self) -> None:
         """Call nothing from here on; a call that is under way is waited for."""
-        with self._change:
-            self._ended = True
-            self._change.notify_all()
+        self._gone()
         if self._thread is not threading.current_thread():
             self._thread.join()
 
+    def _gone(self, _: object = None) -> None:
+        with self._change:
+            self._ended = True
+            self._change.notify_all()
+
     def _run(self) -> None:
         while self._due():
-            done = self._checkpoint()
+            checkpoint = self._checkpoint()
+            done = checkpoint is None or checkpoint()
+            # While this thread sleeps, nothing here keeps the file open.
+            del checkpoint
             with self._change:
                 # What could not be done now, as on a full disk, is tried again after the next change, or much later.
                 now = time.monotonic()

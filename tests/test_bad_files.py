@@ -251,3 +251,13 @@ def test_an_export_to_another_full_disk_names_that_disk_and_not_the_projects(pat
         raise duckdb.IOException(f'Could not write file "{tmp_path}/out/grades.parquet": No space left on device')
     assert project.value("SELECT count(*) FROM queries") == 1
     project.close()
+
+
+def test_the_screens_say_that_a_copy_was_made_while_the_project_was_in_use(path: Path) -> None:
+    project = open_project(path)
+    put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
+    path.with_name("copy.duckdb").write_bytes(path.read_bytes())
+    project.close()
+    app = visit("home", project="copy")
+    assert [toast.value for toast in app.toast if "made while the project was in use" in toast.value]
+    assert not visit("home", project="some").toast

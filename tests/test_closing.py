@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -10,8 +11,10 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
@@ -122,22 +125,35 @@ def test_what_was_saved_is_in_the_file_itself_once_nobody_writes(
 def test_while_changes_keep_coming_the_log_waits_but_not_for_ever(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    written: list[float] = []
-    checkpoint = project._database.checkpoint
+    marked: list[object] = []
+    mark = checkpoints.mark
 
-    def counted() -> bool:
-        written.append(time.monotonic())
-        return checkpoint()
+    def counted(*arguments: Any) -> None:
+        marked.append(arguments)
+        mark(*arguments)
 
-    monkeypatch.setattr(project._database, "checkpoint", counted)
+    monkeypatch.setattr(checkpoints, "mark", counted)
     monkeypatch.setattr(checkpoints, "IDLE", 30.0)
     monkeypatch.setattr(checkpoints, "LONGEST", 0.5)
     project.checkpoint_when_idle()
     reword(project, "Begun?")
-    assert not written
-    until(lambda: bool(written))
+    assert len(marked) == 1, "the mark before the first change, and nothing since"
+    until(lambda: len(marked) > 1)
     until(lambda: not has_log(project.path))
     project.close()
+
+
+def test_a_project_that_nobody_holds_any_more_is_let_go(project: Project) -> None:
+    project.close()
+    again = open_project(project.path)
+    again.checkpoint_when_idle()
+    reword(again, "New?")
+    database, thread = weakref.ref(again._database), again._database._idle._thread  # type: ignore[union-attr]
+    del again
+    gc.collect()
+    assert database() is None
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 def test_a_checkpoint_waits_for_nobody_and_holds_up_nobody(project: Project) -> None:
