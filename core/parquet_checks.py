@@ -276,10 +276,11 @@ def faults(cursor: Cursor) -> Iterator[Fault]:
 
 
 def _columns(cursor: Cursor) -> list[tuple[str, str, str]]:
-    return cursor.execute(
+    rows = cursor.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
         " WHERE NOT duckdb_tables.internal AND NOT duckdb_tables.temporary ORDER BY ALL"
     ).fetchall()
+    return [(table, column, type_) for table, column, type_ in rows]
 
 
 def _by_column(cursor: Cursor) -> Iterator[Rule]:

@@ -198,7 +198,8 @@ def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int
         f"greatest({', '.join(f'coalesce({what}(strlen({_quoted(column)})), 0)' for column in columns)}, 0)"
         for what in ("max", "sum")
     )
-    return connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
+    found = connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
+    return int(found[0]), int(found[1])
 
 
 def _check(connection: Cursor, source: Path) -> None:
