@@ -26,4 +26,4 @@ if __name__ == "__main__":
     presses.presses().forget()
 else:
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
-    app = st.App(Path(__file__).resolve(), on_script_error=failures.show)
+    app = st.App(Path(__file__).resolve(), on_script_error=failures.show, lifespan=ui.served)

@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from core.bank import AT_VERSION, questions
 from core.errors import InputError
 from core.project import Cursor, Project, log, stage
-from core.types import KINDS, Question
+from core.types import KINDS, MAX_WEIGHT, Question
 
 
 def restore(
@@ -42,15 +42,27 @@ def check_question(question: Question) -> None:
     """Refuse a question that could not be scored.
 
     Raises:
-        InputError: empty text, unknown kind, or a weight that is no finite number.
+        InputError: empty text, unknown kind, or a weight that is no number or beyond `MAX_WEIGHT`.
     """
     where = f"Question {question.question_id}"
     if question.text is not None and not question.text.strip():
         raise InputError(f"{where} has no text.", "Write the question, or retire it.")
     if question.kind not in KINDS:
         raise InputError(f"{where} has the unknown kind '{question.kind}'.", f"Use {', '.join(KINDS)}.")
-    if not abs(question.weight) < float("inf"):
-        raise InputError(f"{where} has the weight {question.weight}.", "Give a finite number.")
+    check_weight(question)
+
+
+def check_weight(question: Question) -> None:
+    """Refuse a weight that nothing could be computed with.
+
+    Raises:
+        InputError: it is no number, or beyond `MAX_WEIGHT`.
+    """
+    if not abs(question.weight) <= MAX_WEIGHT:
+        raise InputError(
+            f"Question {question.question_id} has the weight {question.weight:g}.",
+            f"Give a weight from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}.",
+        )
 
 
 def save(project: Project, changed: Sequence[Question], note: str, author: str) -> int | None:

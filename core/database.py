@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
-import re
-import shlex
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +16,9 @@ from pathlib import Path
 
 import duckdb
 
+from core import checkpoints
+from core.engine_errors import explained, fault, first_line
 from core.errors import ProjectError
-from core.holders import Holder, holder
 
 Connection = duckdb.DuckDBPyConnection
 
@@ -35,7 +36,9 @@ _ticks = itertools.count(1)
 _last_commits: dict[Path, int] = {}
 """When each file was last written to by this process, whoever had it open; nobody else writes meanwhile."""
 
-_VERSION_AT, _VERSION_LENGTH = 52, 32  # of the version's name in a file's header
+LAST_WRITE = 5.0
+"""Seconds that a change under way may take to end, when the process ends."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -69,6 +72,12 @@ class Database:
         self._mine = threading.local()
         self._given_up: str | None = None
         self._file = path.resolve()
+        # One change at a time; a block inside a block of the same thread is let through.
+        self.writing = threading.RLock()
+        self._marked = False
+        self._closed = False
+        self._idle: checkpoints.Idle | None = None
+        _open.add(self)
 
     @property
     def in_block(self) -> bool:
@@ -83,6 +92,44 @@ class Database:
     def committed(self) -> None:
         """Take note that the file may have changed."""
         _last_commits[self._file] = next(_ticks)
+        if self._idle is not None:
+            self._idle.written()
+
+    def before_change(self, cursor: Connection) -> None:
+        """Let the file say that it is not closed, before its first change; to be called by who holds `writing`.
+
+        Raises:
+            duckdb.Error: it cannot be written.
+        """
+        if self._marked or self.read_only:
+            return
+        try:
+            checkpoints.mark(cursor, self.path)
+        except duckdb.TransactionException as error:
+            # Something else in this process is writing to the file: the mark is in the log and goes with it.
+            if "CHECKPOINT" not in str(error):
+                raise
+        self._marked = True
+
+    def checkpoint_when_idle(self) -> None:
+        """From now on let the log go into the file whenever nobody has written for a moment."""
+        if self._idle is None and not self.read_only:
+            self._idle = checkpoints.Idle(self.checkpoint)
+
+    def checkpoint(self) -> bool:
+        """Write what the log holds into the file, unless somebody is writing or there is no room; whether it was."""
+        if not self.writing.acquire(blocking=False):
+            return False
+        try:
+            with self.cursor() as cursor:
+                checkpoints.mark(cursor, self.path)
+                self._marked = True
+            return True
+        except (ProjectError, duckdb.Error) as error:
+            _log.warning("%s: the log could not be written into the file now: %s", self.path, first_line(error))
+            return False
+        finally:
+            self.writing.release()
 
     @contextmanager
     def cursor(self) -> Iterator[Connection]:
@@ -98,6 +145,10 @@ class Database:
                 yield cursor
         except GIVEN_UP as error:
             given_up = first_line(error)
+            raise
+        except duckdb.Error as error:
+            if told := fault(self.path, error):
+                raise told from error
             raise
         finally:
             self._leave(given_up)
@@ -144,7 +195,41 @@ class Database:
 
     def close(self) -> None:
         """Write everything out and let go of the file."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._idle is not None:
+            self._idle.end()
+        if self._marked:
+            self._unmark()
         self._connection.close()
+
+    def _unmark(self) -> None:
+        # A change that is under way when the process ends is not waited for for ever: then the mark stays, and is true.
+        if not self.writing.acquire(timeout=LAST_WRITE):
+            return
+        try:
+            checkpoints.unmark(self._connection)
+        except duckdb.Error as error:
+            _log.warning("%s: it could not be closed as it should: %s", self.path, first_line(error))
+        finally:
+            self.writing.release()
+
+
+_open: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+@atexit.register
+def close_all() -> None:
+    """Close every file that this process has open; done when it ends, and before, where it ends in another way."""
+    for database in list(_open):
+        database.close()
+
+
+def is_open(path: Path) -> bool:
+    """Whether this process has a file open already; it shares the engine's log then."""
+    file = path.resolve()
+    return any(database._file == file and not database._closed for database in list(_open))
 
 
 def connect(path: Path, read_only: bool = False) -> Connection:
@@ -169,35 +254,3 @@ def connect(path: Path, read_only: bool = False) -> Connection:
             if "set lock" not in str(error) or time.monotonic() >= deadline:
                 raise explained(path, error) from error
         time.sleep(PAUSE)
-
-
-def explained(path: Path, error: duckdb.Error) -> ProjectError:
-    """An error of opening a file as one that says what to do."""
-    reason = str(error)
-    if "set lock" in reason:
-        return _held(path, holder(reason))
-    if "created with a newer version of DuckDB" in reason:
-        return ProjectError(
-            f"{path} was written by {_writer(path)}; this program has DuckDB {duckdb.__version__} and cannot read it.",
-            f"In the environment that wrote it: exam export project --project {shlex.quote(str(path))} -o FOLDER."
-            " Then here: exam import project FOLDER --project NEW.duckdb.",
-        )
-    return ProjectError(f"{path} cannot be opened as a project: {first_line(error)}")
-
-
-def _held(path: Path, who: Holder | None) -> ProjectError:
-    if who is None:
-        return ProjectError(f"{path} is open in another process.", "Close what uses it, then try again.")
-    return ProjectError(f"{path} is open in {who.name}.", who.hint)
-
-
-def _writer(path: Path) -> str:
-    """The engine that wrote a file, as far as its header tells."""
-    with path.open("rb") as file:
-        name = file.read(_VERSION_AT + _VERSION_LENGTH)[_VERSION_AT:].rstrip(b"\0")
-    return f"DuckDB {name[1:].decode()}" if re.fullmatch(rb"v\d+\.\d+[\w.+-]*", name) else "a newer DuckDB"
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, without what the engine adds for its developers."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -138,6 +138,7 @@ def change_draft(
 
     Raises:
         CrossedEdit: the draft holds something that the person has not seen there; nothing is stored.
+        InputError: a weight that is no number or too large.
     """
     key = question.question_id
     with project.transaction() as cursor:
@@ -161,7 +162,7 @@ def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> 
     """Store changes as one step that can be undone; what is as the bank has it is no draft any more.
 
     Raises:
-        InputError: a question of an unknown query.
+        InputError: a question of an unknown query, or a weight that is no number or too large.
     """
     after = {question.question_id: question for question in questions}
     with project.transaction() as cursor:
@@ -188,6 +189,9 @@ def _step(
     Args:
         seen: the bank version that new drafts begin from; the newest for None.
     """
+    for question in after.values():
+        # What is drafted is scored at once, by the impact beside it.
+        bank_saving.check_weight(question)
     known = drafts(project, author)
     begun = bank.latest_version(project) if seen is None else seen
     changed = {}

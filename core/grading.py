@@ -290,7 +290,7 @@ class BackgroundJob:
             run_job(project, grader, request, author, self._report, self.control)
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
-            self.progress = Progress("failed", message=f"The job could not start: {error}")
+            self.progress = Progress("failed", message=f"The job could not go on: {error}")
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress

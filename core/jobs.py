@@ -83,6 +83,9 @@ def close_interrupted(project: Project) -> int:
     Returns:
         How many there were.
     """
+    # A project that was closed as it should needs no change for being opened.
+    if project.read_only or not project.value("SELECT count(*) FROM jobs WHERE state = 'running'"):
+        return 0
     with project.transaction() as cursor:
         return int(
             cursor.execute(

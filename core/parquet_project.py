@@ -2,42 +2,44 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import tempfile
-import zipfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from core import __version__, migrations
 from core.bundle import write_zip
+from core.checkpoints import MARK
+from core.engine_errors import first_line, no_room
 from core.errors import FileError, InputError, Problem
+from core.parquet_checks import faults
+from core.parquet_manifest import (
+    FORMAT,
+    FORMAT_VERSION,
+    LARGEST_KEY,
+    MANIFEST,
+    MEND,
+    Manifest,
+    Table,
+    read_project,
+    refused,
+    sha256,
+)
 from core.project import Cursor, Project, log, open_project
-
-FORMAT = "exam-workbench project"
-FORMAT_VERSION = 1
-MANIFEST = "manifest.json"
-LARGEST_MANIFEST = 10_000_000
 
 CACHES = frozenset({"text_vectors"})
 """Tables that hold nothing that could not be computed again: they stay out of exports."""
 
-_FILE = re.compile(r"\w+\.parquet", re.ASCII)
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table as the manifest names it. `bytes` and `sha256` are of its file."""
-
-    name: str
-    file: str
-    rows: int
-    bytes: int
-    sha256: str
+SHOWN = 20
+"""Faults of an imported project that are named at most."""
+LARGEST_VALUE = 256_000_000
+"""Bytes of a text, as in a line of a graded file; a file of a few bytes can say that it holds texts of any length."""
+LARGEST_TEXTS = 64_000_000_000
+"""Bytes of all texts of a table together."""
 
 
 def export_project(project: Project, target: Path, author: str) -> dict[str, int]:
@@ -72,7 +74,7 @@ def export_project(project: Project, target: Path, author: str) -> dict[str, int
     return {table.name: table.rows for table in tables}
 
 
-def _write_folder(project: Project, folder: Path, name: str, author: str) -> list[_Table]:
+def _write_folder(project: Project, folder: Path, name: str, author: str) -> list[Table]:
     # One transaction, so that all tables are of one moment, and the log line of the export is among them.
     with project.transaction() as cursor:
         log(cursor, author, "export project", name=name)
@@ -90,13 +92,15 @@ def _write_folder(project: Project, folder: Path, name: str, author: str) -> lis
     return tables
 
 
-def _write_table(cursor: Cursor, table: str, folder: Path) -> _Table:
+def _write_table(cursor: Cursor, table: str, folder: Path) -> Table:
     file = folder / f"{table}.parquet"
     # In the order of the rows: publications say by its number up to which row grades were there.
+    # Whether this file is closed is nothing of the project's.
+    kept = f"WHERE name <> '{MARK}'" if table == "settings" else ""
     rows = cursor.execute(
-        f"COPY (SELECT * FROM {table} ORDER BY rowid) TO {_literal(file)} (FORMAT parquet, COMPRESSION zstd)"
+        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {_literal(file)} (FORMAT parquet, COMPRESSION zstd)"
     ).fetchall()[0][0]
-    return _Table(table, file.name, int(rows), file.stat().st_size, _sha256(file))
+    return Table(table, file.name, int(rows), file.stat().st_size, sha256(file))
 
 
 def import_project(source: Path, path: Path) -> Project:
@@ -109,154 +113,115 @@ def import_project(source: Path, path: Path) -> Project:
         The new project, open.
 
     Raises:
-        InputError: there is a file of that name already, or the folder is no project, is damaged, or comes
-            from a newer version. Nothing is made.
+        InputError: there is a file of that name already, or the folder is no project, is damaged, comes from a
+            newer version, or holds what no project can. Nothing is made.
+        ProjectError: there is no room on the disk. Nothing is made.
     """
     if path.exists():
         raise InputError(f"{path}: there is a file of this name already.", "Choose another name for the project.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".import-", dir=path.parent) as made:
-            folder = source if source.is_dir() else _unpacked(source, Path(made) / "unpacked")
-            manifest = _read_manifest(folder / MANIFEST, source)
-            tables = _checked_tables(manifest, folder, source)
+            manifest, folder = read_project(source, Path(made) / "unpacked")
             built = Path(made) / "project.duckdb"
-            _build(built, manifest, tables, folder, source)
+            try:
+                _build(built, manifest, folder, source)
+            except duckdb.Error as error:
+                if full := no_room(path, error):
+                    raise full from error
+                raise refused(source, MANIFEST, f"no project can be made of it ({first_line(error)})") from error
             built.replace(path)
     except OSError as error:
         raise InputError(f"{error.filename or source}: cannot be read or written ({error.strerror}).") from error
     return open_project(path)
 
 
-def _unpacked(source: Path, folder: Path) -> Path:
-    """The folder, made and filled with what the manifest of a zip names."""
-    folder.mkdir()
-    try:
-        with zipfile.ZipFile(source) as archive:
-            _unpack(archive, MANIFEST, LARGEST_MANIFEST, folder, source)
-            for table in _named_tables(_read_manifest(folder / MANIFEST, source), source):
-                _unpack(archive, table.file, table.bytes, folder, source)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError) as error:
-        raise InputError(f"{source}: this is no readable zip file ({error}).", _MEND) from error
-    return folder
-
-
-def _unpack(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, source: Path) -> None:
-    """Unpack a file; no more than was announced of it, as a zip may be small and its content endless."""
-    try:
-        member = archive.open(name)
-    except KeyError:
-        raise _refused(source, name, "the file is missing") from None
-    with member, (folder / name).open("wb") as out:
-        written = 0
-        while part := member.read(1 << 20):
-            written += len(part)
-            if written > largest:
-                raise _refused(source, name, "the file is larger than the manifest says")
-            out.write(part)
-
-
-_MEND = "Export the project again: exam export project -o FOLDER."
-
-
-def _refused(source: Path, file: str, reason: str) -> FileError:
-    return FileError([Problem(str(source / file), None, reason)], _MEND)
-
-
-def _read_manifest(file: Path, source: Path) -> dict[str, Any]:
-    if not file.is_file():
-        raise _refused(source, MANIFEST, "the file is missing: this is no exported project")
-    try:
-        manifest = json.loads(file.read_bytes())
-    except ValueError as error:
-        raise _refused(source, MANIFEST, f"this is no JSON ({error})") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise _refused(source, MANIFEST, "this is not the manifest of an exported project")
-    known = [name for name, _ in migrations.MIGRATIONS]
-    steps = manifest.get("migrations")
-    if not isinstance(steps, list):
-        raise _refused(source, MANIFEST, "it does not say of which schema the project is")
-    newer = [str(name) for name in steps if name not in known]
-    if newer or manifest.get("format_version") != FORMAT_VERSION:
-        step = f"it has the schema step {newer[-1]}" if newer else f"format {manifest.get('format_version')}"
-        raise InputError(f"{source} was written by a newer version ({step}).", "Upgrade Exam Workbench to read it.")
-    return manifest
-
-
-def _named_tables(manifest: dict[str, Any], source: Path) -> list[_Table]:
-    try:
-        tables = [_Table(**table) for table in manifest["tables"]]
-        well_formed = all(
-            _FILE.fullmatch(t.file) and t.file == f"{t.name}.parquet" and t.rows >= 0 and t.bytes >= 0 for t in tables
-        )
-    except (KeyError, TypeError) as error:
-        raise _refused(source, MANIFEST, "its list of tables cannot be read") from error
-    if not well_formed:
-        raise _refused(source, MANIFEST, "its list of tables cannot be read")
-    return tables
-
-
-def _checked_tables(manifest: dict[str, Any], folder: Path, source: Path) -> list[_Table]:
-    """The tables of the manifest, every file of which is there and is what was written."""
-    tables = _named_tables(manifest, source)
-    for table in tables:
-        file = folder / table.file
-        if not file.is_file():
-            raise _refused(source, table.file, "the file is missing")
-        if file.stat().st_size != table.bytes or _sha256(file) != table.sha256:
-            raise _refused(source, table.file, "the file was changed since it was exported")
-    return tables
-
-
-def _build(path: Path, manifest: dict[str, Any], tables: list[_Table], folder: Path, source: Path) -> None:
-    """Make the project file in the schema that was exported, fill it, and bring it to the current schema."""
+def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
+    """Make the project file in the schema that was exported, fill it, bring it to the current schema and check it."""
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
     }
     with duckdb.connect(str(path), config=config) as connection:
-        migrations.upgrade(connection, manifest["migrations"])
+        migrations.upgrade(connection, manifest.steps)
         expected = _tables(connection)
-        if odd := expected ^ {table.name for table in tables}:
-            raise _refused(source, MANIFEST, f"it does not fit its schema: {', '.join(sorted(odd))}")
+        if odd := expected ^ {table.name for table in manifest.tables}:
+            raise refused(source, MANIFEST, f"it does not fit its schema: {', '.join(sorted(odd))}")
         # Migrations fill tables too. Emptied in a transaction of its own, or keys would seem to be taken.
+        connection.execute("BEGIN")
         for name in expected:
             connection.execute(f"DELETE FROM {name}")
+        connection.execute("COMMIT")
         connection.execute("BEGIN")
-        for table in tables:
+        for table in manifest.tables:
             _load(connection, table, folder, source)
         connection.execute("COMMIT")
-        _advance(connection, manifest.get("sequences") or {})
+        if migrations.applied(connection) != manifest.steps:
+            raise refused(source, "migrations.parquet", "its steps are not those of the manifest")
+        connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
+        _advance(connection, manifest.keys)
         migrations.upgrade(connection)
+        _check(connection, source)
 
 
-def _load(connection: Cursor, table: _Table, folder: Path, source: Path) -> None:
-    file = str(folder / table.file)
+def _load(connection: Cursor, table: Table, folder: Path, source: Path) -> None:
+    # What a path holds of the signs of patterns stands for itself.
+    path = re.sub(r"([*?\[])", r"[\1]", str(folder / table.file))
+    file = f"read_parquet({_literal(path)}, hive_partitioning = false)"
     try:
-        given = [name for name, *_ in connection.execute("DESCRIBE FROM read_parquet(?)", [file]).fetchall()]
-        columns = [name for name, *_ in connection.execute(f"DESCRIBE {table.name}").fetchall()]
-        if given != columns:
-            raise _refused(source, table.file, f"its columns are not those of {table.name}")
-        rows = connection.execute(f"INSERT INTO {table.name} FROM read_parquet(?)", [file]).fetchall()[0][0]
+        given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
+        columns = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE {table.name}").fetchall()]
+        if [name for name, _ in given] != [name for name, _ in columns]:
+            raise refused(source, table.file, f"its columns are not those of {table.name}")
+        for (name, found), (_, wanted) in zip(given, columns, strict=True):
+            if found != wanted:
+                raise refused(source, table.file, f"its column {name} is of type {found} and not {wanted}")
+        rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
+        if rows != table.rows:
+            raise refused(source, table.file, f"it has {rows:,} rows; the manifest says {table.rows:,}")
+        texts = [name for name, type_ in columns if type_ == "VARCHAR"]
+        longest, together = _lengths(connection, file, texts)
+        if longest > LARGEST_VALUE or together > LARGEST_TEXTS:
+            raise refused(source, table.file, "it holds texts that are too long")
+        connection.execute(f"INSERT INTO {table.name} FROM {file}")
     except duckdb.Error as error:
-        raise _refused(source, table.file, f"it does not fit the table ({str(error).splitlines()[0]})") from error
-    if rows != table.rows:
-        raise _refused(source, table.file, f"it has {rows:,} rows; the manifest says {table.rows:,}")
+        if full := no_room(folder, error):
+            raise full from error
+        raise refused(source, table.file, f"it does not fit the table ({first_line(error)})") from error
 
 
-def _advance(connection: Cursor, sequences: dict[str, Any]) -> None:
-    """Let sequences go on above every number that they gave out, and above every key that is in use."""
-    highest = dict.fromkeys(_sequences(connection), 0)
-    highest |= {name: int(last) for name, last in sequences.items() if name in highest and last is not None}
+def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int, int]:
+    """The longest text, and the length of all texts of the longest column, in bytes; no text is written out for it."""
+    if not columns:
+        return 0, 0
+    longest, together = (
+        f"greatest({', '.join(f'coalesce({what}(strlen({_quoted(column)})), 0)' for column in columns)}, 0)"
+        for what in ("max", "sum")
+    )
+    found = connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
+    return int(found[0]), int(found[1])
+
+
+def _check(connection: Cursor, source: Path) -> None:
+    """Refuse a project of whose rows something cannot be."""
+    found = list(islice(faults(connection), SHOWN))
+    if found:
+        problems = [Problem(str(source / f"{one.table}.parquet"), None, str(one)) for one in found]
+        raise FileError(problems, MEND)
+
+
+def _advance(connection: Cursor, last: int) -> None:
+    """Let keys go on above every one that was given out, and above every one that is in use."""
     for table, column in connection.execute(
         "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"
         " AND column_name LIKE '%\\_key' ESCAPE '\\' AND data_type = 'INTEGER' AND table_name IN"
         " (SELECT table_name FROM duckdb_tables() WHERE NOT temporary)"
     ).fetchall():
         used = connection.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchall()[0][0]
-        highest["keys"] = max(highest["keys"], used)
-    for name, last in highest.items():
-        connection.execute(f"SELECT max(nextval('{name}')) FROM range({last:d})").fetchall()
+        last = max(last, min(used, LARGEST_KEY))
+    if last:
+        connection.execute(f"CREATE OR REPLACE SEQUENCE keys START {last:d}")
+        connection.execute("SELECT nextval('keys')")
 
 
 def _tables(cursor: Cursor) -> set[str]:
@@ -271,10 +236,9 @@ def _sequences(cursor: Cursor) -> dict[str, int | None]:
     return dict(rows)
 
 
-def _sha256(file: Path) -> str:
-    with file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+def _quoted(column: str) -> str:
+    return f'"{column}"'
 
 
-def _literal(path: Path) -> str:
+def _literal(path: Path | str) -> str:
     return "'" + str(path).replace("'", "''") + "'"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from core.errors import InputError
-from core.types import MAX_RATING
+from core.types import MAX_RATING, MAX_WEIGHT
 
 Skipped = Literal["zero", "ignore"]
 
@@ -63,8 +63,12 @@ class Policy:
 
 
 def weight_sql(weighted: bool) -> str:
-    """The weight that counts, as SQL over a column `weight`."""
-    return "weight" if weighted else "sign(weight)"
+    """The weight that counts, as SQL over a column `weight`.
+
+    A project may be older than the bound that every door has for weights: what lies beyond it counts as the bound, so
+    that a sum is a number.
+    """
+    return f"least(greatest(weight, {-MAX_WEIGHT}), {MAX_WEIGHT})" if weighted else "sign(weight)"
 
 
 HALF = 0.5 + 1e-9

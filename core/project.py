@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import logging
 import os
 import shlex
 import shutil
@@ -16,8 +17,9 @@ from typing import Any, TypeVar, cast
 import duckdb
 import pyarrow as pa
 
-from core import migrations
-from core.database import GIVEN_UP, Database, Reopening, connect, explained, first_line
+from core import checkpoints, migrations
+from core.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
+from core.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
 from core.errors import EngineError, InputError, ProjectError
 
 Cursor = duckdb.DuckDBPyConnection
@@ -25,6 +27,8 @@ T = TypeVar("T")
 
 SCORELESS = ("publish qrels", "reproduce qrels")
 """Acts that leave everything as it is that results derive from, as exports do."""
+
+_log = logging.getLogger(__name__)
 
 REMEMBERED = 200
 """Derived results that are kept at most; the oldest goes when one more comes."""
@@ -34,12 +38,13 @@ class Project:
     """An open project. Make one with `create` or `open_project`; close it when done.
 
     Where the engine gives up, the file is closed and opened again: what only read is repeated, a change that was
-    under way is undone, and `reopenings` tells that it happened.
+    under way is undone, and `reopenings` tells that it happened. `not_closed` says what is to be known where the file
+    was not closed when it was used last; it is empty otherwise.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, not_closed: str = "") -> None:
+        self.not_closed = not_closed
         self._database = database
-        self._writing = threading.RLock()
         self._remembering = threading.Lock()
         self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any]] = {}
         self._state: tuple[int, tuple[int, int, int]] | None = None
@@ -116,7 +121,8 @@ class Project:
         """
         committing = False
         try:
-            with self.cursor() as cursor, self._writing:
+            with self.cursor() as cursor, self._database.writing:
+                self._database.before_change(cursor)
                 cursor.execute("BEGIN")
                 try:
                     yield cursor
@@ -193,9 +199,25 @@ class Project:
                 self._remembered.pop(next(iter(self._remembered)))
         return result
 
+    def checkpoint_when_idle(self) -> None:
+        """From now on, whenever nobody has written for a few seconds, see to it that the file alone holds everything.
+
+        For a process that keeps the project open for long: whoever copies the file meanwhile copies all of it.
+        """
+        self._database.checkpoint_when_idle()
+
+    def checkpoint(self) -> bool:
+        """Let the file alone hold everything, at once; whether it does: not while somebody writes, or without room."""
+        return self._database.checkpoint()
+
     def close(self) -> None:
         """Write everything out and let go of the file."""
         self._database.close()
+
+
+def close_projects() -> None:
+    """Close every project that this process has open: for a server, which a signal ends before Python's own end."""
+    close_all()
 
 
 def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
@@ -270,43 +292,60 @@ def create(path: Path) -> Project:
     except OSError as error:
         raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
     connection = connect(path)
-    migrations.upgrade(connection)
+    try:
+        migrations.upgrade(connection)
+    except duckdb.Error as error:
+        # What there is no room for leaves nothing behind that is no project.
+        connection.close()
+        path.unlink(missing_ok=True)
+        checkpoints.log_of(path).unlink(missing_ok=True)
+        raise explained(path, error) from error
     return Project(Database(path, connection))
 
 
 def open_project(path: Path, read_only: bool = False) -> Project:
     """Open a project; one from an older version is copied aside and upgraded.
 
+    A file that must not be written, or that lies in such a folder, is opened to be read.
+
     Args:
         read_only: nothing is going to be written, so that other processes can read it at the same time.
 
     Raises:
         InputError: there is no such file.
-        ProjectError: it is no project, comes from a newer version, or another process holds it.
+        ProjectError: it is no project, is damaged, comes from a newer version, or another process holds it.
     """
     if not path.exists():
         raise InputError(
             f"{path}: there is no such project.", f"Make it with: exam init --project {shlex.quote(str(path))}"
         )
+    check_kind(path)
+    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    # Where this process has the file open already, its log is in use and nothing is amiss.
+    shared = is_open(path)
+    had_log = checkpoints.has_log(path)
     connection = connect(path, read_only)
     try:
         if missing := _missing_steps(path, connection):
             connection.close()
             _upgrade(path, missing[0])
             connection = connect(path, read_only)
+        not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
     except BaseException as error:
         connection.close()
         if isinstance(error, duckdb.Error):
             raise explained(path, error) from error
         raise
-    return Project(Database(path, connection, read_only))
+    if not_closed:
+        _log.warning("%s", not_closed)
+    return Project(Database(path, connection, read_only), not_closed)
 
 
 def _missing_steps(path: Path, connection: Cursor) -> list[str]:
     seen = migrations.applied(connection)
     known = [name for name, _ in migrations.MIGRATIONS]
     if not seen:
-        raise ProjectError(f"{path} is a database, but not a project of this program.")
+        raise ProjectError(f"{path} is a database, but not a project of this program.", NAME_ANOTHER)
     if newer := [name for name in seen if name not in known]:
         raise ProjectError(
             f"{path} was written by a newer version (it has the schema step {newer[-1]}).",

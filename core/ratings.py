@@ -17,7 +17,7 @@ from core.policy import HALF, Policy
 from core.project import Project
 from core.scores import Basis
 from core.scores import ratings as ratings_of
-from core.types import MAX_RATING, SEPARATOR, GraderSpec, Question
+from core.types import MAX_RATING, MAX_WEIGHT, SEPARATOR, GraderSpec, Question
 
 MISSING = -1
 """Stands for a pair without a usable grade, and for a passage without a label."""
@@ -121,8 +121,8 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
 
 
 def weights_of(questions: Sequence[Question], policy: Policy) -> NDArray[np.float64]:
-    """The weights that count under a policy."""
-    weights = np.array([question.weight for question in questions], float)
+    """The weights that count under a policy; the same bounds as in `core.policy.weight_sql`."""
+    weights = np.clip(np.array([question.weight for question in questions], float), -MAX_WEIGHT, MAX_WEIGHT)
     return weights if policy.weighted else np.sign(weights)
 
 

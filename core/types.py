@@ -15,6 +15,8 @@ Status = Literal["graded", "defaulted", "failed"]
 
 MAX_RATING = 5
 RATINGS = range(MAX_RATING + 1)
+MAX_WEIGHT = 1_000_000.0
+"""The largest weight of a question, and the smallest with a minus: sums of them stay exact enough to compare."""
 ANSWERED = 4
 """The rating from which a person says that the passage answers the question."""
 
@@ -182,6 +184,22 @@ class GraderSpec:
         named = {**self.parameters, "dtype": "float32"}
         unnamed = {name: value for name, value in named.items() if name != "dtype"}
         return self.fingerprint, self._hash_with(unnamed if "dtype" in self.parameters else named)
+
+    @property
+    def in_form(self) -> bool:
+        """Whether what came from a file is a grader: texts, names of kinds, a scale, and what it reads by name."""
+        texts = (self.name, self.method, self.model, self.prompt, self.prompt_hash)
+        if not all(isinstance(text, str) for text in texts) or not (self.name and self.method):
+            return False
+        if not isinstance(self.parameters, dict) or not self.kinds or not set(self.kinds) <= set(KINDS):
+            return False
+        reads = self.parameters.get("reads", [])
+        return (
+            isinstance(reads, list | tuple)
+            and all(isinstance(name, str) for name in reads)
+            and type(self.max_rating) is int
+            and 1 <= self.max_rating <= MAX_RATING
+        )
 
     def _hash_with(self, parameters: dict[str, Any]) -> str:
         identity = [

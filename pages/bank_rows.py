@@ -12,7 +12,7 @@ from core.bank import QueryOverview
 from core.diagnostics import QueryDiagnosis, QuestionDiagnosis, near_duplicates
 from core.errors import WorkbenchError
 from core.project import Project
-from core.types import KINDS, Question
+from core.types import KINDS, MAX_WEIGHT, Question
 from pages import bank_review, bank_window, presses, ui
 
 QUESTIONS_A_PAGE = 12
@@ -98,8 +98,9 @@ def _row(
         key = f"{field} {question.question_id}"
         stored = getattr(question, field)
         shown = float(stored) if field == "weight" else "" if stored is None else stored
-        # The box shows what is stored: undo, or somebody else, may have changed it since it was typed.
-        if st.session_state.get(key) != shown:
+        # The box shows what is stored: undo, or somebody else, may have changed it since it was typed. What could not
+        # be stored stays: nobody else has it.
+        if st.session_state.get(key) != shown and key not in here.unstored:
             st.session_state[key] = shown
         # A box that is emptied again leaves words that nobody knows as they are.
         unknown = field == "text" and saved is not None and saved.text is None
@@ -129,7 +130,11 @@ def _row(
             ),
             **widget("text"),
         )
-        weight.number_input("Weight", step=0.5, format="%g", label_visibility="collapsed", **widget("weight"))
+        # An older project may hold a weight beyond the bounds.
+        most = max(MAX_WEIGHT, abs(question.weight))
+        weight.number_input(
+            "Weight", -most, most, step=0.5, format="%g", label_visibility="collapsed", **widget("weight")
+        )
         active.checkbox("Active", label_visibility="collapsed", **widget("active"))
         details = more.popover(
             "", icon=":material/more_vert:", type="tertiary", help="Details, split, history",
@@ -143,6 +148,7 @@ def _row(
                 st.text_input("Answer key", **widget("answer_key"))
                 st.text_area("Note", height=68, **widget("note"))
                 _actions(project, question, saved, questions)
+        _unstored(question)
         _crossed(project, question)
         if saved is None and question.answer_key:
             st.markdown(f":small[Started from: {ui.plain(question.answer_key)}]")
@@ -154,6 +160,14 @@ def _row(
         ):
             bank_window.act(project, drafts.take_back, [question.question_id])
             st.rerun()
+
+
+def _unstored(question: Question) -> None:
+    """Why what stands in a field could not be stored."""
+    waiting = bank_window.window().unstored
+    for field in FIELDS:
+        if (error := waiting.get(f"{field} {question.question_id}")) is not None:
+            st.error(f"**Not stored.** {ui.plain(str(error))}", icon=":material/error:")
 
 
 def _crossed(project: Project, question: Question) -> None:
@@ -284,7 +298,7 @@ def _several(project: Project, questions: list[Question]) -> None:
     picked = [q for q in questions if every or q.question_id in chosen]
     none = not picked
     weight, retire, restore = st.columns(3, vertical_alignment="bottom")
-    value = weight.number_input("Weight", value=1.0, step=0.5, format="%g")
+    value = weight.number_input("Weight", -MAX_WEIGHT, MAX_WEIGHT, 1.0, step=0.5, format="%g")
     change = None
     if weight.button("Set the weight", disabled=none):
         change = editing.weighted(picked, value)

@@ -16,6 +16,7 @@ from typing import Any
 import streamlit as st
 
 from core import drafts
+from core.errors import WorkbenchError
 from core.project import Project
 from core.types import Question
 from pages import presses, ui
@@ -56,12 +57,14 @@ class Window:
         drafts: where the person's drafts stood when they were shown last.
         fields: by the key of the widget.
         crossed: what was typed over an edit of another window, by the key of the widget.
+        unstored: why what stands in a field could not be stored, by the key of the widget.
     """
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     drafts: object = None
     fields: dict[str, Field] = field(default_factory=dict)
     crossed: dict[str, drafts.CrossedEdit] = field(default_factory=dict)
+    unstored: dict[str, WorkbenchError] = field(default_factory=dict)
 
 
 # What is being typed reaches the server when its field is left. A key that acts leaves the field first, so that
@@ -166,10 +169,14 @@ def show(fields: Mapping[str, Field]) -> None:
 
 
 def take_in() -> None:
-    """Store what stands in the fields and was not there when they were drawn: somebody typed it."""
+    """Store what stands in the fields and was not there when they were drawn: somebody typed it.
+
+    What cannot be stored, as on a full disk, stays in its field, which says so; every run tries again.
+    """
     here = window()
     for key, at in list(here.fields.items()):
         given = st.session_state.get(key, at.shown)
+        here.unstored.pop(key, None)
         if given == at.shown:
             continue
         value = at.read(given)
@@ -181,6 +188,8 @@ def take_in() -> None:
             act(at.project, drafts.change_draft, at.question, at.name, value, at.stored)
         except drafts.CrossedEdit as crossed:
             here.crossed[key] = crossed
+        except WorkbenchError as error:
+            here.unstored[key] = error
         else:
             here.fields[key] = replace(at, stored=value, shown=given)
 

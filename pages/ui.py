@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import streamlit as st
 
 from core.errors import FileError, WorkbenchError
 from core.jobs import close_interrupted
-from core.project import Project, open_project, projects_folder
+from core.project import Project, close_projects, open_project, projects_folder
 from pages import person as who
 
 SCREENS = {
@@ -31,6 +32,8 @@ SCREENS = {
 """Title and icon of every screen, by the name of its file; the first is where people arrive."""
 
 LISTED_PROBLEMS = 20
+
+_log = logging.getLogger(__name__)
 
 STYLE = """
 [data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
@@ -104,8 +107,22 @@ def begin(title: str) -> None:
 @st.cache_resource(show_spinner="Opening the project")
 def _open(path: str) -> Project:
     project = open_project(Path(path))
-    close_interrupted(project)
+    try:
+        close_interrupted(project)
+    except WorkbenchError as error:
+        # On a full disk everything can be read all the same.
+        _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
+    project.checkpoint_when_idle()
     return project
+
+
+@asynccontextmanager
+async def served(_: st.App) -> AsyncIterator[None]:
+    """What surrounds the time that a server runs: at its end its projects are closed, whatever ended it."""
+    try:
+        yield
+    finally:
+        close_projects()
 
 
 def projects() -> dict[str, Path]:
@@ -148,7 +165,24 @@ def chosen_project() -> Project | None:
     found = _open(str(path))
     st.session_state["in use"] = found
     say_reopened()
+    _say_not_closed(found)
     return found
+
+
+def _say_not_closed(project: Project) -> None:
+    """Say, once in every browser tab, that a project was not closed, or that nothing can be written to it."""
+    told = st.session_state.setdefault("told of", set())
+    if project.path in told:
+        return
+    told.add(project.path)
+    if project.not_closed:
+        st.toast(plain(project.not_closed), icon=":material/info:", duration="infinite")
+    if project.read_only:
+        st.toast(
+            plain(f"{project.path.name} can only be read: it or its folder must not be written."),
+            icon=":material/lock:",
+            duration="infinite",
+        )
 
 
 def say_reopened() -> None:

@@ -125,7 +125,11 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         ),
         ("bank", OURS + ', "active": 1}\n', "file:1: active is 1, not true or false"),
         ("bank", '{"query_id": "q", "weight": 1}\n', "file:1: the question's text is missing"),
-        ("bank", "query_id,text,weight\nq,A?,inf\n", "file:2: the weight inf is not a finite number"),
+        (
+            "bank",
+            "query_id,text,weight\nq,A?,inf\n",
+            "file:2: the weight inf is not a number from -1,000,000 to 1,000,000",
+        ),
         ("bank", 'query_id,text\nq,"two\nlines"\nq\n', "file:4: the row has 1 cells; the header has 2"),
         (
             "bank",

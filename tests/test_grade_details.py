@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from core.errors import FileError
 from core.exporting import graded_file
 from core.formats.graded import OURS, read_graded
 from core.formats.source import Report, Source
@@ -109,3 +110,23 @@ def test_details_out_of_form_are_refused_with_the_line(graded: Project, ours: di
     report = Report()
     assert list(read_graded(Source("g.jsonl", data=json.dumps(line).encode()), report)) == []
     assert any(why in str(problem) for problem in report.problems)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kinds": []}, {"parameters": {"reads": 5}}, {"parameters": {"reads": [1]}}, {"name": ""}, {"max_rating": 9}],
+)
+def test_a_grader_that_nothing_could_be_computed_with_is_refused(project: Project, change: dict[str, Any]) -> None:
+    grader = {
+        "name": "g", "method": "self-rating", "model": "m", "prompt": "", "prompt_hash": "", "parameters": {},
+        "kinds": ["question"], "max_rating": 5, **change,
+    }  # fmt: skip
+    entry = {
+        "llm": "m",
+        "prompt_info": {"exam_workbench": grader, "is_self_rated": True},
+        "self_ratings": [{"question_id": "q1/a", "self_rating": 4}],
+        "answers": [],
+    }
+    line = json.dumps(["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [entry]}]])
+    with pytest.raises(FileError, match=r"graded\.jsonl:1: .*grader in exam_workbench is not in form"):
+        import_files(project, "graded", [Source("graded.jsonl", data=line.encode())], "ann")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 
 import click
 
@@ -83,6 +85,9 @@ for _command in (drafts.list_drafts, drafts.discard, drafts.settle):
 
 def main() -> None:
     """Run a command; exit 0 when done, 1 when the work failed, 2 for wrong use or bad input."""
+    if threading.current_thread() is threading.main_thread():
+        # Whoever tells a command to end gets it ended as by Ctrl+C: the project is closed.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         cli(standalone_mode=False)
     except click.exceptions.Exit as stop:

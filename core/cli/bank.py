@@ -59,7 +59,7 @@ def list_(project_path: Path | None, query: str | None, version: int | None, ver
 @project_option
 @click.option("--add", "query", metavar="QUERY", help="Add a question to this query instead of editing one.")
 @click.option("--text", help="The new wording.")
-@click.option("--weight", type=float)
+@click.option("--weight", type=float, help="From -1,000,000 to 1,000,000; 0 keeps it out, below 0 is to be avoided.")
 @click.option("--kind", type=click.Choice(list(KINDS)))
 @click.option("--subtopic", "subtopic_id")
 @click.option("--answer-key")

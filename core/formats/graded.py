@@ -255,14 +255,7 @@ def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: _Line) -> _
 
 def _restored(row: dict[str, Any]) -> GraderSpec:
     spec = GraderSpec(**{**row, "kinds": tuple(row["kinds"])})
-    texts = (spec.name, spec.method, spec.model, spec.prompt, spec.prompt_hash)
-    if not (
-        all(isinstance(text, str) for text in texts)
-        and isinstance(spec.parameters, dict)
-        and set(spec.kinds) <= set(KINDS)
-        and type(spec.max_rating) is int
-        and 1 <= spec.max_rating <= MAX_RATING
-    ):
+    if not spec.in_form:
         raise Refused(f"the grader in {OURS} is not in form")
     return spec
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 
 from core.formats.source import Refused, Report, Source, good_id, good_text, parse_pairs
-from core.types import Query, Question
+from core.types import MAX_WEIGHT, Query, Question
 
 _START = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{.*)?', re.DOTALL)
 
@@ -80,8 +79,8 @@ def _relevance(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError
         relevance = float(value)
-        if not math.isfinite(relevance) or relevance < 0:
+        if not 0 <= relevance <= MAX_WEIGHT:
             raise ValueError
-    except ValueError:
-        raise Refused(f"the relevance {value!r} is not a number from 0") from None
+    except (ValueError, OverflowError):
+        raise Refused(f"the relevance {value!r} is not a number from 0 to {MAX_WEIGHT:,.0f}") from None
     return relevance

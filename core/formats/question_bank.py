@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from core.formats.source import (
     peek,
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
-from core.types import KINDS, Kind, Query, Question, Subtopic
+from core.types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
 
 COLUMNS = (
     "query_id",
@@ -344,8 +343,8 @@ def _optional(row: dict[str, Any], name: str) -> str | None:
 def _weight(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise Refused(f"the weight {value!r} is not a number")
-    if not math.isfinite(value):
-        raise Refused(f"the weight {value!r} is not a finite number")
+    if not abs(value) <= MAX_WEIGHT:
+        raise Refused(f"the weight {value!r} is not a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}")
     return float(value)
 
 
