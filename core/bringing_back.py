@@ -48,7 +48,7 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
             _restore(cursor, keeper, replacement, kind, key, name)
         refresh_pool(cursor)
         replaced = keeper.settle()
-        act = log(cursor, author, "bring back", act=activity_key, restored=[str(one) for one in restored])
+        act = log(cursor, author, "bring back", undone=activity_key, restored=[one.whole for one in restored])
         keeper.record(replaced, act)
     return restored
 

@@ -42,7 +42,9 @@ LIMITS: dict[str, Limit] = {
         Limit("EXPANDED", 4 << 30, "bytes", "a gzip file, expanded"),
         Limit("RATIO", 200, "times", "a gzip file of more than 64 MiB expanded, over its size"),
         Limit("MEMBERS", 1_000_000, "members", "a gzip file"),
-        Limit("WHOLE", 512 * _MIB, "bytes", "a file that is read whole: queries, banks, responses, qrels, leaderboards"),
+        Limit(
+            "WHOLE", 512 * _MIB, "bytes", "a file that is read whole: queries, banks, responses, qrels, leaderboards"
+        ),
         Limit("WHOLE_LINES", 2_000_000, "lines", "a file that is read whole"),
         Limit("LINES", 50_000_000, "lines", "a file that is read line by line: passages, runs, graded files"),
         Limit("BLANK_LINES", 1_000_000, "blank lines", "any file"),
@@ -77,7 +79,8 @@ def limit(name: str) -> int:
         return known.default
     if not re.fullmatch(r"0*[1-9][0-9]{0,17}", given):
         raise InputError(
-            f"{known.variable} is {given[:40]!r}, which is no limit.", f"Set it to a whole number of {known.unit} from 1."
+            f"{known.variable} is {given[:40]!r}, which is no limit.",
+            f"Set it to a whole number of {known.unit} from 1.",
         )
     return int(given)
 

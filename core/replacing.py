@@ -28,11 +28,24 @@ class Replaced:
     after: int
 
     def __str__(self) -> str:
-        what, many = KINDS[self.kind].said, f"{self.gone:,}"
+        """What goes, and how much takes its place, as a phrase."""
         if KINDS[self.kind].key is None:
-            return what.format(name=self.name, count=many)
-        count = f"all {many}" if self.gone == self.before else f"{many} of the {self.before:,}"
-        return what.format(name=self.name, count=count) + f" ({self.after:,} afterwards)"
+            return self._said(f"{self.gone:,}")
+        all_of_it = f"all {self.gone:,}" if self.before > 1 else "1"
+        count = all_of_it if self.gone == self.before else f"{self.gone:,} of the {self.before:,}"
+        return self._said(count) + f" ({self.after:,} afterwards)"
+
+    @property
+    def whole(self) -> str:
+        """All of what it was before, as a phrase."""
+        return self._said(f"{self.before:,}")
+
+    def _said(self, count: str) -> str:
+        said = KINDS[self.kind].said
+        if self.before == 1:
+            for many, one in _SINGULAR:
+                said = said.replace(many, one)
+        return said.format(name=self.name, count=count)
 
 
 @dataclass(frozen=True)
@@ -63,6 +76,16 @@ KINDS: dict[str, _Kind] = {
     "passages": _Kind("the texts of {count} passages: {name}", ("passages",)),
 }
 """Everything that can be replaced and brought back."""
+
+_SINGULAR = (
+    ("queries", "query"),
+    ("passages", "passage"),
+    ("judgments", "judgment"),
+    ("scores", "score"),
+    ("sentences", "sentence"),
+    ("they cite", "it cites"),
+    ("the texts", "the text"),
+)
 
 _NAMED = 3
 

@@ -270,8 +270,14 @@ def test_line_that_is_too_long_is_refused_alone() -> None:
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (Limits(expanded=1 << 20), "f:1: the gzip data expands to more than 1,048,576 bytes (EXAM_LIMIT_EXPANDED sets this limit)"),
-        (Limits(ratio_after=1 << 20), "f:1: the gzip data expands to more than 200 times its size (EXAM_LIMIT_RATIO sets this limit)"),
+        (
+            Limits(expanded=1 << 20),
+            "f:1: the gzip data expands to more than 1,048,576 bytes (EXAM_LIMIT_EXPANDED sets this limit)",
+        ),
+        (
+            Limits(ratio_after=1 << 20),
+            "f:1: the gzip data expands to more than 200 times its size (EXAM_LIMIT_RATIO sets this limit)",
+        ),
     ],
 )
 def test_gzip_bomb_is_stopped(limits: Limits, reason: str) -> None:

@@ -53,7 +53,9 @@ def read_boards(source: Source, report: Report) -> list[Board]:
         Boards in file order, named by the file, and by the measure where it has several.
     """
     refused_before = report.count
-    lines = [(number, line) for number, line in open_lines(source, report, Limits(SMALL)) if line and not line.isspace()]
+    lines = [
+        (number, line) for number, line in open_lines(source, report, Limits(SMALL)) if line and not line.isspace()
+    ]
     if lines and lines[0][1].lstrip().startswith("{"):
         found = _of_json(source, lines, report)
     else:

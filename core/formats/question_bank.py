@@ -29,7 +29,7 @@ from core.formats.source import (
     peek,
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
-from core.limits import limit
+from core.limits import exceeded, limit
 from core.types import KINDS, Kind, Query, Question, Subtopic
 
 COLUMNS = (
@@ -288,7 +288,11 @@ def _read_csv(lines: Iterator[tuple[int, str]], file: str, report: Report) -> It
         try:
             cells = next(rows, None)
         except csv.Error as error:
-            report.refuse(file, number, f"this is not valid CSV: {error}")
+            long = "field larger than field limit" in str(error)
+            reason = (
+                exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"this is not valid CSV: {error}"
+            )
+            report.refuse(file, number, reason)
             return
         except Refused as refused:
             report.refuse(file, at, str(refused))

@@ -95,6 +95,11 @@ class Report:
         if len(self.problems) < KEPT:
             self.problems.append(Problem(file, line, reason))
 
+    def stop(self, file: str, line: int, reason: str) -> None:
+        """Record why a file is read no further: that is told, however much was refused before."""
+        self.refuse(file, line, reason)
+        self.problems[-1] = Problem(file, line, reason)
+
     def remark(self, file: str, line: int | None, reason: str, times: int = 1) -> None:
         """Record something understood but worth telling; equal reasons in a file become one note.
 
@@ -253,7 +258,7 @@ def open_byte_lines(
                     report.remark(source.name, number, UNENDED)
                 yield number, line
     except _Broken as broken:
-        report.refuse(source.name, number, str(broken))
+        report.stop(source.name, number, str(broken))
     except OSError as error:
         report.refuse(source.name, None, f"the file cannot be read: {error.strerror or error}")
 
