@@ -31,8 +31,9 @@ _ONLY_FOR: dict[str, frozenset[str]] = {
 
 _NEVER = frozenset(
     {
-        "activity", "draft_steps", "drafts", "generations", "migrations", "pool", "prompts", "proposals", "publications",
-        "published_awaited", "published_passages", "published_pools", "published_queries", "text_vectors",
+        "activity", "draft_steps", "drafts", "generations", "migrations", "pool", "prompts", "proposals",
+        "publications", "published_awaited", "published_passages", "published_pools", "published_queries",
+        "text_vectors",
     }
 )  # fmt: skip
 """Tables that no import reads to know what it does, or that it makes anew."""

@@ -181,7 +181,8 @@ class Keeper:
         """
         check_nothing_rests(self.cursor, clashing)
         self.cursor.execute(
-            f"INSERT INTO replaced_passages SELECT {self._begin('passages', ''):d}, passage_key, text_key FROM {clashing}"
+            f"INSERT INTO replaced_passages SELECT {self._begin('passages', ''):d}, passage_key, text_key"
+            f" FROM {clashing}"
         )
 
     def among_replaced(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from core.errors import InputError
-from core.formats.source import read_small
+from core.formats.source import read_small_text
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
 from core.graders.local import MOST_BEAMS
@@ -51,7 +51,7 @@ class GraderChoice:
         if chosen not in library:
             raise InputError("--examples needs a prompt.", "Name one that takes examples with --prompt.")
         try:
-            text = read_small(file).decode()
+            text = read_small_text(file)
         except UnicodeDecodeError as error:
             raise InputError(f"The examples in {file} cannot be read: {error}.") from error
         changed = with_examples(library[chosen], text, file.name)

@@ -484,6 +484,16 @@ def read_small(path: Path) -> bytes:
     return content
 
 
+def read_small_text(path: Path) -> str:
+    """The text of a small file, with every line end as a line feed; see `read_small`.
+
+    Raises:
+        InputError: as `read_small`.
+        UnicodeDecodeError: it is not in UTF-8.
+    """
+    return io.TextIOWrapper(io.BytesIO(read_small(path)), encoding="utf-8").read()
+
+
 _IRREGULAR = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a pipe"),
@@ -498,7 +508,7 @@ def _regular(path: Path) -> io.BufferedReader:
     _check_regular(path.stat().st_mode)
     # It may have been exchanged meanwhile: a pipe must not hold up the opening.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
-    file = open(handle, "rb")
+    file = os.fdopen(handle, "rb")
     try:
         _check_regular(os.fstat(handle).st_mode)
     except OSError:
