@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from core.errors import InputError
 from core.kept_passages import in_batches
-from core.project import Cursor, log, stage
+from core.project import Cursor, log, stage, stage_table
 from core.replacing import Keeper
 from core.types import Board, Judgment, Passage, Query, Ranked
+
+RANKED = pa.schema(
+    [
+        ("run", pa.string()),
+        ("query_id", pa.string()),
+        ("passage_id", pa.string()),
+        ("score", pa.float64()),
+        ("rank", pa.int32()),
+    ]
+)
+"""Lines of runs as a table; `rank` is what a file states."""
 
 DEFAULT_POOL_DEPTH = 20
 """Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
@@ -208,17 +221,32 @@ def unknown_queries(cursor: Cursor, query_ids: Iterable[str]) -> list[str]:
 
 def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
     """Collect lines of runs in the temporary table `staged_rankings`, to be written by `write_runs`."""
-    rows = [(run, r.query_id, r.passage_id, r.score) for run, lines in rankings.items() for r in lines]
-    names = ("run", "query_id", "passage_id", "score")
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    stage(cursor, "new_rankings", columns, dict.fromkeys(names, "VARCHAR") | {"score": "DOUBLE"})
+    stage_ranked(cursor, ranked_table(rankings))
+
+
+def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
+    """Rankings by run as a table of the columns of `RANKED`."""
+    lines = [ranked for ranking in rankings.values() for ranked in ranking]
+    columns: dict[str, list[Any]] = {
+        "run": [run for run, ranking in rankings.items() for _ in ranking],
+        "query_id": [ranked.query_id for ranked in lines],
+        "passage_id": [ranked.passage_id for ranked in lines],
+        "score": [ranked.score for ranked in lines],
+        "rank": [ranked.rank for ranked in lines],
+    }
+    return pa.table(columns, schema=RANKED)
+
+
+def stage_ranked(cursor: Cursor, ranked: pa.Table) -> None:
+    """The same as `stage_rankings`, for rankings as `ranked_table` makes them."""
+    stage_table(cursor, "new_rankings", ranked)
     # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
     # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
     )
-    cursor.execute("INSERT INTO staged_rankings FROM new_rankings")
+    cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
 
 
 def unstage_ranking(cursor: Cursor, run: str) -> None:
@@ -249,17 +277,13 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
     cursor.execute("DROP TABLE staged_rankings")
 
 
-def state_ranks(cursor: Cursor, rankings: Mapping[str, Sequence[Ranked]]) -> None:
+def state_ranks(cursor: Cursor, ranked: pa.Table) -> None:
     """Collect ranks that a file states in the temporary table `stated_ranks`, to be written by `write_stated_ranks`."""
-    rows = [(run, r.query_id, r.passage_id, r.rank) for run, lines in rankings.items() for r in lines]
-    names = ("run", "query_id", "passage_id", "rank")
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    types = dict.fromkeys(names, "VARCHAR") | {"rank": "INTEGER"}
-    stage(cursor, "new_ranks", columns, types)
+    stage_table(cursor, "new_ranks", ranked)
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS stated_ranks (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, rank INTEGER)"
     )
-    cursor.execute("INSERT INTO stated_ranks FROM new_ranks")
+    cursor.execute("INSERT INTO stated_ranks SELECT run, query_id, passage_id, rank FROM new_ranks")
 
 
 def write_stated_ranks(cursor: Cursor, runs: Sequence[str]) -> int:

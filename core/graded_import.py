@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from core import bank_saving, collection, jobs
 from core.bank_words import Words, take_words
+from core.collection import RANKED, ranked_table
 from core.errors import InputError
 from core.formats.source import Report
 from core.grades import put_grader, question_text_key, write_staged_grades
@@ -28,7 +29,6 @@ from core.types import (
     Passage,
     Query,
     Question,
-    Ranked,
     Subtopic,
 )
 
@@ -67,7 +67,8 @@ class _Batch:
     texted: list[Passage] = field(default_factory=list)
     textless: list[str] = field(default_factory=list)
     listed: list[tuple[str, str]] = field(default_factory=list)
-    rankings: dict[str, list[Ranked]] = field(default_factory=dict)
+    runs: list[str] = field(default_factory=list)
+    ranked: pa.Table = field(default_factory=RANKED.empty_table)
     judgments: list[Judgment] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     asked: list[tuple[int, str]] = field(default_factory=list)
@@ -152,8 +153,6 @@ class GradedFiles:
             batch.texted += [p for p in line.passages if p.text]
             batch.textless += [p.passage_id for p in line.passages if not p.text]
             batch.listed += _listed(line)
-            for run, ranking in line.rankings.items():
-                batch.rankings.setdefault(run, []).extend(ranking)
             batch.judgments += line.judgments
             for grades in line.grades:
                 number = self._number(grades.grader)
@@ -164,9 +163,13 @@ class GradedFiles:
                 columns["answer"].extend(grades.answers)
                 _extend_details(columns, grades)
                 if grades.grader.method == "direct" or grades.grader.reads:
-                    asked |= dict.fromkeys((number, question_id) for question_id in grades.question_ids)
+                    asked |= dict.fromkeys((number, asked_of) for asked_of in dict.fromkeys(grades.question_ids))
         batch.questions = list(dict.fromkeys(q.question_id for line in lines for q in line.questions))
         batch.asked = list(asked)
+        batch.runs = list(dict.fromkeys(run for line in lines for run in line.rankings))
+        batch.ranked = ranked_table(
+            {run: [r for line in lines for r in line.rankings.get(run, ())] for run in batch.runs}
+        )
         batch.grades = pa.table(columns, schema=_GRADES)
         return batch
 
@@ -233,10 +236,10 @@ class GradedImport:
         self.counts["new passages"] += collection.add_passages(cursor, batch.texted, self.keeper)
         collection.name_passages(cursor, batch.textless)
         collection.list_passages(cursor, batch.listed)
-        if batch.rankings:
-            collection.stage_rankings(cursor, batch.rankings)
-            collection.state_ranks(cursor, batch.rankings)
-            self.runs.update(batch.rankings)
+        if batch.runs:
+            collection.stage_ranked(cursor, batch.ranked)
+            collection.state_ranks(cursor, batch.ranked)
+            self.runs.update(batch.runs)
         if batch.judgments:
             collection.stage_judgments(cursor, batch.judgments)
             self.judged = True

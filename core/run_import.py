@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -126,7 +127,10 @@ class RunImport:
         """Learn the keys of queries; a topic of a query that the project has becomes one."""
         if unknown := unknown_queries(self.cursor, self.files.queries):
             add_topics(self.cursor, unknown)
-        columns = {"query_id": list(self.files.queries), "query": list(self.files.queries.values())}
+        columns: dict[str, list[Any]] = {
+            "query_id": list(self.files.queries),
+            "query": list(self.files.queries.values()),
+        }
         stage(self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"})
         self.cursor.execute(
             "CREATE OR REPLACE TEMP TABLE run_query_keys AS"

@@ -47,7 +47,11 @@ SENTENCES = {
     ("CELLS", "queries"): b"q1" + b"\ta" * 30 + b"\n",
     ("CELL", "bank"): b"query_id,text\nq1,a longer question\n",
     ("VALUES", "graded"): b'["q1", [' + b"{}," * 20 + b"{}]]\n",
-    ("DEPTH", "graded"): b'["q1", ' + b"[" * 20 + b"]" * 20 + b"]\n",
+    ("DEPTH", "passages"): b'{"passage_id": "p1", "text": "t", "more": ' + b"[" * 20 + b"]" * 20 + b"}\n",
+    ("DEPTH", "graded"): b'["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [{"llm": "m", "llm_options": '
+    + b"[" * 20
+    + b"]" * 20
+    + b', "correctAnswered": ["a"], "wrongAnswered": []}]}]]\n',
     ("SYSTEMS", "runs"): b"".join(b"q1 Q0 p1 1 1 tag%d\n" % n for n in range(20)),
     ("IDS", "runs"): b"".join(b"q%d Q0 p1 1 1 tag\n" % n for n in range(20)),
     ("SMALL_FILE", "leaderboard"): b"run\tMAP\nsys\t0.5\n",

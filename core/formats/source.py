@@ -320,15 +320,19 @@ def open_columns(
         report.refuse(source.name, short[0], f"the line has {short[1]} columns; {wanted}{cut}")
 
 
-def parse_json(line: str | bytes) -> Any:
+def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
     """Parse one JSON value.
+
+    Args:
+        line: its text.
+        any_depth: leave the depth to who looks at the values, which the parser ends at a thousand levels.
 
     Raises:
         Refused: it is no valid JSON (NaN and lone surrogates are none), holds a NUL character, or has more values or
             levels than is believed.
     """
     raw = line.encode() if isinstance(line, str) else line
-    _check_shape(raw)
+    check_shape(raw, any_depth)
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -343,16 +347,20 @@ def parse_json(line: str | bytes) -> Any:
     return value
 
 
-def _check_shape(raw: bytes) -> None:
-    """Refuse JSON of which parsing would make much more than its size; before it is parsed."""
+def check_shape(raw: bytes, any_depth: bool = False) -> None:
+    """Refuse JSON of which parsing would make much more than its size; before it is parsed.
+
+    Raises:
+        Refused: it has more values, or unless `any_depth` more levels, than is believed.
+    """
     most, deepest = limit("VALUES"), limit("DEPTH")
     values, levels = json_shape.bounds(raw)
-    if values <= most and levels <= deepest:
+    if values <= most and (any_depth or levels <= deepest):
         return
     values, levels = json_shape.shape(raw)
     if values > most:
         raise Refused(exceeded("the JSON has more than", "VALUES", most))
-    if levels > deepest:
+    if levels > deepest and not any_depth:
         raise Refused(exceeded("the JSON is nested deeper than", "DEPTH", deepest))
 
 
