@@ -17,7 +17,8 @@ _ACTS = (
     "(SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
     " coalesce(was.text, said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
     " coalesce(q.query_id, qq.query_id, oq.query_id) AS query_id, coalesce(q.text, qq.text, oq.text) AS query_text,"
-    " coalesce(p.passage_id, op.passage_id) AS passage_id, coalesce(t.text, ot.text) AS passage_text"
+    " coalesce(p.passage_id, op.passage_id) AS passage_id, coalesce(t.text, ot.text) AS passage_text,"
+    " a.activity_key IN (SELECT activity_key FROM replacements) AS replaced"
     " FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
     "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key FROM activity) a"
     " LEFT JOIN questions asked ON asked.question_id = a.question"
@@ -70,6 +71,7 @@ class Act:
         detail: what the log keeps of it.
         said: a sentence without its subject, such as "saved bank version 3".
         place: the screen where its object can be seen; None where there is none.
+        replaced: whether it replaced something that can be brought back (`core.bringing_back`).
     """
 
     key: int
@@ -79,6 +81,7 @@ class Act:
     detail: dict[str, Any]
     said: str
     place: Place | None
+    replaced: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def _values(sought: Sought) -> dict[str, Any]:
 
 
 def _act(row: tuple[Any, ...]) -> Act:
-    key, happened_at, author, act, text, question, question_id, query_id, query, passage_id, passage = row
+    key, happened_at, author, act, text, question, question_id, query_id, query, passage_id, passage, replaced = row
     detail = json.loads(text)
     known = {
         **({"question text": question} if question else {}),
@@ -119,7 +122,14 @@ def _act(row: tuple[Any, ...]) -> Act:
     places = {"question": question_id, "query": query_id, "passage": passage_id}
     found = {name: value for name, value in places.items() if value is not None}
     return Act(
-        key, happened_at, author, act, detail, sentence(act, {**detail, **found, **known}), place_of(act, detail, found)
+        key,
+        happened_at,
+        author,
+        act,
+        detail,
+        sentence(act, {**detail, **found, **known}),
+        place_of(act, detail, found),
+        replaced,
     )
 
 

@@ -57,6 +57,7 @@ def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None
 
 _SCREENS = {
     "import ": "home",
+    "bring back": "home",
     "save bank": "changes",
     "start job": "grading",
     "job ": "grading",
@@ -78,7 +79,13 @@ def _imported(act: str, detail: Detail) -> str:
     what = "the question bank" if act == "import bank" else act.removeprefix("import ")
     named = ", ".join(files[:3]) + (f" and {len(files) - 3} more files" if len(files) > 3 else "")
     counts = ", ".join(_counted(name, value) for name, value in (detail.get("counts") or {}).items() if value)
-    return f"imported {what}" + (f" from {named}" if files else "") + (f": {counts}" if counts else "")
+    said = f"imported {what}" + (f" from {named}" if files else "") + (f": {counts}" if counts else "")
+    return said + (f"; replaced {_listed(detail, 'replaced')}" if detail.get("replaced") else "")
+
+
+def _listed(detail: Detail, name: str) -> str:
+    things = [str(thing) for thing in detail.get(name) or []]
+    return "; ".join(things[:3]) + (f"; and {len(things) - 3} more" if things[3:] else "")
 
 
 def _ended(act: str, detail: Detail) -> str:
@@ -138,6 +145,7 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "save prompt": lambda d: f"saved the prompt {d.get('name', '')}",
     "set price": lambda d: f"set the price of {d.get('model', 'a model')}",
     "set pool depth": lambda d: f"set the pool depth to {d.get('depth', '?')}",
+    "bring back": lambda d: f"brought back {_listed(d, 'restored')}, which act {d.get('undone', '?')} had replaced",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",

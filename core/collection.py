@@ -3,25 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
+import pyarrow as pa
+
 from core.errors import InputError
-from core.project import Cursor, log, stage
+from core.kept_passages import in_batches
+from core.project import Cursor, log, stage, stage_table
+from core.replacing import Keeper
 from core.types import Board, Judgment, Passage, Query, Ranked
+
+RANKED = pa.schema(
+    [
+        ("run", pa.string()),
+        ("query_id", pa.string()),
+        ("passage_id", pa.string()),
+        ("score", pa.float64()),
+        ("rank", pa.int32()),
+    ]
+)
+"""Lines of runs as a table; `rank` is what a file states."""
 
 DEFAULT_POOL_DEPTH = 20
 """Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
 
-PASSAGES_A_BATCH = 20_000
 
-
-def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int:
+def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
     """Add queries and subtopics; known ones get a missing text, or with `replace` the new one.
 
     Args:
         replace: whether the text of a query that is there already is overwritten. A text that is
             no more than the query's id counts as missing and always gives way.
+        keeper: keeps what is replaced; for None it is lost.
 
     Returns:
         The number of queries that were not there before.
@@ -52,15 +65,18 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int:
         " FROM new_queries ANTI JOIN queries USING (query_id)"
         " GROUP BY query_id ORDER BY first)"
     ).fetchall()[0][0]
+    changing = (
+        "n.query_id = queries.query_id"
+        " AND (n.text, n.narrative, n.answer) IS DISTINCT FROM (queries.text, queries.narrative, queries.answer)"
+        f" AND n.text <> n.query_id AND ({replace} OR queries.text = queries.query_id)"
+    )
+    if keeper is not None:
+        keeper.keep_queries(f"SELECT queries.query_key FROM queries, new_queries n WHERE {changing}")
     cursor.execute(
         "UPDATE queries SET text = n.text, narrative = coalesce(n.narrative, queries.narrative),"
-        " answer = coalesce(n.answer, queries.answer)"
-        " FROM new_queries n WHERE n.query_id = queries.query_id"
-        " AND (n.text, n.narrative, n.answer) IS DISTINCT FROM (queries.text, queries.narrative, queries.answer)"
-        " AND n.text <> n.query_id AND (? OR queries.text = queries.query_id)",
-        [replace],
+        f" answer = coalesce(n.answer, queries.answer) FROM new_queries n WHERE {changing}"
     )
-    _add_subtopics(cursor, queries, replace)
+    _add_subtopics(cursor, queries, replace, keeper)
     return int(added)
 
 
@@ -74,7 +90,7 @@ def _take_titles(cursor: Cursor) -> None:
     )
 
 
-def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool) -> None:
+def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None) -> None:
     rows = [(q.query_id, s.subtopic_id, s.text, i) for q in queries for i, s in enumerate(q.subtopics)]
     if not rows:
         return
@@ -89,43 +105,65 @@ def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool) -> N
         " GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
     )
     # As with a query, a text that is no more than the id gives way to every other.
+    changing = (
+        "queries.query_key = subtopics.query_key AND n.subtopic_id = subtopics.subtopic_id"
+        f" AND n.text NOT IN (subtopics.text, n.subtopic_id) AND ({replace} OR subtopics.text = subtopics.subtopic_id)"
+    )
+    if keeper is not None:
+        keeper.keep_subtopics(
+            "SELECT (queries.query_key, n.subtopic_id) FROM subtopics, new_subtopics n JOIN queries USING (query_id)"
+            f" WHERE {changing}"
+        )
     cursor.execute(
-        "UPDATE subtopics SET text = n.text FROM new_subtopics n JOIN queries USING (query_id)"
-        " WHERE queries.query_key = subtopics.query_key AND n.subtopic_id = subtopics.subtopic_id"
-        " AND n.text NOT IN (subtopics.text, n.subtopic_id) AND (? OR subtopics.text = subtopics.subtopic_id)",
-        [replace],
+        f"UPDATE subtopics SET text = n.text FROM new_subtopics n JOIN queries USING (query_id) WHERE {changing}"
     )
 
 
-def add_passages(cursor: Cursor, passages: Iterable[Passage]) -> int:
+def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | None = None) -> int:
     """Add passages, or the text of passages that are known by id only.
+
+    Args:
+        keeper: keeps the text of passages that are there with another one, so that it can be replaced; for None that is
+            refused.
 
     Returns:
         The number of passages that had no text before.
 
     Raises:
-        InputError: a passage is there with another text. Grades are about texts, so a text is final.
+        InputError: a passage comes with two texts, or something rests on the text that would be replaced.
     """
-    stream = iter(passages)
     added = 0
-    while batch := list(islice(stream, PASSAGES_A_BATCH)):
+    for batch in in_batches(passages):
         columns = {"passage_id": [p.passage_id for p in batch], "text": [p.text for p in batch]}
         stage(cursor, "new_passages", columns, {"passage_id": "VARCHAR", "text": "VARCHAR"})
-        added += _add_passage_batch(cursor)
+        added += _add_passage_batch(cursor, keeper)
     return added
 
 
-def _add_passage_batch(cursor: Cursor) -> int:
+def _add_passage_batch(cursor: Cursor, keeper: Keeper | None) -> int:
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE other_texts AS SELECT passage_key, passage_id, p.text_key, n.text"
+        " FROM new_passages n JOIN passages p USING (passage_id) JOIN passage_texts t USING (text_key)"
+        " WHERE t.text <> n.text"
+    )
+    # What this import itself gave the passage for its text is no text that could be replaced.
+    own = (
+        "SELECT passage_id FROM other_texts"
+        if keeper is None
+        else f"SELECT passage_id FROM other_texts WHERE passage_key > {keeper.first_key:d}"
+        f" OR passage_key IN ({keeper.among_replaced()})"
+    )
     clash = cursor.execute(
-        "SELECT passage_id FROM (SELECT passage_id, text FROM new_passages"
-        " UNION SELECT passage_id, t.text FROM passages JOIN passage_texts t USING (text_key)"
-        " SEMI JOIN new_passages USING (passage_id)) GROUP BY passage_id HAVING count(*) > 1 LIMIT 1"
+        "SELECT passage_id FROM new_passages GROUP BY passage_id HAVING count(DISTINCT text) > 1"
+        f" UNION ALL {own} LIMIT 1"
     ).fetchall()
     if clash:
         raise InputError(
             f"Passage {clash[0][0]} has two different texts.",
             "Grades are about texts, so a text cannot change: give the new text a new passage id.",
         )
+    if keeper is not None:
+        keeper.keep_passages("other_texts")
     cursor.execute(
         "INSERT INTO passage_texts SELECT nextval('keys'), text FROM ("
         " SELECT text, min(rowid) AS first FROM new_passages ANTI JOIN passage_texts USING (text)"
@@ -135,6 +173,15 @@ def _add_passage_batch(cursor: Cursor) -> int:
         "CREATE OR REPLACE TEMP TABLE texted AS SELECT passage_id, any_value(text_key) AS text_key,"
         " min(n.rowid) AS first FROM new_passages n JOIN passage_texts USING (text) GROUP BY passage_id"
     )
+    if keeper is not None:
+        cursor.execute(
+            "INSERT INTO given_texts SELECT passage_key FROM passages p JOIN texted USING (passage_id)"
+            " WHERE p.text_key IS NULL"
+        )
+        cursor.execute(
+            "UPDATE passages SET text_key = n.text_key FROM texted n"
+            " WHERE n.passage_id = passages.passage_id AND n.passage_id IN (SELECT passage_id FROM other_texts)"
+        )
     filled = cursor.execute(
         "UPDATE passages SET text_key = n.text_key FROM texted n"
         " WHERE n.passage_id = passages.passage_id AND passages.text_key IS NULL"
@@ -174,17 +221,32 @@ def unknown_queries(cursor: Cursor, query_ids: Iterable[str]) -> list[str]:
 
 def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
     """Collect lines of runs in the temporary table `staged_rankings`, to be written by `write_runs`."""
-    rows = [(run, r.query_id, r.passage_id, r.score) for run, lines in rankings.items() for r in lines]
-    names = ("run", "query_id", "passage_id", "score")
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    stage(cursor, "new_rankings", columns, dict.fromkeys(names, "VARCHAR") | {"score": "DOUBLE"})
+    stage_ranked(cursor, ranked_table(rankings))
+
+
+def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
+    """Rankings by run as a table of the columns of `RANKED`."""
+    lines = [ranked for ranking in rankings.values() for ranked in ranking]
+    columns: dict[str, list[Any]] = {
+        "run": [run for run, ranking in rankings.items() for _ in ranking],
+        "query_id": [ranked.query_id for ranked in lines],
+        "passage_id": [ranked.passage_id for ranked in lines],
+        "score": [ranked.score for ranked in lines],
+        "rank": [ranked.rank for ranked in lines],
+    }
+    return pa.table(columns, schema=RANKED)
+
+
+def stage_ranked(cursor: Cursor, ranked: pa.Table) -> None:
+    """The same as `stage_rankings`, for rankings as `ranked_table` makes them."""
+    stage_table(cursor, "new_rankings", ranked)
     # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
     # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
     )
-    cursor.execute("INSERT INTO staged_rankings FROM new_rankings")
+    cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
 
 
 def unstage_ranking(cursor: Cursor, run: str) -> None:
@@ -192,7 +254,7 @@ def unstage_ranking(cursor: Cursor, run: str) -> None:
     cursor.execute("DELETE FROM staged_rankings WHERE run = ?", [run])
 
 
-def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
+def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> None:
     """Write the staged rankings; a run of the same name gives way to the new one.
 
     The rank is counted from the scores as trec_eval does it: by score as a 32-bit float, the
@@ -200,9 +262,10 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
 
     Args:
         runs: name, tag and file of each run that was staged.
+        keeper: keeps what is replaced; for None it is lost.
     """
     name_passages_of(cursor, "staged_rankings")
-    clear_runs(cursor, runs)
+    clear_runs(cursor, runs, keeper)
     # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
     single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
     cursor.execute(
@@ -214,17 +277,13 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> None:
     cursor.execute("DROP TABLE staged_rankings")
 
 
-def state_ranks(cursor: Cursor, rankings: Mapping[str, Sequence[Ranked]]) -> None:
+def state_ranks(cursor: Cursor, ranked: pa.Table) -> None:
     """Collect ranks that a file states in the temporary table `stated_ranks`, to be written by `write_stated_ranks`."""
-    rows = [(run, r.query_id, r.passage_id, r.rank) for run, lines in rankings.items() for r in lines]
-    names = ("run", "query_id", "passage_id", "rank")
-    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    types = dict.fromkeys(names, "VARCHAR") | {"rank": "INTEGER"}
-    stage(cursor, "new_ranks", columns, types)
+    stage_table(cursor, "new_ranks", ranked)
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS stated_ranks (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, rank INTEGER)"
     )
-    cursor.execute("INSERT INTO stated_ranks FROM new_ranks")
+    cursor.execute("INSERT INTO stated_ranks SELECT run, query_id, passage_id, rank FROM new_ranks")
 
 
 def write_stated_ranks(cursor: Cursor, runs: Sequence[str]) -> int:
@@ -257,17 +316,21 @@ def write_stated_ranks(cursor: Cursor, runs: Sequence[str]) -> int:
     return int(cursor.execute(repeated).fetchall()[0][0])
 
 
-def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]]) -> list[int]:
+def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> list[int]:
     """Make runs that have no ranking yet; those that are there already lose theirs.
 
     Args:
         runs: name, tag and file of each.
+        keeper: keeps what is replaced; for None it is lost.
 
     Returns:
         Their keys.
     """
     keys = []
     for name, tag, file in runs:
+        known = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [name]).fetchall()
+        if known and keeper is not None:
+            keeper.keep("run", name, known[0][0])
         cursor.execute("DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
         cursor.execute(
             "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS (SELECT * FROM runs WHERE name = ?)",
@@ -294,8 +357,11 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
     cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
 
 
-def write_judgments(cursor: Cursor, source: str) -> int:
+def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -> int:
     """Write the staged judgments under a source; judgments that the source had give way.
+
+    Args:
+        keeper: keeps what is replaced; for None it is lost.
 
     Returns:
         The number of judgments written.
@@ -306,6 +372,8 @@ def write_judgments(cursor: Cursor, source: str) -> int:
         [source, source],
     )
     key = cursor.execute("SELECT source_key FROM sources WHERE name = ?", [source]).fetchall()[0][0]
+    if keeper is not None:
+        keeper.keep("judgments", source, key)
     cursor.execute("DELETE FROM judgments WHERE source_key = ?", [key])
     written = cursor.execute(
         "INSERT INTO judgments SELECT DISTINCT ON (query_key, passage_key) ?, query_key, passage_key, value"
@@ -330,14 +398,20 @@ def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
     )
 
 
-def write_board(cursor: Cursor, board: Board) -> None:
-    """Write an imported leaderboard; one of the same name gives way."""
-    cursor.execute(
-        "DELETE FROM board_scores WHERE board_key IN (SELECT board_key FROM boards WHERE name = ?)",
-        [board.name],
-    )
-    cursor.execute("DELETE FROM boards WHERE name = ?", [board.name])
-    cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
+def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> None:
+    """Write an imported leaderboard; one of the same name gives way.
+
+    Args:
+        keeper: keeps what is replaced; for None it is lost.
+    """
+    known = cursor.execute("SELECT board_key FROM boards WHERE name = ?", [board.name]).fetchall()
+    if known:
+        if keeper is not None:
+            keeper.keep("leaderboard", board.name, known[0][0])
+        cursor.execute("DELETE FROM board_scores WHERE board_key = ?", [known[0][0]])
+        cursor.execute("UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]])
+    else:
+        cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
     columns: dict[str, list[Any]] = {
         "run": [row.run for row in board.rows],
         "score": [row.score for row in board.rows],

@@ -9,6 +9,7 @@ from core.errors import InputError
 from core.formats.responses import Response
 from core.formats.source import Report
 from core.project import Cursor, Project, log, stage
+from core.replacing import Keeper
 from core.responses import place_parts, split_response
 
 IMPORTED = "gold"
@@ -22,12 +23,15 @@ GOLD = (
 """The passages of the gold texts as a subquery: query_key, passage_key, position. Of a run, what is pooled."""
 
 
-def write_gold(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[str, int]:
+def write_gold(
+    cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
+) -> dict[str, int]:
     """Keep texts as the gold texts, split into passages; those that were gold before give way.
 
     Args:
         found: one text a query.
         report: takes a refusal of every further text of a query; nothing is written then.
+        keeper: keeps what is replaced; for None it is lost.
 
     Returns:
         Numbers of gold texts and of their passages.
@@ -40,7 +44,7 @@ def write_gold(cursor: Cursor, found: Sequence[Response], report: Report) -> dic
             report.refuse(response.file, response.line, reason)
     if report.count:
         return {}
-    placed = place_parts(cursor, [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in found])
+    placed = place_parts(cursor, [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in found], keeper)
     rows = [
         (response.query_id, passage_id, position)
         for response, ids in zip(found, placed, strict=True)
@@ -52,7 +56,7 @@ def write_gold(cursor: Cursor, found: Sequence[Response], report: Report) -> dic
         {name: [row[i] for row in rows] for i, name in enumerate(("query_id", "passage_id", "position"))},
         {"query_id": "VARCHAR", "passage_id": "VARCHAR", "position": "INTEGER"},
     )
-    _clear(cursor)
+    _clear(cursor, keeper)
     cursor.execute(
         "INSERT INTO gold_passages SELECT query_key, passage_key, position"
         " FROM new_gold JOIN queries USING (query_id) JOIN passages USING (passage_id) ORDER BY query_key, position"
@@ -76,14 +80,18 @@ def mark_gold(project: Project, run: str | None, author: str) -> None:
             raise InputError(
                 f"There is no run '{run}'.", f"There are: {', '.join(names)}." if names else "Import runs."
             )
-        _clear(cursor)
+        keeper = Keeper(cursor)
+        _clear(cursor, keeper)
         if keys:
             cursor.execute("INSERT INTO gold_runs VALUES (?)", [keys[0][0]])
         refresh_pool(cursor)
-        log(cursor, author, "mark gold", run=run)
+        keeper.record(keeper.settle(), log(cursor, author, "mark gold", run=run))
 
 
-def _clear(cursor: Cursor) -> None:
+def _clear(cursor: Cursor, keeper: Keeper | None) -> None:
+    if keeper is not None:
+        runs = cursor.execute("SELECT name FROM runs JOIN gold_runs USING (run_key)").fetchall()
+        keeper.keep("gold", f"the run {runs[0][0]}" if runs else "imported texts")
     for table in ("gold_passages", "gold_runs"):
         cursor.execute(f"DELETE FROM {table}")
 

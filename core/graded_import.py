@@ -2,44 +2,208 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from core import bank_saving, collection, jobs
 from core.bank_words import Words, take_words
+from core.collection import RANKED, ranked_table
 from core.errors import InputError
 from core.formats.source import Report
 from core.grades import put_grader, question_text_key, write_staged_grades
-from core.project import Cursor, stage
+from core.limits import exceeded, limit
+from core.project import Cursor, stage, stage_table
+from core.replacing import Keeper
 from core.topics import TITLES, add_topics, take_queries
-from core.types import GradeColumns, GradeDetail, GradedQuery, GraderSpec, Query, Question, Subtopic
+from core.types import (
+    GradeColumns,
+    GradeDetail,
+    GradedQuery,
+    GraderSpec,
+    Judgment,
+    Passage,
+    Query,
+    Question,
+    Subtopic,
+)
 
 GRADES_A_BATCH = 200_000
+CHARACTERS_A_BATCH = 1 << 26
+"""Characters of passages and answers: a batch ends after the line with which it has as many."""
 
-_DETAIL_TYPES = {
-    "defaulted": "BOOLEAN",
-    "confidence": "FLOAT",
-    "raw": "VARCHAR",
-    "reason": "VARCHAR",
-    "note": "VARCHAR",
-}
+_DETAILS = ("defaulted", "confidence", "raw", "reason", "note")
+
+_GRADES = pa.schema(
+    [
+        ("grader", pa.int32()),
+        ("question_id", pa.string()),
+        ("passage_id", pa.string()),
+        ("rating", pa.int8()),
+        ("answer", pa.string()),
+        ("defaulted", pa.bool_()),
+        ("confidence", pa.float32()),
+        ("raw", pa.string()),
+        ("reason", pa.string()),
+        ("note", pa.string()),
+    ]
+)
+
+
+@dataclass
+class _Batch:
+    """Lines of a graded file as they are written: lists of records, and their grades as a table.
+
+    `asked` are the pairs (number of the grader, question id) of graders whose question texts need the project.
+    """
+
+    queries: list[Query] = field(default_factory=list)
+    facets: list[str] = field(default_factory=list)
+    passages: int = 0
+    texted: list[Passage] = field(default_factory=list)
+    textless: list[str] = field(default_factory=list)
+    listed: list[tuple[str, str]] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    ranked: pa.Table = field(default_factory=RANKED.empty_table)
+    judgments: list[Judgment] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+    asked: list[tuple[int, str]] = field(default_factory=list)
+    grades: pa.Table = field(default_factory=_GRADES.empty_table)
+
+
+class GradedFiles:
+    """Graded files as they were read, in batches in a file of their own, so that memory is bounded by the batch.
+
+    Args:
+        folder: for that file.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.graders: list[GraderSpec] = []
+        self.questions: dict[str, Question] = {}
+        self._numbers: dict[str, int] = {}
+        self._file = folder / "graded.batches"
+        self._out = self._file.open("wb")
+        self._held: list[GradedQuery] = []
+        self._size = self._characters = 0
+
+    def take(self, lines: Iterable[GradedQuery]) -> None:
+        """Take the lines of a file.
+
+        Raises:
+            InputError: a question belongs to several queries, or there are more of them than are believed.
+        """
+        most = limit("IDS")
+        for line in lines:
+            self._held.append(line)
+            self._size += len(line.passages) + sum(len(columns.ratings) for columns in line.grades)
+            self._characters += _characters(line)
+            for question in line.questions:
+                self._take_question(question)
+            if len(self.questions) > most:
+                raise InputError(f"The graded file {exceeded('names more questions than', 'IDS', most)}.")
+            if self._size >= GRADES_A_BATCH or self._characters >= CHARACTERS_A_BATCH:
+                self._keep()
+            # The next line may be as long as this one.
+            del line
+
+    def _take_question(self, question: Question) -> None:
+        known = self.questions.setdefault(question.question_id, question)
+        if known.query_id != question.query_id:
+            raise InputError(
+                f"The graded file asks question {question.question_id} of the queries {known.query_id}"
+                f" and {question.query_id}.",
+                "A question belongs to one query: give it an id of its own in each.",
+            )
+        if known.text is None:
+            self.questions[question.question_id] = question
+
+    def close(self) -> None:
+        """Keep what is left; nothing more is taken."""
+        self._keep()
+        self._out.close()
+
+    def batches(self) -> Iterator[_Batch]:
+        """What was taken, batch by batch."""
+        with self._file.open("rb") as kept:
+            while True:
+                try:
+                    # Nobody but this process wrote the file, in a folder that only its user can enter.
+                    yield pickle.load(kept)
+                except EOFError:
+                    return
+
+    def _keep(self) -> None:
+        lines, self._held, self._size, self._characters = self._held, [], 0, 0
+        if lines:
+            pickle.dump(self._batch(lines), self._out, protocol=pickle.HIGHEST_PROTOCOL)
+
+    def _batch(self, lines: list[GradedQuery]) -> _Batch:
+        batch = _Batch()
+        columns: dict[str, list[Any]] = {name: [] for name in _GRADES.names}
+        asked: dict[tuple[int, str], None] = {}
+        for line in lines:
+            batch.queries.append(_with_facets(line))
+            batch.facets += _facets(line)
+            batch.passages += len(line.passages)
+            batch.texted += [p for p in line.passages if p.text]
+            batch.textless += [p.passage_id for p in line.passages if not p.text]
+            batch.listed += _listed(line)
+            batch.judgments += line.judgments
+            for grades in line.grades:
+                number = self._number(grades.grader)
+                columns["grader"].extend([number] * len(grades.ratings))
+                columns["question_id"].extend(grades.question_ids)
+                columns["passage_id"].extend(grades.passage_ids)
+                columns["rating"].extend(grades.ratings)
+                columns["answer"].extend(grades.answers)
+                _extend_details(columns, grades)
+                if grades.grader.method == "direct" or grades.grader.reads:
+                    asked |= dict.fromkeys((number, asked_of) for asked_of in dict.fromkeys(grades.question_ids))
+        batch.questions = list(dict.fromkeys(q.question_id for line in lines for q in line.questions))
+        batch.asked = list(asked)
+        batch.runs = list(dict.fromkeys(run for line in lines for run in line.rankings))
+        batch.ranked = ranked_table(
+            {run: [r for line in lines for r in line.rankings.get(run, ())] for run in batch.runs}
+        )
+        batch.grades = pa.table(columns, schema=_GRADES)
+        return batch
+
+    def _number(self, spec: GraderSpec) -> int:
+        number = self._numbers.setdefault(spec.fingerprint, len(self.graders))
+        if number == len(self.graders):
+            self.graders.append(spec)
+        return number
+
+
+def _characters(line: GradedQuery) -> int:
+    """How long the texts are that a line brings, about."""
+    texts = sum(len(passage.text) for passage in line.passages)
+    answers = sum(sum(map(len, filter(None, columns.answers))) for columns in line.grades)
+    raw = sum(len(detail.raw or "") for columns in line.grades for detail in columns.details.values())
+    return texts + answers + raw
 
 
 def _extend_details(columns: dict[str, list[Any]], grades: GradeColumns) -> None:
-    """Put what else is known of a file's grades under the columns of `_DETAIL_TYPES`."""
+    """Put what else is known of a file's grades under the columns of `_DETAILS`."""
     rows = [grades.details.get(row, GradeDetail()) for row in range(len(grades.ratings))] if grades.details else None
-    for name in _DETAIL_TYPES:
+    for name in _DETAILS:
         nothing = False if name == "defaulted" else None
         columns[name].extend([getattr(row, name) for row in rows] if rows else [nothing] * len(grades.ratings))
 
 
 class GradedImport:
-    """Takes a graded file line by line and writes it in batches, so that memory is bounded by the batch."""
+    """Writes graded files that were read, batch by batch."""
 
-    def __init__(self, cursor: Cursor, author: str) -> None:
+    def __init__(self, cursor: Cursor, files: GradedFiles, author: str, keeper: Keeper) -> None:
         self.cursor = cursor
+        self.files = files
         self.author = author
+        self.keeper = keeper
         self.counts = {
             "queries": 0,
             "passages": 0,
@@ -48,97 +212,50 @@ class GradedImport:
             "new grades": 0,
             "failed": 0,
         }
-        self.graders: dict[str, tuple[int, int]] = {}
-        self.questions: dict[str, Question] = {}
         self.words = Words(0, 0)
         self.runs: set[str] = set()
         self.judged = False
         self.differing = self.textless = 0
-        self._clear()
+        self.graders: list[tuple[int, int]] = []
+        for spec in files.graders:
+            key = put_grader(cursor, spec)
+            self.graders.append((key, jobs.start(cursor, key, {"import": "graded"}, 0, author)))
+        keys = {
+            "grader": list(range(len(self.graders))),
+            "key": [key for key, _ in self.graders],
+            "job": [job for _, job in self.graders],
+        }
+        stage(cursor, "read_graders", keys, dict.fromkeys(keys, "INTEGER"))
 
-    def _clear(self) -> None:
-        self.lines: list[GradedQuery] = []
-        self.size = 0
-
-    def add(self, line: GradedQuery) -> None:
-        """Take one line of the file."""
-        self.lines.append(line)
-        self.size += len(line.passages) + sum(len(columns.ratings) for columns in line.grades)
-        for question in line.questions:
-            known = self.questions.setdefault(question.question_id, question)
-            if known.query_id != question.query_id:
-                raise InputError(
-                    f"The graded file asks question {question.question_id} of the queries {known.query_id}"
-                    f" and {question.query_id}.",
-                    "A question belongs to one query: give it an id of its own in each.",
-                )
-            if known.text is None:
-                self.questions[question.question_id] = question
-        if self.size >= GRADES_A_BATCH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Write what was taken since the last time."""
-        cursor, lines = self.cursor, self.lines
-        self.counts["queries"] += take_queries(cursor, [_with_facets(line) for line in lines], replace=False)
-        self.counts["queries"] += add_topics(cursor, [facet for line in lines for facet in _facets(line)])
-        self.counts["passages"] += sum(len(line.passages) for line in lines)
-        texted = (p for line in lines for p in line.passages if p.text)
-        self.counts["new passages"] += collection.add_passages(cursor, texted)
-        collection.name_passages(cursor, [p.passage_id for line in lines for p in line.passages if not p.text])
-        collection.list_passages(cursor, [pair for line in lines for pair in _listed(line)])
-        rankings: dict[str, list[Any]] = {}
-        for line in lines:
-            for run, ranking in line.rankings.items():
-                rankings.setdefault(run, []).extend(ranking)
-        if rankings:
-            collection.stage_rankings(cursor, rankings)
-            collection.state_ranks(cursor, rankings)
-            self.runs.update(rankings)
-        if found := [judgment for line in lines for judgment in line.judgments]:
-            collection.stage_judgments(cursor, found)
+    def write(self, batch: _Batch) -> None:
+        """Write one batch."""
+        cursor = self.cursor
+        self.counts["queries"] += take_queries(cursor, batch.queries, False, self.keeper)
+        self.counts["queries"] += add_topics(cursor, batch.facets)
+        self.counts["passages"] += batch.passages
+        self.counts["new passages"] += collection.add_passages(cursor, batch.texted, self.keeper)
+        collection.name_passages(cursor, batch.textless)
+        collection.list_passages(cursor, batch.listed)
+        if batch.runs:
+            collection.stage_ranked(cursor, batch.ranked)
+            collection.state_ranks(cursor, batch.ranked)
+            self.runs.update(batch.runs)
+        if batch.judgments:
+            collection.stage_judgments(cursor, batch.judgments)
             self.judged = True
-        named = dict.fromkeys(question.question_id for line in lines for question in line.questions)
-        questions = [self.questions[question_id] for question_id in named]
+        questions = [self.files.questions[question_id] for question_id in batch.questions]
         words = take_words(cursor, questions)
         self.words = Words(self.words.given + words.given, self.words.apart + words.apart)
         bank_saving.name_questions(cursor, questions)
-        self._write_grades(lines)
-        self._clear()
+        self._write_grades(batch)
 
-    def _write_grades(self, lines: Sequence[GradedQuery]) -> None:
-        columns: dict[str, list[Any]] = {
-            name: [] for name in ("key", "job", "question_id", "passage_id", "rating", "answer", *_DETAIL_TYPES)
-        }
-        asked: dict[tuple[int, str], int | None] = {}
-        for line in lines:
-            for grades in line.grades:
-                key, job = self._grader(grades.grader)
-                columns["key"].extend([key] * len(grades.ratings))
-                columns["job"].extend([job] * len(grades.ratings))
-                columns["question_id"].extend(grades.question_ids)
-                columns["passage_id"].extend(grades.passage_ids)
-                columns["rating"].extend(grades.ratings)
-                columns["answer"].extend(grades.answers)
-                _extend_details(columns, grades)
-                if grades.grader.method == "direct" or grades.grader.reads:
-                    for question_id in set(grades.question_ids):
-                        if (key, question_id) not in asked:
-                            asked[key, question_id] = self._asked_key(grades.grader, question_id)
-        types = {
-            "key": "INTEGER",
-            "job": "INTEGER",
-            "question_id": "VARCHAR",
-            "passage_id": "VARCHAR",
-            "rating": "TINYINT",
-            "answer": "VARCHAR",
-            **_DETAIL_TYPES,
-        }
-        stage(self.cursor, "read_grades", columns, types)
+    def _write_grades(self, batch: _Batch) -> None:
+        stage_table(self.cursor, "read_grades", batch.grades)
+        texts = [self._asked_key(self.files.graders[number], question_id) for number, question_id in batch.asked]
         keys: dict[str, list[Any]] = {
-            "of_grader": [key for key, _ in asked],
-            "question_id": [question_id for _, question_id in asked],
-            "text_key": list(asked.values()),
+            "of_grader": [number for number, _ in batch.asked],
+            "question_id": [question_id for _, question_id in batch.asked],
+            "text_key": texts,
         }
         stage(self.cursor, "asked", keys, {"of_grader": "INTEGER", "question_id": "VARCHAR", "text_key": "INTEGER"})
         self.cursor.execute(
@@ -148,8 +265,8 @@ class GradedImport:
             # What a failed pair has for an answer is what the model wrote.
             " coalesce(raw, CASE WHEN rating IS NULL THEN answer END) AS raw, job AS job_key,"
             " r.note, NULL::FLOAT[] AS distribution, reason"
-            " FROM read_grades r JOIN graders ON grader_key = key JOIN passages p USING (passage_id)"
-            " LEFT JOIN asked d ON d.of_grader = r.key AND d.question_id = r.question_id"
+            " FROM read_grades r JOIN read_graders k ON k.grader = r.grader JOIN passages p USING (passage_id)"
+            " LEFT JOIN asked d ON d.of_grader = r.grader AND d.question_id = r.question_id"
             " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
             # A grade is about the words that its file gives, or, for an id alone, about the first wording.
             " LEFT JOIN (SELECT question_id, text_key FROM incoming_bank JOIN question_texts USING (text)) w"
@@ -171,19 +288,9 @@ class GradedImport:
             " USING (grader_key, question_text_key, passage_text_key) WHERE n.rating <> g.rating"
         ).fetchall()[0][0]
         graded_now, failed = write_staged_grades(self.cursor)
-        self.counts["grades"] += len(columns["key"])
+        self.counts["grades"] += batch.grades.num_rows
         self.counts["new grades"] += graded_now
         self.counts["failed"] += failed
-
-    def _grader(self, spec: GraderSpec) -> tuple[int, int]:
-        fingerprint = spec.fingerprint
-        if fingerprint not in self.graders:
-            key = put_grader(self.cursor, spec)
-            self.graders[fingerprint] = (
-                key,
-                jobs.start(self.cursor, key, {"import": "graded"}, 0, self.author),
-            )
-        return self.graders[fingerprint]
 
     def _asked_key(self, spec: GraderSpec, question_id: str) -> int | None:
         """The key of what a direct judge, or a grader that reads answer keys, was asked; None where that is unknown."""
@@ -194,35 +301,34 @@ class GradedImport:
             ).fetchall()
             question = Question(question_id, question_id, found[0][0], answer_key=found[0][1])
         else:
-            question = self.questions[question_id]
+            question = self.files.questions[question_id]
         asked = spec.asked_text(question)
         return None if asked is None else question_text_key(self.cursor, asked)
 
     def finish(self, names: str, source: str, report: Report) -> dict[str, int]:
-        """Write what is left, then all that needs the whole file: runs, judgments, bank and pool."""
-        self.flush()
+        """Write all that needs the whole file: runs, judgments, bank and pool."""
         if self.runs:
             known = dict(self.cursor.execute("SELECT name, file FROM runs").fetchall())
             for run in sorted(run for run in self.runs if known.get(run, names) != names):
                 collection.unstage_ranking(self.cursor, run)
                 self.runs.discard(run)
                 report.remark(names, None, f"the run {run} came whole from {known[run]}: that one is kept")
-            collection.write_runs(self.cursor, [(run, run, names) for run in sorted(self.runs)])
+            collection.write_runs(self.cursor, [(run, run, names) for run in sorted(self.runs)], self.keeper)
             if repeated := collection.write_stated_ranks(self.cursor, sorted(self.runs)):
                 report.remark(names, None, f"{repeated} rankings state a rank twice: their passages are counted anew")
             self.counts["runs"] = len(self.runs)
         if self.judged:
-            self.counts["judgments"] = collection.write_judgments(self.cursor, source)
+            self.counts["judgments"] = collection.write_judgments(self.cursor, source, self.keeper)
         banked = self.cursor.execute(
             "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
         ).fetchall()
         # An id alone says nothing of a question that the bank has already.
-        told = [q for q in self.questions.values() if q.text is not None or (q.question_id,) not in banked]
+        told = [q for q in self.files.questions.values() if q.text is not None or (q.question_id,) not in banked]
         version = bank_saving.save_questions(self.cursor, told, f"Imported {names}", self.author)
         if version:
             self.counts["bank version"] = version
-        self.counts["questions"] = len(self.questions)
-        for _, job in self.graders.values():
+        self.counts["questions"] = len(self.files.questions)
+        for _, job in self.graders:
             jobs.end(self.cursor, job, "imported", f"Imported from {names}")
         same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]
         if same:

@@ -1,9 +1,14 @@
-"""Importing files into a project: each import is previewed or done, whole or not at all."""
+"""Importing files into a project: each import is previewed or done, whole or not at all.
+
+Files are read before anything is written, into lists or files beside the project, while everybody goes on working; then
+all of it is written in one transaction. A preview writes to a passing copy.
+"""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,14 +19,17 @@ from core.bank_words import Words, in_their_words, take_words
 from core.errors import InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels
 from core.formats.question_bank import BankFile
-from core.formats.source import Report, Source, open_lines
+from core.formats.source import Report, Source
 from core.gold import write_gold
-from core.graded_import import GradedImport
+from core.graded_import import GradedFiles, GradedImport
+from core.kept_passages import PassageFiles
 from core.project import Cursor, Project, log
+from core.rehearsal import rehearsal
+from core.replacing import Keeper, Replaced
 from core.responses import known_responses, write_responses
-from core.run_import import RunImport, unknown_reason
+from core.run_import import RunFiles, RunImport, unknown_reason
 from core.topics import add_topics, take_queries
-from core.types import Query, Question
+from core.types import Judgment, Query, Question
 
 
 @dataclass(frozen=True)
@@ -34,11 +42,13 @@ class Options:
             are left out, instead of the file being refused; and such questions of a bank, instead of their
             queries being made.
         gold: whether responses are the gold texts, one a query, and no system's.
+        replace: whether what the project has of the same names may give way.
     """
 
     source: str | None = None
     skip_unknown: bool = False
     gold: bool = False
+    replace: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,12 +60,14 @@ class Imported:
         files: their names.
         counts: numbers of things by what they are, as "passages" or "new grades".
         notes: what was understood but is worth knowing.
+        replaced: what the project had of the same names, and no longer has, or no longer so.
     """
 
     kind: str
     files: tuple[str, ...]
     counts: dict[str, int]
     notes: tuple[Problem, ...] = field(default_factory=tuple)
+    replaced: tuple[Replaced, ...] = field(default_factory=tuple)
 
 
 @dataclass(frozen=True)
@@ -69,13 +81,6 @@ class Group:
 
 GET_WORDS = "questions get their words"
 """Under this name an import counts the questions of the bank that were known by id only until now."""
-
-
-class _Preview(Exception):
-    """Carries the results of imports out of the transaction that is undone."""
-
-    def __init__(self, results: list[Imported]) -> None:
-        self.results = results
 
 
 def import_files(
@@ -102,7 +107,8 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
 
     Raises:
         FileError: a file was refused; it names the lines.
-        InputError: the content does not fit the project, or there is no such kind.
+        InputError: the content does not fit the project, it would replace something and that was not asked for
+            (`Options.replace`), or there is no such kind.
     """
     order = list(IMPORTERS)
     for group in groups:
@@ -110,134 +116,183 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
             raise InputError(f"'{group.kind}' cannot be imported.", f"Use one of {', '.join(order)}.")
         if not group.sources:
             raise InputError("There is no file to import.", "Name at least one.")
-    results = []
-    try:
-        with project.transaction() as cursor:
-            for group in sorted(groups, key=lambda group: order.index(group.kind)):
-                report = Report()
-                counts = IMPORTERS[group.kind](cursor, group.sources, report, group.options, author)
-                report.raise_if_refused(_MEND)
-                files = tuple(source.name for source in group.sources)
-                results.append(Imported(group.kind, files, counts, tuple(report.notes)))
-                log(cursor, author, f"import {group.kind}", files=list(files), counts=counts)
-            if preview:
-                raise _Preview(results)
-    except _Preview as carried:
-        return carried.results
+    groups = sorted(groups, key=lambda group: order.index(group.kind))
+    with tempfile.TemporaryDirectory(prefix=".import-", dir=project.path.parent, ignore_cleanup_errors=True) as made:
+        folder = Path(made)
+        read = []
+        for group in groups:
+            report = Report()
+            write = IMPORTERS[group.kind](group.sources, report, group.options, folder)
+            report.raise_if_refused(_MEND)
+            read.append((group, report, write))
+        tried = rehearsal(project, [group.kind for group in groups], folder) if preview else project.transaction()
+        with tried as cursor:
+            results = [_write(cursor, group, report, write, author) for group, report, write in read]
+            if not preview:
+                _refuse_to_replace(groups, results)
     return results
 
 
+def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: str) -> Imported:
+    keeper = Keeper(cursor)
+    counts = write(cursor, keeper, author)
+    report.raise_if_refused(_MEND)
+    files = [source.name for source in group.sources]
+    settled = keeper.settle()
+    replaced = tuple(one for _, _, one in settled)
+    told = {"replaced": [str(one) for one in replaced]} if replaced else {}
+    keeper.record(settled, log(cursor, author, f"import {group.kind}", files=files, counts=counts, **told))
+    return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
+
+
+def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> None:
+    going = [
+        replaced
+        for group, result in zip(groups, results, strict=True)
+        for replaced in result.replaced
+        if not group.options.replace
+    ]
+    if going:
+        named = "; ".join(map(str, going[:_NAMED])) + (f"; and {len(going) - _NAMED} more" if going[_NAMED:] else "")
+        apart = any(one.kind in ("judgments", "leaderboard") for one in going)
+        raise InputError(
+            f"This would replace {named}. Nothing was imported.",
+            "Where that is meant, say so (--replace): what goes is kept and can be brought back."
+            + (" Under another name (--source) both stay." if apart else ""),
+        )
+
+
+_NAMED = 3
 _NAME_QUERIES = "Import the queries first, or a bank that names them, or leave unknown queries out (--skip-unknown)."
 _MEND = "Nothing was imported. Mend the file and import it again."
 
 
-def _queries(
-    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
-) -> dict[str, int]:
+Writer = Callable[[Cursor, Keeper, str], dict[str, int]]
+"""Writes what was read, for an author; gives counts. What it replaces goes to the keeper."""
+
+Importer = Callable[[Sequence[Source], Report, Options, Path], Writer]
+"""Reads files, without looking at the project; the folder is for what does not fit in memory."""
+
+
+def _queries(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     found: dict[str, Query] = {}
     for source in sources:
         for query in queries.read_queries(source, report):
             if found.setdefault(query.query_id, query) != query:
                 reason = f"query {query.query_id} is in another of the files with another content"
                 report.refuse(source.name, None, reason)
-    report.raise_if_refused(_MEND)
-    new = take_queries(cursor, list(found.values()), replace=True)
-    return {"queries": len(found), "new queries": new}
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        new = take_queries(cursor, list(found.values()), True, keeper)
+        return {"queries": len(found), "new queries": new}
+
+    return write
 
 
-def _passages(
-    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
-) -> dict[str, int]:
-    stream = (passage for source in sources for passage in passages.read_passages(source, report))
-    new = collection.add_passages(cursor, stream)
-    report.raise_if_refused(_MEND)
-    collection.refresh_pool(cursor)
-    return {"new passages": new}
+def _passages(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = PassageFiles(folder)
+    for source in sources:
+        files.take(passages.read_passages(source, report))
+    files.close()
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        new = collection.add_passages(cursor, files.passages(), keeper)
+        collection.refresh_pool(cursor)
+        return {"new passages": new}
+
+    return write
 
 
-def _runs(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
-    with RunImport(cursor, report, options.skip_unknown) as runs:
-        for source in sources:
-            runs.take(source)
-        report.raise_if_refused(_MEND)
+def _runs(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = RunFiles(folder, report)
+    for source in sources:
+        files.take(source)
+    files.close()
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        runs = RunImport(cursor, files, report, options.skip_unknown, keeper)
         runs.check_queries()
         report.raise_if_refused(_NAME_QUERIES)
         counts = runs.write()
         report.raise_if_refused(_MEND)
-    collection.refresh_pool(cursor)
-    return counts
+        collection.refresh_pool(cursor)
+        return counts
+
+    return write
 
 
-def _responses(
-    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
-) -> dict[str, int]:
-    found = responses.read_responses(sources, report)
-    report.raise_if_refused(_MEND)
-    found = known_responses(cursor, found, report, options.skip_unknown)
-    report.raise_if_refused(_NAME_QUERIES)
-    counts = (write_gold if options.gold else write_responses)(cursor, found, report)
-    report.raise_if_refused(_MEND)
-    collection.refresh_pool(cursor)
-    return counts
+def _responses(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read = responses.read_responses(sources, report)
 
-
-def _qrels(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
-    written = 0
-    names: set[str] = set()
-    for source in sources:
-        found = trec_qrels.read_qrels(source, report)
-        report.raise_if_refused(_MEND)
-        unknown = set(_unknown(cursor, sources, source.name, [j.query_id for j in found], options, report))
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        found = known_responses(cursor, read, report, options.skip_unknown)
         report.raise_if_refused(_NAME_QUERIES)
-        collection.stage_judgments(cursor, [j for j in found if j.query_id not in unknown])
+        counts = (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
+        report.raise_if_refused(_MEND)
+        collection.refresh_pool(cursor)
+        return counts
+
+    return write
+
+
+def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read: dict[str, tuple[Source, list[Judgment], dict[str, int]]] = {}
+    for source in sources:
+        lines = trec_qrels.read_qrels_lines(source, report)
+        first_lines: dict[str, int] = {}
+        for judgment, line in lines:
+            first_lines.setdefault(judgment.query_id, line)
         name = options.source if options.source and len(sources) == 1 else source.stem
-        if name in names:
+        if name in read:
             report.refuse(source.name, None, f"another file gives the source {name} too; rename one of them")
-            report.raise_if_refused(_MEND)
-        names.add(name)
-        written += collection.write_judgments(cursor, name)
-    collection.refresh_pool(cursor)
-    return {"sources": len(sources), "judgments": written}
+        read[name] = (source, [judgment for judgment, _ in lines], first_lines)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        written = 0
+        for name, (source, found, first_lines) in read.items():
+            unknown = set(_unknown(cursor, source, first_lines, options, report))
+            report.raise_if_refused(_NAME_QUERIES)
+            collection.stage_judgments(cursor, [j for j in found if j.query_id not in unknown])
+            written += collection.write_judgments(cursor, name, keeper)
+        collection.refresh_pool(cursor)
+        return {"sources": len(sources), "judgments": written}
+
+    return write
 
 
 def _unknown(
-    cursor: Cursor,
-    sources: Sequence[Source],
-    file: str,
-    query_ids: Sequence[str],
-    options: Options,
-    report: Report,
+    cursor: Cursor, source: Source, first_lines: Mapping[str, int], options: Options, report: Report
 ) -> list[str]:
     """Query ids of a file that the project does not have; refused or remarked on as the options say."""
-    unknown = collection.unknown_queries(cursor, query_ids)
+    unknown = collection.unknown_queries(cursor, first_lines)
     if unknown and add_topics(cursor, unknown):
         unknown = collection.unknown_queries(cursor, unknown)
-    if not unknown:
-        return []
-    source = next(source for source in sources if file in (source.name, source.file))
-    say = report.remark if options.skip_unknown else report.refuse
-    reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
-    say(file, _first_line(source, unknown[0]), reason)
+    if unknown:
+        say = report.remark if options.skip_unknown else report.refuse
+        reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
+        say(source.name, first_lines[unknown[0]], reason)
     return unknown
 
 
-def _first_line(source: Source, query_id: str) -> int | None:
-    for number, line in open_lines(source, Report()):
-        if line.split(maxsplit=1)[:1] == [query_id]:
-            return number
-    return None
+def _bank(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = [question_bank.read_bank(source, report) for source in sources]
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        read = [_as_named_here(cursor, part) for part in files]
+        if options.skip_unknown:
+            read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
+        names = ", ".join(Path(source.name).name for source in sources)
+        return _write_bank(cursor, read, names, report, keeper, author)
+
+    return write
 
 
-def _bank(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
-    read = [question_bank.read_bank(source, report) for source in sources]
-    report.raise_if_refused(_MEND)
-    read = [_as_named_here(cursor, part) for part in read]
-    if options.skip_unknown:
-        read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
+def _write_bank(
+    cursor: Cursor, read: Sequence[BankFile], names: str, report: Report, keeper: Keeper, author: str
+) -> dict[str, int]:
     found = [question for part in read for question in part.questions]
-    new = take_queries(cursor, [query for part in read for query in part.queries], replace=False)
+    new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
     before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
-    names = ", ".join(Path(source.name).name for source in sources)
     words = take_words(cursor, found)
     version = bank_saving.save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
     after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
@@ -329,34 +384,41 @@ def _no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _graded(cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str) -> dict[str, int]:
+def _graded(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = GradedFiles(folder)
     with _no_collecting():
-        batch = GradedImport(cursor, author)
         for source in sources:
-            for line in graded.read_graded(source, report):
-                batch.add(line)
+            files.take(graded.read_graded(source, report))
             report.raise_if_refused(_MEND)
+        files.close()
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        into = GradedImport(cursor, files, author, keeper)
+        with _no_collecting():
+            for batch in files.batches():
+                into.write(batch)
         names = ", ".join(Path(source.name).name for source in sources)
-        counts = batch.finish(names, options.source or "judgments", report)
-        _remark_on_words(batch.words, names, report)
-        return counts | ({GET_WORDS: batch.words.given} if batch.words.given else {})
+        counts = into.finish(names, options.source or "judgments", report)
+        _remark_on_words(into.words, names, report)
+        return counts | ({GET_WORDS: into.words.given} if into.words.given else {})
+
+    return write
 
 
-def _leaderboard(
-    cursor: Cursor, sources: Sequence[Source], report: Report, options: Options, author: str
-) -> dict[str, int]:
+def _leaderboard(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     found = [
         replace(board, name=options.source + board.name.removeprefix(source.stem)) if options.source else board
         for source in sources
         for board in leaderboards.read_boards(source, report)
     ]
-    report.raise_if_refused(_MEND)
-    for board in found:
-        collection.write_board(cursor, board)
-    return {"leaderboards": len(found), "systems": len({row.run for board in found for row in board.rows})}
 
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        for board in found:
+            collection.write_board(cursor, board, keeper)
+        return {"leaderboards": len(found), "systems": len({row.run for board in found for row in board.rows})}
 
-Importer = Callable[[Cursor, Sequence[Source], Report, Options, str], dict[str, int]]
+    return write
+
 
 IMPORTERS: dict[str, Importer] = {
     "queries": _queries,

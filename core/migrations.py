@@ -30,6 +30,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0010_stated_ranks", _script("0010_stated_ranks")),
     ("0011_text_vectors", _script("0011_text_vectors")),
     ("0012_words_of_overrides", _script("0012_words_of_overrides")),
+    ("0013_replacements", _script("0013_replacements")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

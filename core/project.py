@@ -230,7 +230,12 @@ def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types
         types: SQL type by column name, in the order of the columns.
     """
     arrays = {column: pa.array(columns[column], type=_ARROW[types[column]]) for column in types}
-    cursor.register("incoming", pa.table(arrays))
+    stage_table(cursor, name, pa.table(arrays))
+
+
+def stage_table(cursor: Cursor, name: str, table: pa.Table) -> None:
+    """Make a temporary table of an Arrow table; an older one of that name is replaced."""
+    cursor.register("incoming", table)
     cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
     cursor.unregister("incoming")
 
@@ -247,17 +252,21 @@ _ARROW = {
 }
 
 
-def log(cursor: Cursor, author: str, act: str, **detail: Any) -> None:
+def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
     """Record who did what, in the transaction that does it.
 
     Args:
         act: a verb and its object, such as "import run".
         detail: what it was about; JSON values.
+
+    Returns:
+        The number of the act.
     """
-    cursor.execute(
-        "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?)",
+    rows = cursor.execute(
+        "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
         [author, act, json.dumps(detail, ensure_ascii=False)],
-    )
+    ).fetchall()
+    return int(rows[0][0])
 
 
 def projects_folder() -> Path:

@@ -11,6 +11,7 @@ from core import collection
 from core.formats.responses import Response, Sentence
 from core.formats.source import Report
 from core.project import Cursor, Project, stage
+from core.replacing import Keeper
 from core.sentences import split_sentences
 from core.types import Passage, Query, Ranked
 
@@ -114,19 +115,24 @@ def known_responses(cursor: Cursor, found: Sequence[Response], report: Report, s
     return [response for response in found if response.query_id not in unknown]
 
 
-def write_responses(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[str, int]:
+def write_responses(
+    cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
+) -> dict[str, int]:
     """Make a run of the responses of each system, whose ranking is its passages in order.
 
     A passage is called RUN/QUERY/1, and so on. The responses that a system had before give way to the new ones;
     a passage whose text differs from before gets the id RUN/QUERY/1~2, since a text is final. A system that has a
     retrieval run of its name already gets a second run, NAME-responses.
 
+    Args:
+        keeper: keeps what is replaced; for None it is lost.
+
     Returns:
         Numbers of runs, responses and passages.
     """
     names = _names(cursor, found, report)
     parts = [(names[r.run], r, split_response(r.text, r.sentences)) for r in found]
-    placed = place_parts(cursor, [(name, r.query_id, split) for name, r, split in parts])
+    placed = place_parts(cursor, [(name, r.query_id, split) for name, r, split in parts], keeper)
     rankings: dict[str, list[Ranked]] = {name: [] for name in names.values()}
     for (name, response, split), ids in zip(parts, placed, strict=True):
         rankings[name].extend(
@@ -135,7 +141,7 @@ def write_responses(cursor: Cursor, found: Sequence[Response], report: Report) -
         )
     files = {names[r.run]: (r.run, re.split(r"[/\\]", r.file)[-1]) for r in reversed(found)}
     collection.stage_rankings(cursor, rankings)
-    collection.write_runs(cursor, [(name, *files[name]) for name in rankings])
+    collection.write_runs(cursor, [(name, *files[name]) for name in rankings], keeper)
     _write_lengths(cursor, [(name, r.query_id, count_words(r.text)) for name, r, _ in parts])
     return {"runs": len(rankings), "responses": len(parts), "passages of responses": sum(map(len, placed))}
 
@@ -161,11 +167,14 @@ def _names(cursor: Cursor, found: Sequence[Response], report: Report) -> dict[st
     return names
 
 
-def place_parts(cursor: Cursor, responses: Sequence[tuple[str, str, Sequence[Part]]]) -> list[list[str]]:
+def place_parts(
+    cursor: Cursor, responses: Sequence[tuple[str, str, Sequence[Part]]], keeper: Keeper | None = None
+) -> list[list[str]]:
     """Add the passages of responses, with their sentences and citations.
 
     Args:
         responses: run, query id and passages of each.
+        keeper: keeps what is replaced; for None it is lost.
 
     Returns:
         The ids of the passages of each response.
@@ -200,10 +209,10 @@ def place_parts(cursor: Cursor, responses: Sequence[tuple[str, str, Sequence[Par
             "citations": "VARCHAR",
         },
     )
-    cursor.execute(
-        "DELETE FROM response_sentences WHERE passage_key IN"
-        " (SELECT passage_key FROM passages SEMI JOIN new_sentences USING (passage_id))"
-    )
+    resaid = "SELECT passage_key FROM passages SEMI JOIN new_sentences USING (passage_id)"
+    if keeper is not None:
+        keeper.keep_sentences(resaid)
+    cursor.execute(f"DELETE FROM response_sentences WHERE passage_key IN ({resaid})")
     cursor.execute(
         "INSERT INTO response_sentences SELECT passage_key, position, begins, ends,"
         " CASE WHEN citations = '' THEN [] ELSE str_split(citations, chr(31)) END"

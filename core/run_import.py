@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 from core.collection import clear_runs, name_passages_of, unknown_queries
 from core.formats.source import Report, Source
 from core.formats.trec_run import RunLine, name_runs, read_run_lines
-from core.project import Cursor
+from core.limits import exceeded, limit
+from core.project import Cursor, stage
+from core.replacing import Keeper
 from core.topics import add_topics
 
 LINES_A_BATCH = 50_000
@@ -26,7 +28,7 @@ LINES_A_PART = 200_000
 _SCHEMA = pa.schema(
     [
         ("run", pa.int32()),
-        ("query_key", pa.int32()),
+        ("query", pa.int32()),
         ("line", pa.int32()),
         ("passage_id", pa.string()),
         ("rank", pa.float64()),
@@ -45,69 +47,52 @@ _NAMED = 3
 _REPEATED = "the query has this passage already; the better score is kept (trec_eval would refuse)"
 
 
-class RunImport:
-    """Takes run files one by one, then writes their runs; to be used as a context, which ends with its file.
+class RunFiles:
+    """Run files as they were read, with their lines in a file of their own, so that memory does not grow with them.
 
     Args:
-        cursor: in the transaction that the import is.
-        report: takes refused lines, and notes on what is odd, one per run or file with the number of lines.
-        skip_unknown: whether lines about queries that the project does not have are left out, instead of refused.
+        folder: for that file.
+        report: takes refused lines.
     """
 
-    def __init__(self, cursor: Cursor, report: Report, skip_unknown: bool) -> None:
-        self.cursor = cursor
+    def __init__(self, folder: Path, report: Report) -> None:
+        self.folder = folder
         self.report = report
-        self.skip_unknown = skip_unknown
         self.found: list[tuple[Source, str]] = []
-        self.unknown: list[tuple[Source, dict[str, int]]] = []
-        self._keys: dict[str, int] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix=".import-", dir=_beside(cursor), ignore_cleanup_errors=True)
-        self._file = Path(self._folder.name) / "lines.parquet"
-        # A file, too: what a transaction had in temporary tables stays in memory to its end.
-        self._part = _sql_text(Path(self._folder.name) / "part.parquet")
-        self._writer = pq.ParquetWriter(self._file, _SCHEMA)
-
-    def __enter__(self) -> RunImport:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._writer.close()
-        self._folder.cleanup()
+        self.queries: dict[str, int] = {}
+        self.first_lines: list[tuple[Source, dict[str, int]]] = []
+        self.file = folder / "lines.parquet"
+        self._writer = pq.ParquetWriter(self.file, _SCHEMA)
 
     def take(self, source: Source) -> None:
-        """Read a file to its end; nothing of it is in the project yet."""
+        """Read a file to its end."""
         numbers: dict[str, int] = {}
-        unknown: dict[str, int] = {}
+        first_lines: dict[str, int] = {}
+        most = limit("IDS")
         lines = read_run_lines(source, self.report)
         while batch := list(islice(lines, LINES_A_BATCH)):
-            self._look_up(dict.fromkeys(line.query_id for line in batch))
             for line in batch:
                 if line.tag not in numbers:
                     numbers[line.tag] = len(self.found)
                     self.found.append((source, line.tag))
-                if line.query_id not in self._keys:
-                    unknown.setdefault(line.query_id, line.line)
-            known = [line for line in batch if line.query_id in self._keys]
-            self._writer.write_table(self._table(known, numbers))
-        if unknown:
-            self.unknown.append((source, unknown))
+                if line.query_id not in first_lines:
+                    first_lines[line.query_id] = line.line
+                    self.queries.setdefault(line.query_id, len(self.queries))
+            if len(first_lines) > most:
+                reason = exceeded("the file names more queries than", "IDS", most)
+                self.report.refuse(source.name, batch[-1].line, reason)
+                return
+            self._writer.write_table(self._table(batch, numbers))
+        self.first_lines.append((source, first_lines))
 
-    def _look_up(self, query_ids: Iterable[str]) -> None:
-        """Learn the keys of queries; a topic of a query that the project has becomes one."""
-        new = [query_id for query_id in query_ids if query_id not in self._keys]
-        if new and (unknown := unknown_queries(self.cursor, new)):
-            add_topics(self.cursor, unknown)
-        if new:
-            self._keys |= dict(
-                self.cursor.execute(
-                    "SELECT query_id, query_key FROM queries WHERE list_contains(?, query_id)", [new]
-                ).fetchall()
-            )
+    def close(self) -> None:
+        """Write the lines out; nothing more is taken."""
+        self._writer.close()
 
     def _table(self, lines: Sequence[RunLine], numbers: dict[str, int]) -> pa.Table:
         columns = {
             "run": [numbers[line.tag] for line in lines],
-            "query_key": [self._keys[line.query_id] for line in lines],
+            "query": [self.queries[line.query_id] for line in lines],
             "line": [line.line for line in lines],
             "passage_id": [line.passage_id for line in lines],
             "rank": [line.rank for line in lines],
@@ -115,12 +100,52 @@ class RunImport:
         }
         return pa.table(columns, schema=_SCHEMA)
 
+
+class RunImport:
+    """Writes the runs of files that were read.
+
+    Args:
+        cursor: in the transaction that the import is.
+        files: what was read; closed.
+        report: takes notes on what is odd, one per run or file with the number of lines.
+        skip_unknown: whether lines about queries that the project does not have are left out, instead of refused.
+        keeper: keeps what is replaced.
+    """
+
+    def __init__(self, cursor: Cursor, files: RunFiles, report: Report, skip_unknown: bool, keeper: Keeper) -> None:
+        self.cursor = cursor
+        self.report = report
+        self.keeper = keeper
+        self.skip_unknown = skip_unknown
+        self.found = files.found
+        self.files = files
+        # A file, too: what a transaction had in temporary tables stays in memory to its end.
+        self._part = _sql_text(files.folder / "part.parquet")
+        self._look_up()
+
+    def _look_up(self) -> None:
+        """Learn the keys of queries; a topic of a query that the project has becomes one."""
+        if unknown := unknown_queries(self.cursor, self.files.queries):
+            add_topics(self.cursor, unknown)
+        columns: dict[str, list[Any]] = {
+            "query_id": list(self.files.queries),
+            "query": list(self.files.queries.values()),
+        }
+        stage(self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"})
+        self.cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE run_query_keys AS"
+            " SELECT query, query_key FROM run_queries JOIN queries USING (query_id)"
+        )
+
     def check_queries(self) -> None:
         """Refuse, or remark on, the queries of each file that the project does not have."""
-        for source, first_lines in self.unknown:
-            query_id, line = next(iter(first_lines.items()))
-            say = self.report.remark if self.skip_unknown else self.report.refuse
-            say(source.file, line, unknown_reason(query_id, len(first_lines) - 1, self.skip_unknown))
+        unknown = set(unknown_queries(self.cursor, self.files.queries))
+        for source, first_lines in self.files.first_lines:
+            missing = [query_id for query_id in first_lines if query_id in unknown]
+            if missing:
+                say = self.report.remark if self.skip_unknown else self.report.refuse
+                reason = unknown_reason(missing[0], len(missing) - 1, self.skip_unknown)
+                say(source.file, first_lines[missing[0]], reason)
 
     def write(self) -> dict[str, int]:
         """Write the runs; one of the same name and file gives way to the new one.
@@ -128,12 +153,11 @@ class RunImport:
         Returns:
             Numbers of runs and of ranked passages.
         """
-        self._writer.close()
         names = self._free_names(name_runs(self.found, self.report))
         if self.report.count:
             return {}
         runs = [(name, tag, source.file) for name, (source, tag) in zip(names, self.found, strict=True)]
-        keys = clear_runs(self.cursor, runs)
+        keys = clear_runs(self.cursor, runs, self.keeper)
         self.cursor.execute("CREATE OR REPLACE TEMP TABLE new_runs (run INTEGER, run_key INTEGER)")
         self.cursor.executemany("INSERT INTO new_runs VALUES (?, ?)", list(enumerate(keys)))
         odd = _Oddities(self.report, self.found, names)
@@ -193,7 +217,10 @@ class RunImport:
 
     @property
     def _lines(self) -> str:
-        return f"read_parquet({_sql_text(self._file)})"
+        return (
+            "(SELECT l.* EXCLUDE (query), query_key"
+            f" FROM read_parquet({_sql_text(self.files.file)}) l JOIN run_query_keys USING (query))"
+        )
 
     def _write_part(self, first: int, last: int, odd: _Oddities) -> int:
         """Rank the lines of some queries as trec_eval does, and look for what is odd about them.
@@ -283,11 +310,3 @@ def unknown_reason(query_id: str, others: int, left_out: bool) -> str:
     if left_out:
         return f"left out the unknown query {named}"
     return f"the query {named} {'are' if others else 'is'} not in the project"
-
-
-def _beside(cursor: Cursor) -> Path | None:
-    """The folder of the project's file, which has room for what goes into it; None for one in memory."""
-    rows: Iterable[tuple[str | None]] = cursor.execute(
-        "SELECT path FROM duckdb_databases() WHERE database_name = current_database()"
-    ).fetchall()
-    return next((Path(path).parent for (path,) in rows if path), None)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from core import bank, collection
 from core.project import Cursor, Project, stage
+from core.replacing import Keeper
 from core.types import Query, Question
 
 SUBTOPICS = (
@@ -54,7 +55,7 @@ The papers' judges are asked by the query's title, and their verdict counts in e
 """
 
 
-def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int:
+def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
     """Add queries and their subtopics, and let topics that were named after them follow their new names.
 
     Args, returns: as for `core.collection.add_queries`.
@@ -67,13 +68,16 @@ def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool) -> int
         f"CREATE OR REPLACE TEMP TABLE named_topics AS SELECT topic_key FROM ({named}) n"
         " JOIN queries k ON k.query_key = n.topic_key WHERE k.text IN (n.text, k.query_id)"
     )
-    made = collection.add_queries(cursor, queries, replace)
+    made = collection.add_queries(cursor, queries, replace, keeper)
     given = [query.query_id for query in queries if query.text not in ("", query.query_id)]
-    cursor.execute(
-        f"UPDATE queries SET text = n.text FROM ({named}) n SEMI JOIN named_topics USING (topic_key)"
-        " WHERE queries.query_key = n.topic_key AND queries.text <> n.text AND NOT list_contains(?, query_id)",
-        [given],
+    stage(cursor, "given_queries", {"query_id": given}, {"query_id": "VARCHAR"})
+    following = (
+        f"({named}) n SEMI JOIN named_topics USING (topic_key) WHERE queries.query_key = n.topic_key"
+        " AND queries.text <> n.text AND query_id NOT IN (SELECT query_id FROM given_queries)"
     )
+    if keeper is not None:
+        keeper.keep_queries(f"SELECT queries.query_key FROM queries, {following}", follows=True)
+    cursor.execute(f"UPDATE queries SET text = n.text FROM {following}")
     return made
 
 

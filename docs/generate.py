@@ -88,6 +88,16 @@ def formats() -> str:
     )
 
 
+def limits() -> str:
+    """The limits on what comes from outside."""
+    from core.limits import LIMITS
+
+    return table(
+        ["variable", "of what", "at most", "unit"],
+        [(f"`{one.variable}`", one.what, f"{one.default:,}", one.unit) for one in LIMITS.values()],
+    )
+
+
 def measures() -> str:
     """The measures, with their sources."""
     from core.measures import MEASURES
@@ -121,6 +131,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "command-list": command_list,
     "commands": commands,
     "formats": formats,
+    "limits": limits,
     "measures": measures,
     "modules": modules,
     "well-known-keys": well_known_keys,

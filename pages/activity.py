@@ -5,8 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from core.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
+from core.bringing_back import bring_back
+from core.errors import WorkbenchError
 from core.project import Project
-from pages import ui
+from pages import presses, ui
 from pages.passage_html import visible
 
 ACTS_A_PAGE = 25
@@ -46,6 +48,16 @@ def row(act: Act) -> None:
         screen, query = act.place
         with link:
             ui.go(screen, ui.SCREENS[screen][0], **query)
+    if act.replaced and presses.button(
+        "Bring back what it replaced", at=said, key=f"bring back {act.key}", icon=":material/undo:"
+    ):
+        try:
+            bring_back(project, act.key, ui.author())
+        except WorkbenchError as error:
+            ui.show_error(error)
+            return
+        st.toast("It is back. What stood there is kept, and can be brought back likewise.")
+        st.rerun()
 
 
 ui.begin("Activity")

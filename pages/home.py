@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import streamlit as st
 
 from core import downloads, exporting, formats
@@ -134,17 +136,31 @@ def imports(project: Project) -> None:
         if kind in kinds
     ]
     try:
-        _preview(project, groups)
+        results = _preview(project, groups)
     except WorkbenchError as error:
         ui.show_error(error)
         st.caption("Nothing has been imported.")
         return
-    if presses.button("Import", type="primary", icon=":material/upload:"):
+    replaced = [str(one) for result in results for one in result.replaced]
+    meant = not replaced or _replacing(replaced)
+    if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant) and meant:
+        chosen = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
         with st.spinner("Importing"):
-            import_groups(project, groups, ui.author())
+            import_groups(project, chosen, ui.author())
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
         st.toast("Imported.")
         st.rerun()
+
+
+def _replacing(replaced: list[str]) -> bool:
+    """What goes, and whether that is meant."""
+    st.warning("This import replaces what the project has of the same names:", icon=":material/swap_horiz:")
+    for one in replaced[:NOTES_SHOWN]:
+        st.text(one)
+    if (rest := len(replaced) - NOTES_SHOWN) > 0:
+        st.text(f"and {rest} more")
+    # Another list is another question.
+    return st.checkbox("Replace it", key=f"replace {replaced}", help="What goes is kept: Activity can bring it back.")
 
 
 def _choose_kinds(sources: list[Source]) -> list[str | None]:
@@ -168,7 +184,7 @@ def _choose_kinds(sources: list[Source]) -> list[str | None]:
     return kinds
 
 
-def _preview(project: Project, groups: list[Group]) -> None:
+def _preview(project: Project, groups: list[Group]) -> list[Imported]:
     key = (
         str(project.path),
         project.state(),
@@ -188,6 +204,7 @@ def _preview(project: Project, groups: list[Group]) -> None:
                 st.caption(f":material/info: {ui.plain(str(note))}")
             if (rest := len(result.notes) - NOTES_SHOWN) > 0:
                 st.caption(f"and {rest} more notes")
+    return results
 
 
 ui.begin("Exam Workbench")

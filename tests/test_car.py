@@ -281,7 +281,7 @@ def test_only_coverage_is_taken_over_a_union(collection: Project) -> None:
 
 def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collection: Project) -> None:
     runs = [Source(f"{name}.run", data=f"{T1} Q0 p3 1 2.0 {name}\n".encode()) for name in ("one", "two")]
-    done = import_files(collection, "runs", runs, "ann")
+    done = import_files(collection, "runs", runs, "ann", Options(replace=True))
     assert [note.reason for note in done.notes] == [
         "what the project had of runs of the same names gives way to these files: one, two"
     ]

@@ -266,14 +266,22 @@ def test_line_that_is_too_long_is_refused_alone() -> None:
         report = Report()
         lines = list(open_lines(Source("f", data=packed), report, Limits(line=1_000)))
         assert lines == [(1, "short"), (3, "short again")]
-        assert [str(problem) for problem in report.problems] == ["f:2: the line is longer than 1,000 bytes"]
+        assert [str(problem) for problem in report.problems] == [
+            "f:2: the line is longer than 1,000 bytes (EXAM_LIMIT_LINE sets this limit)"
+        ]
 
 
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (Limits(expanded=1 << 20), "f:1: the gzip data expands to more than 1,048,576 bytes"),
-        (Limits(ratio_after=1 << 20), "f:1: the gzip data expands to more than 200 times its size"),
+        (
+            Limits(expanded=1 << 20),
+            "f:1: the gzip data expands to more than 1,048,576 bytes (EXAM_LIMIT_EXPANDED sets this limit)",
+        ),
+        (
+            Limits(ratio_after=1 << 20),
+            "f:1: the gzip data expands to more than 200 times its size (EXAM_LIMIT_RATIO sets this limit)",
+        ),
     ],
 )
 def test_gzip_bomb_is_stopped(limits: Limits, reason: str) -> None:

@@ -139,7 +139,7 @@ def test_a_preview_changes_nothing_and_says_what_the_import_then_does(full: Proj
     before = snapshot(full)
     previewed = import_files(full, kind, sources, "tester", preview=True)
     assert snapshot(full) == before
-    assert import_files(full, kind, sources, "tester") == previewed
+    assert import_files(full, kind, sources, "tester", Options(replace=True)) == previewed
     assert snapshot(full) != before
 
 
@@ -221,10 +221,17 @@ def test_lines_about_unknown_queries_can_be_left_out_and_are_told(full: Project,
     assert full.value("SELECT count(*) FROM queries") == 2
 
 
-def test_a_passage_cannot_change_its_text(full: Project):
+def test_a_passage_cannot_change_a_text_that_grades_rest_on(full: Project):
     before = snapshot(full)
-    with pytest.raises(InputError, match="p2 has two different texts"):
-        take(full, "passages", "p8\tnew\np2\ttext two, improved\n")
+    with full.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO grades SELECT 1, 2, text_key, 3, false, NULL, NULL, NULL, 0, NULL, NULL FROM passages"
+            " WHERE passage_id = 'p2'"
+        )
+    before = snapshot(full)
+    for options in ({}, {"replace": True}):
+        with pytest.raises(InputError, match="Passage p2 has another text in the project, on which rest: 1 grades"):
+            take(full, "passages", "p8\tnew\np2\ttext two, improved\n", **options)
     with pytest.raises(InputError, match="p8 has two different texts"):
         take(full, "passages", "p8\tone\np8\tanother\n")
     assert snapshot(full) == before
@@ -248,7 +255,7 @@ def test_two_files_that_contradict_each_other_are_refused(full: Project):
 
 def test_a_query_takes_a_new_text_and_a_narrative_that_comes_later(full: Project):
     take(full, "queries", '{"query_id": "q1", "text": "first query", "narrative": "more of it"}\n')
-    take(full, "queries", "q2\tsecond query, reworded\n")
+    take(full, "queries", "q2\tsecond query, reworded\n", replace=True)
     assert full.rows("SELECT query_id, text, narrative FROM queries ORDER BY query_id") == [
         ("q1", "first query", "more of it"),
         ("q2", "second query, reworded", None),
@@ -271,7 +278,7 @@ def test_a_bank_brings_queries_but_never_rewords_one(full: Project):
 
 
 def test_a_run_imported_again_from_its_file_replaces_the_first(full: Project):
-    take(full, "runs", "q1 Q0 p2 1 9 sys\n", "runs.txt")
+    take(full, "runs", "q1 Q0 p2 1 9 sys\n", "runs.txt", replace=True)
     assert full.rows("SELECT name, passage_id, rank FROM rankings JOIN runs USING (run_key)"
                      " JOIN passages USING (passage_key)") == [("sys", "p2", 1)]  # fmt: skip
     assert full.value("SELECT count(*) FROM runs") == 1
@@ -296,7 +303,7 @@ def test_ranks_follow_the_scores_as_trec_eval_reads_them(full: Project):
 
 def test_judgments_of_several_sources_live_side_by_side(full: Project):
     take(full, "qrels", "q1 0 p1 0\nq1 0 p2 3\n", "late.qrels", source="second assessors")
-    take(full, "qrels", "q1 0 p2 1\n", "qrels.txt")
+    take(full, "qrels", "q1 0 p2 1\n", "qrels.txt", replace=True)
     assert full.rows(
         "SELECT name, passage_id, value FROM judgments JOIN sources USING (source_key)"
         " JOIN passages USING (passage_key) ORDER BY ALL"

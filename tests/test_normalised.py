@@ -45,7 +45,7 @@ def exam(project: Project) -> Project:
 
 def import_gold(project: Project, *rows: dict[str, str]) -> Imported:
     source = Source("gold.jsonl", data="".join(json.dumps(row) + "\n" for row in rows).encode())
-    return import_files(project, "responses", [source], "tester", Options(gold=True))
+    return import_files(project, "responses", [source], "tester", Options(gold=True, replace=True))
 
 
 def add_gold(project: Project, answered: dict[str, int]) -> None:

@@ -103,7 +103,7 @@ def set_depth(project: Project, depth: int) -> None:
 
 
 def put(project: Project, kind: str, name: str, text: str) -> None:
-    import_files(project, kind, [Source(name, data=text.encode())], "ann", Options())
+    import_files(project, kind, [Source(name, data=text.encode())], "ann", Options(replace=True))
 
 
 def retired(*questions: Question) -> list[Question]:

@@ -101,7 +101,9 @@ def test_a_map_that_is_no_json_is_refused_by_line() -> None:
 
 def test_a_map_that_is_nested_too_deeply_is_refused() -> None:
     _, report = nuggets('{"q": ' * 1010 + "1" + "}" * 1010)
-    assert [str(problem) for problem in report.problems] == ["nuggets.json:1: the objects are nested too deeply"]
+    assert [str(problem) for problem in report.problems] == [
+        "nuggets.json:1: the JSON is nested deeper than 64 levels (EXAM_LIMIT_DEPTH sets this limit)"
+    ]
 
 
 def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_may_follow(project: Project) -> None:

@@ -235,14 +235,14 @@ def test_an_unknown_query_refuses_the_whole_import_or_is_left_out_where_asked(pr
 def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(project: Project) -> None:
     add_queries(project, "q1", "q2")
     import_responses(project, jsonl(plain("q1", "sys", "First version."), plain("q2", "sys", "Stays.")))
-    import_responses(project, jsonl(plain("q1", "sys", "Second version.")))
+    import_responses(project, jsonl(plain("q1", "sys", "Second version.")), replace=True)
     assert ranked(project, "sys", "q1") == ["sys/q1/1~2"]
     assert ranked(project, "sys", "q2") == []
     assert project.rows(
         "SELECT passage_id, text FROM pool JOIN passages USING (passage_key) JOIN passage_texts t"
         " ON t.text_key = passages.text_key"
     ) == [("sys/q1/1~2", "Second version.")]
-    import_responses(project, jsonl(plain("q1", "sys", "First version.")))
+    import_responses(project, jsonl(plain("q1", "sys", "First version.")), replace=True)
     assert ranked(project, "sys", "q1") == ["sys/q1/1"]
     assert [run.words for run in response_runs(project)] == [2]
 
@@ -256,7 +256,7 @@ def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
     done = import_responses(project, jsonl(plain("q1", "sys", "Words.")))
     assert "the responses are called sys-responses" in str(done.notes[0])
     assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
-    import_responses(project, jsonl(plain("q1", "sys", "Other words.")))
+    import_responses(project, jsonl(plain("q1", "sys", "Other words.")), replace=True)
     assert list(rankings(project)) == ["sys", "sys-responses"]
 
 

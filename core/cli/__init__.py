@@ -74,6 +74,7 @@ for _command in (
     records.failures,
     records.publications,
     activity.activity,
+    activity.bring_back,
     files.export,
     serve.serve,
 ):

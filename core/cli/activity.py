@@ -1,4 +1,4 @@
-"""The command that says who did what."""
+"""Commands that say who did what, and bring back what an act replaced."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import click
 
 from core.activity import Sought, activity_csv
 from core.activity import activity as activity_of
-from core.cli.options import json_option, opened, print_json, print_table, project_option
+from core.bringing_back import bring_back as put_back
+from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import InputError
+from core.project import current_author
 
 
 @click.command()
@@ -51,6 +53,7 @@ def activity(
                 "total": found.total,
                 "acts": [
                     {
+                        "number": one.key,
                         "happened_at": one.happened_at.isoformat(timespec="seconds"),
                         "who": one.author,
                         "act": one.act,
@@ -63,6 +66,24 @@ def activity(
         )
         return
     print_table(
-        ("when", "who", "what"),
-        [(one.happened_at.isoformat(" ", timespec="minutes"), one.author, one.said) for one in found.acts],
+        ("number", "when", "who", "what"),
+        [(one.key, one.happened_at.isoformat(" ", timespec="minutes"), one.author, one.said) for one in found.acts],
     )
+
+
+@click.command(name="bring-back")
+@click.argument("act", type=click.IntRange(min=1))
+@project_option
+@json_option
+def bring_back(act: int, project_path: Path | None, as_json: bool) -> None:
+    """Put back what the act of this number replaced (exam activity numbers them), as it was before.
+
+    What stands there now is kept in its turn: bringing back is an act that can be taken back likewise.
+    """
+    with opened(project_path) as project:
+        restored = put_back(project, act, current_author())
+    if as_json:
+        print_json({"act": act, "restored": [one.whole for one in restored]})
+        return
+    for one in restored:
+        tell(f"Brought back {one.whole}.")

@@ -59,6 +59,7 @@ def demo(project_path: Path | None, grade: bool) -> None:
 @click.option("--source", help="Name for judgments or a leaderboard; the file's name where not given.")
 @click.option("--skip-unknown", is_flag=True, help="Leave out lines about queries that are not in the project.")
 @click.option("--gold", is_flag=True, help="The responses are gold texts, one a query, and no system's.")
+@click.option("--replace", is_flag=True, help="Let what the project has of the same names give way, where it differs.")
 @click.option("--preview", is_flag=True, help="Say what the import would do and change nothing.")
 @json_option
 def import_(
@@ -68,15 +69,19 @@ def import_(
     source: str | None,
     skip_unknown: bool,
     gold: bool,
+    replace: bool,
     preview: bool,
     as_json: bool,
 ) -> None:
     """Import files; all of it, or, where a line is refused, nothing.
 
+    Judgments of a source, runs, boards, responses, gold texts and the words of queries or passages that the project has
+    otherwise give way only with --replace; exam bring-back puts them back.
+
     Several files of runs or qrels may be named at once. A project that was exported becomes a new one.
     """
     if kind == "project":
-        if len(files) > 1 or source or skip_unknown or gold or preview:
+        if len(files) > 1 or source or skip_unknown or gold or replace or preview:
             raise InputError("A project is imported whole, by itself.", "Name one folder or zip, and no options.")
         _import_project(files[0], required(project_path), as_json)
         return
@@ -91,7 +96,7 @@ def import_(
                 kind,
                 [Source.of(file) for file in files],
                 current_author(),
-                Options(source, skip_unknown, gold),
+                Options(source, skip_unknown, gold, replace),
                 preview,
             )
         except FileError as error:
@@ -101,10 +106,13 @@ def import_(
             raise
     if as_json:
         notes = [str(note) for note in done.notes]
-        print_json({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes})
+        replaced = [{**vars(one), "what": str(one)} for one in done.replaced]
+        print_json({"kind": kind, "files": done.files, "counts": done.counts, "notes": notes, "replaced": replaced})
         return
     for note in done.notes:
         tell(f"note: {note}")
+    for one in done.replaced:
+        tell(f"{'would replace' if preview else 'replaced'}: {one}")
     click.echo(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
 
 
@@ -115,7 +123,7 @@ def _import_project(folder: Path, path: Path, as_json: bool) -> None:
     finally:
         project.close()
     if as_json:
-        print_json({"kind": "project", "files": [str(folder)], "counts": found, "notes": []})
+        print_json({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
     else:
         tell(f"Made {path}.")
 

@@ -13,6 +13,7 @@ import click
 
 from core.access import acting, naming
 from core.errors import InputError
+from core.formats.source import read_small_text
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
 from core.graders.local import MOST_BEAMS
@@ -55,8 +56,8 @@ class GraderChoice:
         if chosen not in library:
             raise InputError("--examples needs a prompt.", "Name one that takes examples with --prompt.")
         try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            text = read_small_text(file)
+        except UnicodeDecodeError as error:
             raise InputError(f"The examples in {file} cannot be read: {error}.") from error
         changed = with_examples(library[chosen], text, file.name)
         named = replace(changed, name=f"{chosen}-{file.stem}"[:80])

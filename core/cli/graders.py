@@ -12,6 +12,7 @@ from core import prices as price_table
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError, InputError
+from core.formats.source import read_small_text
 from core.grader_list import list_of_graders
 from core.graders.control import Price
 from core.graders.trying import Trial, try_pair
@@ -150,7 +151,7 @@ def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
 def save_prompt(file: Path, project_path: Path | None) -> None:
     """Add the prompt in a YAML FILE to the project, or a new state of it."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_small_text(file)
     except UnicodeDecodeError as error:
         raise InputError(f"{file} is not in UTF-8.", "Save it as UTF-8.") from error
     prompt = read_prompt(text, file.name)

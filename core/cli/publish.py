@@ -10,6 +10,7 @@ from core import downloads, exporting
 from core.bundle import bundle, bundle_again
 from core.cli.options import tell
 from core.errors import GradingError, InputError
+from core.formats.source import read_small
 from core.named_graders import how_to_grade
 from core.parquet_project import export_project
 from core.policy import Policy
@@ -99,11 +100,7 @@ def _qrels(project: Project, asked: Asked) -> bytes:
 
 
 def _manifest(file: Path) -> Manifest:
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror}).") from error
-    return read_manifest(data, str(file))
+    return read_manifest(read_small(file), str(file))
 
 
 def _check(project: Project, asked: Asked) -> None:

@@ -15,8 +15,9 @@ import orjson
 from core.formats import grade_details
 from core.formats.queries import query_of, query_row
 from core.formats.question_bank import question_of, question_row
-from core.formats.source import Limits, Refused, Report, Source, good_id, open_byte_lines, parse_json
+from core.formats.source import Limits, Refused, Report, Source, check_shape, good_id, open_byte_lines, parse_json
 from core.formats.trec_qrels import LARGEST
+from core.limits import exceeded, limit
 from core.types import (
     KINDS,
     MAX_RATING,
@@ -31,8 +32,6 @@ from core.types import (
     Ranked,
 )
 
-# A line holds every grade of a query: tens of thousands of them on a large collection.
-GRADED_LIMITS = Limits(line=256_000_000)
 OURS = "exam_workbench"
 DIRECT = "direct_grading"
 DIRECT_SCALE = 3
@@ -87,7 +86,8 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
     graders: dict[Any, _Grader] = {}
     refused_before = report.count
     any_read = False
-    for number, line in open_byte_lines(source, report, GRADED_LIMITS):
+    lines = open_byte_lines(source, report, Limits({"line": "GRADED_LINE"}))
+    for number, line in lines:
         if not line or line.isspace():
             continue
         try:
@@ -95,6 +95,9 @@ def read_graded(source: Source, report: Report) -> Iterator[GradedQuery]:
         except Refused as refused:
             report.refuse(source.name, number, str(refused))
             continue
+        finally:
+            # The next line may be as long.
+            del line
         any_read = True
         yield query
     if not any_read and report.count == refused_before:
@@ -137,7 +140,8 @@ def write_graded(queries: Iterable[GradedQuery], out: BinaryIO) -> None:
 
 
 def _query(line: bytes, graders: dict[Any, _Grader], remark: Callable[[str], None]) -> GradedQuery:
-    record = parse_json(line)
+    # What is kept as it comes is looked at where it is kept; looking at every line would cost a tenth of the import.
+    record = parse_json(line, any_depth=True)
     if not (isinstance(record, list) and len(record) == 2 and isinstance(record[1], list)):
         raise Refused("the line is not of the form [query id, [passage, ...]]")
     state = _Line(good_id(record[0], "query"), graders, remark)
@@ -241,9 +245,13 @@ def _in_order(ranking: Iterable[Ranked]) -> list[Ranked]:
 def _grader(entry: dict[str, Any], rated: bool, direct: bool, state: _Line) -> _Grader:
     model, options, info = entry["llm"], entry.get("llm_options"), entry.get("prompt_info")
     prompt_type = entry.get("prompt_type")
-    key = (model, orjson.dumps([options, info]), prompt_type, rated, direct)
+    kept = orjson.dumps([options, info])
+    key = (model, kept, prompt_type, rated, direct)
     known = state.graders.get(key)
     if known is None:
+        check_shape(kept)
+        if len(state.graders) >= (most := limit("SYSTEMS")):
+            raise Refused(exceeded("the file names more graders than", "SYSTEMS", most))
         if info and OURS in info:
             spec = _restored(info[OURS])
         else:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from core.formats.source import Refused, Report, Source, good_id, open_lines, parse_json
+from core.formats.source import SMALL, Limits, Refused, Report, Source, good_id, open_lines, parse_json
+from core.limits import exceeded, limit
 from core.types import Board, BoardRow
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
@@ -52,7 +53,9 @@ def read_boards(source: Source, report: Report) -> list[Board]:
         Boards in file order, named by the file, and by the measure where it has several.
     """
     refused_before = report.count
-    lines = [(number, line) for number, line in open_lines(source, report) if line and not line.isspace()]
+    lines = [
+        (number, line) for number, line in open_lines(source, report, Limits(SMALL)) if line and not line.isspace()
+    ]
     if lines and lines[0][1].lstrip().startswith("{"):
         found = _of_json(source, lines, report)
     else:
@@ -157,6 +160,10 @@ def _of_table(table: _Table, file: str, report: Report) -> Iterator[tuple[str, l
     if len(header) < 2:
         report.refuse(file, None, "the file is neither JSON nor a table in tab-separated columns")
         return
+    # Short rows are filled up to the header's length.
+    if len(header) * len(table.rows) > (most := limit("VALUES")):
+        report.refuse(file, None, exceeded("the table has more than", "VALUES", most))
+        return
     rows: list[tuple[int, str, list[str]]] = []
     for number, cells in table.rows:
         cells = cells + [""] * (len(header) - len(cells))
@@ -244,6 +251,7 @@ def _number(cell: str, what: str) -> float | None:
 
 
 def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> list[tuple[str, str, list[BoardRow]]]:
+    report.whole(source.name)
     try:
         content = parse_json("\n".join(line for _, line in lines))
         maps = content if all(isinstance(value, dict) for value in content.values()) else {"score": content}

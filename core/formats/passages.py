@@ -63,7 +63,7 @@ def write_passages(passages: Iterable[Passage], out: TextIO) -> None:
 
 
 def _is_header(line: str) -> bool:
-    cells = [cell.strip().lower() for cell in line.split("\t")]
+    cells = [cell.strip().lower() for cell in line.split("\t", 2)]
     return len(cells) > 1 and cells[0] in ID_KEYS and cells[1] in TEXT_KEYS
 
 

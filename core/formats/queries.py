@@ -9,9 +9,12 @@ import orjson
 
 from core.formats.car_outlines import is_outline, is_outline_list, outline_of
 from core.formats.source import (
+    WHOLE,
+    Limits,
     Refused,
     Report,
     Source,
+    check_cells,
     first_of,
     good_id,
     good_text,
@@ -97,7 +100,7 @@ def query_of(row: dict[str, Any]) -> Query:
 
 
 def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
-    lines = open_lines(source, report)
+    lines = open_lines(source, report, Limits(WHOLE))
     row_of = None
     for number, line in lines:
         if not line or line.isspace():
@@ -122,8 +125,8 @@ def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
 def _is_row(line: str) -> bool:
     """Whether the first line of a file is an object of JSONL, so that the file is no JSON map."""
     try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
+        value = parse_json(line)
+    except Refused:
         # A map broken over lines begins with a bare bracket or a first pair; a broken object of
         # JSONL with an id key.
         return any(line.lstrip("{ \t").startswith(f'"{key}"') for key in ID_KEYS)
@@ -131,7 +134,7 @@ def _is_row(line: str) -> bool:
 
 
 def _is_header(line: str) -> bool:
-    cells = [cell.strip().lower() for cell in line.split("\t")]
+    cells = [cell.strip().lower() for cell in line.split("\t", 2)]
     return len(cells) > 1 and cells[0] in ID_KEYS and cells[1] in TEXT_KEYS
 
 
@@ -142,6 +145,7 @@ def _of_json(line: str) -> Query:
 
 def _list(source: Source, report: Report, start: int, lines: list[str]) -> Iterator[tuple[int, Query]]:
     """The pages of a JSON list, numbered in place of lines."""
+    report.whole(source.name)
     text = "\n".join(lines)
     try:
         rows = parse_json(text)
@@ -160,6 +164,7 @@ def _list(source: Source, report: Report, start: int, lines: list[str]) -> Itera
 
 
 def _of_cells(line: str) -> Query:
+    check_cells(line, "\t")
     cells = line.split("\t")
     if len(cells) not in (2, 3):
         raise Refused(f"the line has {len(cells)} tab-separated cells; it needs id, text, maybe narrative")

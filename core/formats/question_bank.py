@@ -14,9 +14,12 @@ import orjson
 
 from core.formats.nugget_map import is_nugget_map, read_nugget_map
 from core.formats.source import (
+    WHOLE,
+    Limits,
     Refused,
     Report,
     Source,
+    check_cells,
     good_id,
     good_text,
     open_lines,
@@ -25,6 +28,7 @@ from core.formats.source import (
     peek,
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
+from core.limits import exceeded, limit
 from core.types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
 
 COLUMNS = (
@@ -42,7 +46,6 @@ COLUMNS = (
 KNOWN = {*COLUMNS, "query_text"}
 YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 FORMULA = re.compile(r"'*[=+\-@\t\r]")
-LARGEST_CELL = 10_000_000
 
 ITEM_KEYS = ("items", "questions", "nuggets")
 """Where an Autograder/RUBRIC line has its questions; older ones, as in the appendix of EXAM++, say `questions`."""
@@ -166,13 +169,14 @@ def question_of(row: dict[str, Any]) -> Question:
 
 
 def _read(source: Source, report: Report) -> Iterator[_Found]:
-    lines = open_lines(source, report, keep_return=True)
+    lines = open_lines(source, report, Limits(WHOLE), keep_return=True)
     start = next(((n, line) for n, line in lines if line and not line.isspace()), None)
     if start is None:
         return
     lines = chain([start], lines)
     if start[1].lstrip().startswith("["):
         text = "\n".join(line for _, line in lines)
+        report.whole(source.name)
         if not is_tqa(text):
             report.refuse(source.name, start[0], "the list is none of TQA's lessons with globalID and lessonName")
             return
@@ -265,11 +269,12 @@ def _read_csv(lines: Iterator[tuple[int, str]], file: str, report: Report) -> It
         nonlocal at
         for number, line in lines:
             at = number
+            check_cells(line, delimiter)
             yield line + "\n"
 
-    csv.field_size_limit(LARGEST_CELL)
+    csv.field_size_limit(limit("CELL"))
     number, header = lines.__next__()
-    names = [name.strip().lower() for name in re.split("[,;\t]", header)]
+    names = [name.strip().lower() for name in re.split("[,;\t]", header, maxsplit=limit("CELLS"))]
     if "query_id" not in names or not {"text", "question_id"} & set(names):
         reason = "the file is neither JSONL nor CSV with a header that names query_id and text"
         report.refuse(file, number, reason)
@@ -282,7 +287,14 @@ def _read_csv(lines: Iterator[tuple[int, str]], file: str, report: Report) -> It
         try:
             cells = next(rows, None)
         except csv.Error as error:
-            report.refuse(file, number, f"this is not valid CSV: {error}")
+            long = "field larger than field limit" in str(error)
+            reason = (
+                exceeded("a cell is longer than", "CELL", limit("CELL")) if long else f"this is not valid CSV: {error}"
+            )
+            report.refuse(file, number, reason)
+            return
+        except Refused as refused:
+            report.refuse(file, at, str(refused))
             return
         if cells is None:
             return

@@ -9,6 +9,8 @@ from typing import Any, TextIO
 import orjson
 
 from core.formats.source import (
+    WHOLE,
+    Limits,
     Refused,
     Report,
     Source,
@@ -16,6 +18,7 @@ from core.formats.source import (
     good_id,
     good_text,
     open_lines,
+    parse_json,
     parse_object,
     parse_pairs,
 )
@@ -104,7 +107,7 @@ def write_responses(responses: Iterable[Response], out: TextIO) -> None:
 
 
 def _read(source: Source, report: Report) -> Iterator[Response]:
-    lines = open_lines(source, report)
+    lines = open_lines(source, report, Limits(WHOLE))
     first = True
     for number, line in lines:
         if not line or line.isspace():
@@ -123,8 +126,8 @@ def _is_row(line: str) -> bool:
     """Whether the first line of a file is an object of JSONL, so that the file is no JSON map."""
     known = {*RUN_KEYS, *QUERY_KEYS, *TEXT_KEYS, *SENTENCE_KEYS, "metadata", "references"}
     try:
-        value = orjson.loads(line)
-    except orjson.JSONDecodeError:
+        value = parse_json(line)
+    except Refused:
         return any(f'"{key}"' in line for key in known)
     return isinstance(value, dict) and (not value or bool(known & set(value)))
 

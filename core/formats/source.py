@@ -5,10 +5,12 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import os
 import re
+import stat
 import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -16,12 +18,17 @@ from typing import IO, Any
 
 import orjson
 
-from core.errors import FileError, Problem
+from core.errors import FileError, InputError, Problem
+from core.formats import json_shape
+from core.limits import exceeded, limit
 
 KEPT = 100
 LONGEST_ID = 512
 CHUNK = 1 << 20
+PACKED_CHUNK = 1 << 14
+"""Bytes of a gzip file that are looked at together: what is left over of them is copied for every member."""
 MIB = 1 << 20
+UNENDED = "the last line has no line end: the file may be cut off here"
 
 GZIP_MAGIC = b"\x1f\x8b"
 OTHER_MAGIC = {
@@ -88,6 +95,11 @@ class Report:
         if len(self.problems) < KEPT:
             self.problems.append(Problem(file, line, reason))
 
+    def stop(self, file: str, line: int, reason: str) -> None:
+        """Record why a file is read no further: that is told, however much was refused before."""
+        self.refuse(file, line, reason)
+        self.problems[-1] = Problem(file, line, reason)
+
     def remark(self, file: str, line: int | None, reason: str, times: int = 1) -> None:
         """Record something understood but worth telling; equal reasons in a file become one note.
 
@@ -103,6 +115,10 @@ class Report:
             self._remarks[key] = (first, before + times)
         elif len(self._remarks) < KEPT:
             self._remarks[key] = (line, times)
+
+    def whole(self, file: str) -> None:
+        """Take back that the last line has no end: a JSON document ends with its bracket, whatever follows."""
+        self._remarks.pop((file, UNENDED), None)
 
     @property
     def notes(self) -> list[Problem]:
@@ -130,52 +146,89 @@ class _Broken(Exception):
     """Why a file cannot be read any further."""
 
 
-@dataclass(frozen=True)
+_FIELDS = {
+    "file": "FILE",
+    "expanded": "EXPANDED",
+    "ratio": "RATIO",
+    "members": "MEMBERS",
+    "lines": "LINES",
+    "blank": "BLANK_LINES",
+    "refused": "REFUSED_LINES",
+    "line": "LINE",
+}
+
+
 class Limits:
-    """How much of a file is believed, in bytes.
+    """How much of a file is believed: the limits of `core.limits` that opening a file heeds.
 
     Args:
-        line: longest line.
-        expanded: size after decompression.
-        ratio: expanded over compressed size, looked at from `ratio_after` expanded bytes on.
-        ratio_after: see `ratio`.
+        names: by attribute, another limit's name than the usual one, such as {"line": "TREC_LINE"}.
+        given: by attribute, a value in place of the limit's own.
     """
 
-    line: int = 50_000_000
-    expanded: int = 4 << 30
-    ratio: int = 200
-    ratio_after: int = 64 * MIB
+    file: int
+    expanded: int
+    ratio: int
+    members: int
+    lines: int
+    blank: int
+    refused: int
+    line: int
+
+    def __init__(self, names: Mapping[str, str] | None = None, ratio_after: int = 64 * MIB, **given: int) -> None:
+        self.names = {**_FIELDS, **(names or {})}
+        self.ratio_after = ratio_after
+        for attribute, name in self.names.items():
+            setattr(self, attribute, given[attribute] if attribute in given else limit(name))
+
+    def exceeded(self, what: str, attribute: str) -> str:
+        """That something is beyond one of the limits; see `core.limits.exceeded`."""
+        return exceeded(what, self.names[attribute], getattr(self, attribute))
 
 
-LIMITS = Limits()
-TREC_LIMITS = Limits(line=1_000_000)
+WHOLE = {"file": "WHOLE", "expanded": "WHOLE", "lines": "WHOLE_LINES"}
+"""The limits of a file whose records are held in memory together."""
+
+SMALL = {"file": "SMALL_FILE", "expanded": "SMALL_FILE", "lines": "WHOLE_LINES"}
+"""The limits of a file that is small by its nature."""
+
+TREC_LINE = {"line": "TREC_LINE"}
 
 
 def open_byte_lines(
-    source: Source, report: Report, limits: Limits = LIMITS, keep_return: bool = False
+    source: Source, report: Report, limits: Limits | None = None, keep_return: bool = False
 ) -> Iterator[tuple[int, bytes]]:
     """Stream the lines of a file, decompressed where it is gzip, whatever its name.
 
     Args:
         source: the file.
         report: takes what is refused; reading goes on after a refused line where it can.
-        limits: sizes beyond which a line or the file is refused.
+        limits: sizes beyond which a line or the file is refused; the usual ones for None.
         keep_return: keep a carriage return at a line's end (it may be inside a quoted CSV cell).
 
     Yields:
         Line number from 1 and the line in UTF-8 (not validated unless it came as UTF-16) without
         its line feed. Lines that are too long or hold a NUL byte are left out.
     """
+    limits = limits or Limits()
     number = 1
     parts: list[bytes] = []
-    held = 0
+    held = blank = 0
+    most = report.count + limits.refused
 
     def finished() -> bytes | None:
+        nonlocal blank
         if held > limits.line:
-            report.refuse(source.name, number, f"the line is longer than {limits.line:,} bytes")
+            report.refuse(source.name, number, limits.exceeded("the line is longer than", "line"))
             return None
         line = parts[0] if len(parts) == 1 else b"".join(parts)
-        if b"\0" in line:
+        # A long line is not kept twice while it is worked on.
+        parts.clear()
+        if not line or line.isspace():
+            blank += 1
+            if blank > limits.blank:
+                raise _Broken(limits.exceeded("the file has more than", "blank"))
+        elif b"\0" in line:
             report.refuse(source.name, number, "the line has a NUL byte")
             return None
         return line if keep_return or not line.endswith(b"\r") else line[:-1]
@@ -189,35 +242,48 @@ def open_byte_lines(
                 line = finished()
                 if line is not None:
                     yield number, line
+                    line = None
                 number += 1
                 parts, held = [piece], len(piece)
             if held > limits.line:
                 parts = []
+            if number > limits.lines:
+                raise _Broken(limits.exceeded("the file has more than", "lines"))
+            if report.count > most:
+                raise _Broken(limits.exceeded("reading stops here, after more than", "refused"))
+        if held:
+            line = finished()
+            if line is not None:
+                if not line.isspace():
+                    report.remark(source.name, number, UNENDED)
+                yield number, line
     except _Broken as broken:
-        report.refuse(source.name, number, str(broken))
-        return
+        report.stop(source.name, number, str(broken))
     except OSError as error:
         report.refuse(source.name, None, f"the file cannot be read: {error.strerror or error}")
-        return
-    if held:
-        line = finished()
-        if line is not None:
-            yield number, line
 
 
 def open_lines(
-    source: Source, report: Report, limits: Limits = LIMITS, keep_return: bool = False
+    source: Source, report: Report, limits: Limits | None = None, keep_return: bool = False
 ) -> Iterator[tuple[int, str]]:
     """Stream the lines of a text file; `open_byte_lines` with UTF-8 checked line by line."""
     for number, line in open_byte_lines(source, report, limits, keep_return):
         try:
-            yield number, line.decode()
+            text = line.decode()
         except UnicodeDecodeError as error:
             report.refuse(source.name, number, _not_utf8(error))
+            continue
+        del line
+        yield number, text
 
 
 def open_columns(
-    source: Source, report: Report, names: Sequence[str], form: str, spare: bool = False
+    source: Source,
+    report: Report,
+    names: Sequence[str],
+    form: str,
+    spare: bool = False,
+    limits: Limits | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
     """Stream the lines of a file in columns that any white space separates; blank lines are left out.
 
@@ -227,6 +293,7 @@ def open_columns(
         names: the columns that a line must have.
         form: what such a file is called in messages.
         spare: whether further columns are allowed.
+        limits: sizes beyond which a line or the file is refused; for None those of a file read line by line.
 
     Yields:
         Line number and cells, `len(names)` of them or (with `spare`) more.
@@ -234,7 +301,7 @@ def open_columns(
     wanted = f"{form} has {len(names)} ({' '.join(names)})"
     short: tuple[int, int] | None = None
     any_good = False
-    for number, line in open_lines(source, report, TREC_LIMITS):
+    for number, line in open_lines(source, report, limits or Limits(TREC_LINE)):
         cells = line.split() if line.isascii() else re.split(f"[{BLANKS}]+", line.strip(BLANKS))
         if not cells or not cells[0]:
             continue
@@ -253,12 +320,19 @@ def open_columns(
         report.refuse(source.name, short[0], f"the line has {short[1]} columns; {wanted}{cut}")
 
 
-def parse_json(line: str | bytes) -> Any:
+def parse_json(line: str | bytes, any_depth: bool = False) -> Any:
     """Parse one JSON value.
 
+    Args:
+        line: its text.
+        any_depth: leave the depth to who looks at the values, which the parser ends at a thousand levels.
+
     Raises:
-        Refused: it is no valid JSON (NaN and lone surrogates are none) or holds a NUL character.
+        Refused: it is no valid JSON (NaN and lone surrogates are none), holds a NUL character, or has more values or
+            levels than is believed.
     """
+    raw = line.encode() if isinstance(line, str) else line
+    check_shape(raw, any_depth)
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -268,10 +342,37 @@ def parse_json(line: str | bytes) -> Any:
             except UnicodeDecodeError as undecodable:
                 raise Refused(_not_utf8(undecodable)) from undecodable
         raise Refused(f"this is not valid JSON: {error.msg} at character {error.colno}") from error
-    raw = line.encode() if isinstance(line, str) else line
     if b"\\u0000" in raw and NUL_ESCAPE.search(raw):
         raise Refused("the line has a NUL character")
     return value
+
+
+def check_shape(raw: bytes, any_depth: bool = False) -> None:
+    """Refuse JSON of which parsing would make much more than its size; before it is parsed.
+
+    Raises:
+        Refused: it has more values, or unless `any_depth` more levels, than is believed.
+    """
+    most, deepest = limit("VALUES"), limit("DEPTH")
+    values, levels = json_shape.bounds(raw)
+    if values <= most and (any_depth or levels <= deepest):
+        return
+    values, levels = json_shape.shape(raw)
+    if values > most:
+        raise Refused(exceeded("the JSON has more than", "VALUES", most))
+    if levels > deepest and not any_depth:
+        raise Refused(exceeded("the JSON is nested deeper than", "DEPTH", deepest))
+
+
+def check_cells(line: str, delimiter: str) -> None:
+    """Refuse a line of a table that has too many cells, before it is split.
+
+    Raises:
+        Refused: it has more than is believed.
+    """
+    most = limit("CELLS")
+    if line.count(delimiter) >= most:
+        raise Refused(exceeded("the line has more than", "CELLS", most))
 
 
 def parse_object(line: str | bytes) -> dict[str, Any]:
@@ -298,6 +399,7 @@ def parse_pairs(source: Source, report: Report, start: int, lines: Sequence[str]
     Returns:
         Keys with their values in file order, objects inside likewise as tuples of such pairs; none where it is refused.
     """
+    report.whole(source.name)
     text = "\n".join(lines)
     try:
         parse_json(text)
@@ -315,7 +417,7 @@ def peek(source: Source, size: int) -> str | None:
     """The first characters of a file, decompressed, for guessing what it is; None if unreadable."""
     try:
         read = b""
-        for chunk in _in_utf8(_expanded(source, LIMITS)):
+        for chunk in _in_utf8(_expanded(source, Limits())):
             read += chunk
             if len(read) >= size:
                 break
@@ -373,12 +475,68 @@ def _not_utf8(error: UnicodeDecodeError) -> str:
     return f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not valid UTF-8"
 
 
+def read_small(path: Path) -> bytes:
+    """The content of a small file that a command is given: a prompt, a manifest, examples.
+
+    Raises:
+        InputError: it is no regular file, is too large, or cannot be read.
+    """
+    most = limit("SMALL_FILE")
+    try:
+        with _regular(path) as file:
+            content = file.read(most + 1)
+    except OSError as error:
+        raise InputError(f"{path}: the file cannot be read ({error.strerror or error}).") from error
+    if len(content) > most:
+        raise InputError(f"{path}: {exceeded('the file is longer than', 'SMALL_FILE', most)}.")
+    return content
+
+
+def read_small_text(path: Path) -> str:
+    """The text of a small file, with every line end as a line feed; see `read_small`.
+
+    Raises:
+        InputError: as `read_small`.
+        UnicodeDecodeError: it is not in UTF-8.
+    """
+    return io.TextIOWrapper(io.BytesIO(read_small(path)), encoding="utf-8").read()
+
+
+_IRREGULAR = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _regular(path: Path) -> io.BufferedReader:
+    """Open a file that has an end: what a device or a pipe gives, and whether it ever ends, is its sender's choice."""
+    _check_regular(path.stat().st_mode)
+    # It may have been exchanged meanwhile: a pipe must not hold up the opening.
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    file = os.fdopen(handle, "rb")
+    try:
+        _check_regular(os.fstat(handle).st_mode)
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _check_regular(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = next((name for is_it, name in _IRREGULAR if is_it(mode)), "something else")
+        raise OSError(f"it is {kind}, and no regular file")
+
+
 def _open(source: Source) -> io.BufferedReader:
     if source.data is not None:
         return io.BufferedReader(io.BytesIO(source.data))
     if source.path is None:
         raise _Broken("the file has no content")
-    return open(source.path, "rb")
+    return _regular(source.path)
 
 
 def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
@@ -392,28 +550,39 @@ def _expanded(source: Source, limits: Limits) -> Iterator[bytes]:
         for magic, what in OTHER_MAGIC.items():
             if head.startswith(magic):
                 raise _Broken(f"the file is {what}")
+        read = 0
         while chunk := raw.read(CHUNK):
+            read += len(chunk)
+            if read > limits.file:
+                raise _Broken(limits.exceeded("the file is longer than", "file"))
             yield chunk
 
 
 def _gunzip(raw: IO[bytes], limits: Limits) -> Iterator[bytes]:
     packed = expanded = 0
+    members = 1
     member = zlib.decompressobj(wbits=31)
     try:
-        while chunk := raw.read(CHUNK):
+        while chunk := raw.read(PACKED_CHUNK):
             packed += len(chunk)
+            if packed > limits.file:
+                raise _Broken(limits.exceeded("the file is longer than", "file"))
             while chunk:
                 if member.eof:
                     chunk = chunk.lstrip(b"\0")
                     if not chunk:
                         break
+                    members += 1
+                    if members > limits.members:
+                        raise _Broken(limits.exceeded("the gzip data has more than", "members"))
                     member = zlib.decompressobj(wbits=31)
                 data = member.decompress(chunk, CHUNK)
                 expanded += len(data)
                 if expanded > limits.expanded:
-                    raise _Broken(f"the gzip data expands to more than {limits.expanded:,} bytes")
+                    raise _Broken(limits.exceeded("the gzip data expands to more than", "expanded"))
                 if expanded > limits.ratio_after and expanded > limits.ratio * packed:
-                    raise _Broken(f"the gzip data expands to more than {limits.ratio} times its size")
+                    reason = exceeded("the gzip data expands to more than", "RATIO", limits.ratio)
+                    raise _Broken(reason.replace("times", "times its size", 1))
                 yield data
                 chunk = member.unused_data if member.eof else member.unconsumed_tail
     except zlib.error as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from core.errors import InputError
-from core.formats.source import Refused, Report, Source, good_id, open_columns
+from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Report, Source, good_id, open_columns
 from core.types import Judgment
 
 COLUMNS = ("query", "0", "passage", "value")
@@ -16,7 +16,12 @@ LARGEST = 32_767
 
 
 def read_qrels(source: Source, report: Report) -> list[Judgment]:
-    """Read judgments.
+    """Read judgments, each (query, passage) once; see `read_qrels_lines`."""
+    return [judgment for judgment, _ in read_qrels_lines(source, report)]
+
+
+def read_qrels_lines(source: Source, report: Report) -> list[tuple[Judgment, int]]:
+    """Read judgments with the lines that they stand on.
 
     Args:
         source: qrels in any white space, gzip or not.
@@ -24,11 +29,13 @@ def read_qrels(source: Source, report: Report) -> list[Judgment]:
             contradicts an earlier one) and notes (repeated lines).
 
     Returns:
-        The judgments in file order, each (query, passage) once.
+        The judgments in file order with their line numbers, each (query, passage) once.
     """
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     refused_before = report.count
-    for number, (query, _, passage, value) in open_columns(source, report, COLUMNS, "a qrels line"):
+    for number, (query, _, passage, value) in open_columns(
+        source, report, COLUMNS, "a qrels line", limits=Limits({**WHOLE, **TREC_LINE})
+    ):
         try:
             key = (good_id(query, "query"), good_id(passage, "passage"))
             relevance = _relevance(value)
@@ -48,7 +55,7 @@ def read_qrels(source: Source, report: Report) -> list[Judgment]:
             )
     if not seen and report.count == refused_before:
         report.refuse(source.name, None, "the file has no judgments in it")
-    return [Judgment(query, passage, value) for (query, passage), (value, _) in seen.items()]
+    return [(Judgment(query, passage, value), line) for (query, passage), (value, line) in seen.items()]
 
 
 def write_qrels(rows: Iterable[tuple[str, str, int]], out: TextIO) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple, TextIO
 
 from core.formats.source import Refused, Report, Source, good_id, open_columns
 from core.formats.trec_qrels import word
+from core.limits import exceeded, limit
 from core.types import Ranked
 
 COLUMNS = ("query", "Q0", "passage", "rank", "score", "tag")
@@ -55,6 +56,8 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
             value = _score(score)
             if tag not in lines_of:
                 good_id(tag, "run")
+                if len(lines_of) >= (most := limit("SYSTEMS")):
+                    raise Refused(exceeded("the file names more runs than", "SYSTEMS", most))
             if query != query_before:
                 query_before = good_id(query, "query")
         except Refused as refused:

@@ -1,0 +1,97 @@
+"""How much is believed of what comes from outside: one table of limits, each of which can be set."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from core.errors import InputError
+
+PREFIX = "EXAM_LIMIT_"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """One limit.
+
+    Args:
+        name: what follows EXAM_LIMIT_ in the name of the environment variable that sets it.
+        default: where that is not set.
+        unit: what is counted.
+        what: what is limited, as a phrase.
+    """
+
+    name: str
+    default: int
+    unit: str
+    what: str
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return PREFIX + self.name
+
+
+_MIB = 1 << 20
+
+LIMITS: dict[str, Limit] = {
+    limit.name: limit
+    for limit in (
+        Limit("FILE", 16 << 30, "bytes", "a file, as it is stored"),
+        Limit("EXPANDED", 4 << 30, "bytes", "a gzip file, expanded"),
+        Limit("RATIO", 200, "times", "a gzip file of more than 64 MiB expanded, over its size"),
+        Limit("MEMBERS", 1_000_000, "members", "a gzip file"),
+        Limit(
+            "WHOLE", 512 * _MIB, "bytes", "a file that is read whole: queries, banks, responses, qrels, leaderboards"
+        ),
+        Limit("WHOLE_LINES", 2_000_000, "lines", "a file that is read whole"),
+        Limit("LINES", 50_000_000, "lines", "a file that is read line by line: passages, runs, graded files"),
+        Limit("BLANK_LINES", 1_000_000, "blank lines", "any file"),
+        Limit("REFUSED_LINES", 100_000, "refused lines", "any file; reading stops there"),
+        Limit("LINE", 50_000_000, "bytes", "a line"),
+        Limit("TREC_LINE", 1_000_000, "bytes", "a line of a run or of qrels"),
+        Limit("GRADED_LINE", 256_000_000, "bytes", "a line of a graded file, which holds all grades of a query"),
+        Limit("CELLS", 10_000, "cells", "a line of a table"),
+        Limit("CELL", 10_000_000, "bytes", "a cell of a CSV file"),
+        Limit("VALUES", 5_000_000, "values", "a line, or a whole file, of JSON; cells of a leaderboard"),
+        Limit("DEPTH", 64, "levels", "JSON: lists and objects inside each other"),
+        Limit("IDS", 1_000_000, "ids", "different queries of a run or of qrels, different questions of a graded file"),
+        Limit("SYSTEMS", 10_000, "systems", "different runs, or graders, that one file names"),
+        Limit("SMALL_FILE", 16 * _MIB, "bytes", "a leaderboard, a prompt, a manifest, or examples for a prompt"),
+    )
+}
+"""Every limit by its name, in the order in which the docs list them."""
+
+
+def limit(name: str) -> int:
+    """What a limit is now: the environment's value, else the default.
+
+    Args:
+        name: a key of `LIMITS`.
+
+    Raises:
+        InputError: the environment has something else than a whole number from 1.
+    """
+    known = LIMITS[name]
+    given = os.environ.get(known.variable, "").strip()
+    if not given:
+        return known.default
+    if not re.fullmatch(r"0*[1-9][0-9]{0,17}", given):
+        raise InputError(
+            f"{known.variable} is {given[:40]!r}, which is no limit.",
+            f"Set it to a whole number of {known.unit} from 1.",
+        )
+    return int(given)
+
+
+def exceeded(what: str, name: str, most: int) -> str:
+    """That something is beyond a limit, and how to raise it, as a sentence without a full stop.
+
+    Args:
+        what: what is too large, with its verb: "the line is longer than".
+        name: the limit's.
+        most: what it is now.
+    """
+    known = LIMITS[name]
+    return f"{what} {most:,} {known.unit} ({known.variable} sets this limit)"
