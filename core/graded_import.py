@@ -64,7 +64,7 @@ class GradedImport:
         """Take one line of the file."""
         self.lines.append(line)
         self.size += len(line.passages) + sum(len(columns.ratings) for columns in line.grades)
-        for question in line.questions:
+        for question in bank_saving.clean_questions(self.cursor, line.questions):
             known = self.questions.setdefault(question.question_id, question)
             if known.query_id != question.query_id:
                 raise InputError(

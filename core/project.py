@@ -19,6 +19,7 @@ import pyarrow as pa
 from core import migrations
 from core.database import GIVEN_UP, Database, Reopening, connect, explained, first_line
 from core.errors import EngineError, InputError, ProjectError
+from core.text import clean_text, one_line
 
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
@@ -220,6 +221,7 @@ _ARROW = {
     "DOUBLE": pa.float64(),
     "FLOAT": pa.float32(),
     "FLOAT[]": pa.list_(pa.float32()),
+    "VARCHAR[]": pa.list_(pa.string()),
     "BOOLEAN": pa.bool_(),
     "BLOB": pa.binary(),
 }
@@ -234,7 +236,8 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> None:
     """
     cursor.execute(
         "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?)",
-        [author, act, json.dumps(detail, ensure_ascii=False)],
+        # JSON writes control signs out; halves of surrogate pairs, which cannot be stored, are all that is left of them.
+        [as_name(author), act, clean_text(json.dumps(detail, ensure_ascii=False))],
     )
 
 
@@ -254,7 +257,7 @@ def current_author() -> str:
 
 def as_name(text: str) -> str:
     """What somebody gives for a name, as it is recorded: on one line, without signs that nobody sees."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return one_line(text)
 
 
 def create(path: Path) -> Project:

@@ -178,7 +178,7 @@ def place_parts(cursor: Cursor, responses: Sequence[tuple[str, str, Sequence[Par
     ids = _free_ids(cursor, [(passage_id, part.text) for passage_id, part in wanted])
     collection.add_passages(cursor, [Passage(i, part.text) for i, (_, part) in zip(ids, wanted, strict=True)])
     rows = {
-        (passage_id, position): (sentence.begin, sentence.end, "\x1f".join(sentence.citations))
+        (passage_id, position): (sentence.begin, sentence.end, list(sentence.citations))
         for passage_id, (_, part) in zip(ids, wanted, strict=True)
         for position, sentence in enumerate(part.sentences, 1)
     }
@@ -197,7 +197,7 @@ def place_parts(cursor: Cursor, responses: Sequence[tuple[str, str, Sequence[Par
             "position": "INTEGER",
             "begins": "INTEGER",
             "ends": "INTEGER",
-            "citations": "VARCHAR",
+            "citations": "VARCHAR[]",
         },
     )
     cursor.execute(
@@ -205,8 +205,7 @@ def place_parts(cursor: Cursor, responses: Sequence[tuple[str, str, Sequence[Par
         " (SELECT passage_key FROM passages SEMI JOIN new_sentences USING (passage_id))"
     )
     cursor.execute(
-        "INSERT INTO response_sentences SELECT passage_key, position, begins, ends,"
-        " CASE WHEN citations = '' THEN [] ELSE str_split(citations, chr(31)) END"
+        "INSERT INTO response_sentences SELECT passage_key, position, begins, ends, citations"
         " FROM new_sentences JOIN passages USING (passage_id) ORDER BY passage_key, position"
     )
     stream = iter(ids)

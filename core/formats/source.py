@@ -6,7 +6,6 @@ import codecs
 import io
 import json
 import re
-import unicodedata
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +16,12 @@ from typing import IO, Any
 import orjson
 
 from core.errors import FileError, Problem
+from core.text import fault_of_id
 
 KEPT = 100
 LONGEST_ID = 512
+ONE_COLUMN = ("query", "page", "passage")
+"""What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
 CHUNK = 1 << 20
 MIB = 1 << 20
 
@@ -332,7 +334,8 @@ def good_id(value: object, what: str) -> str:
         what: what it identifies, for the message.
 
     Raises:
-        Refused: it is empty, longer than 512 characters, has control characters, or is no id at all.
+        Refused: it is empty, longer than 512 characters, has control characters or (where it stands in one column of
+            a TREC file) white space, or is no id at all.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -344,8 +347,8 @@ def good_id(value: object, what: str) -> str:
         raise Refused(f"the {what} id is empty")
     if len(value) > LONGEST_ID:
         raise Refused(f"the {what} id is longer than {LONGEST_ID} characters")
-    if not value.isprintable() and any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in value):
-        raise Refused(f"the {what} id {value!r} has a control character")
+    if fault := fault_of_id(value, what in ONE_COLUMN):
+        raise Refused(f"the {what} id {value!r} {fault}")
     return value
 
 
