@@ -236,7 +236,9 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
     if not cursor.execute("SELECT count(*) FROM new_revisions").fetchall()[0][0]:
         return None
     version = int(newest) + 1
-    cursor.execute("INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)", [version, clean_text(note).strip(), author])
+    cursor.execute(
+        "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)", [version, clean_text(note).strip(), author]
+    )
     cursor.execute(
         "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
         " active, subtopic_id, answer_key, choices, note,"

@@ -224,8 +224,7 @@ def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]])
     return PairsToGrade(
         pairs=pairs,
         questions={
-            k: Asked.read(text, spec.reads)
-            for k, text in project.rows(texts.format("question_texts"), [question_keys])
+            k: Asked.read(text, spec.reads) for k, text in project.rows(texts.format("question_texts"), [question_keys])
         },
         passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
     )

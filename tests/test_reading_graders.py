@@ -255,6 +255,28 @@ def test_how_a_grader_was_set_up_is_remembered_where_its_identity_does_not_tell(
     assert again is not None and make_grader("self-rating", again).spec == hub.spec
 
 
+def test_a_grader_whose_verification_has_no_fence_yet_keeps_its_grades_and_can_go_on(
+    filled: Project, server: EndpointServer
+):
+    fenced = make_grader("answer", settings(server, check="model"))
+    open_ = make_grader("answer", settings(server, check="model", verify_fence=False))
+    assert fenced.spec.parameters["verify_fence"] is True and "verify_fence" not in open_.spec.parameters
+    assert fenced.spec.fingerprint != open_.spec.fingerprint, "it is asked otherwise"
+    by_words = make_grader("answer", settings(server)).spec
+    assert "verify_fence" not in by_words.parameters, "there is nothing to fence"
+    at_endpoint = {"check": "model", "verify_model": "m", "base_url": server.url}
+    assert make_grader("extractive", at_endpoint).spec.parameters["verify_fence"] is True
+    earlier = {"back_end": "transformers", "fence": True, "check": "model", "model": "google/flan-t5-small"}
+    local = make_grader("answer", earlier | {"verify_fence": False}).spec
+    again = remade_from(local)
+    assert again is not None and make_grader("answer", again).spec == local
+    first, _ = graded(filled, "answer", server, check="model", verify_fence=False)
+    before = label_of(filled, first)
+    second, _ = graded(filled, "answer", server, check="model")
+    assert label_of(filled, first) == before and second != first
+    assert any("<answer-" in seen.prompt for seen in server.seen)
+
+
 def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are(
     filled: Project, server: EndpointServer
 ):
