@@ -236,7 +236,7 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> None:
     """
     cursor.execute(
         "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?)",
-        # JSON writes control signs out; halves of surrogate pairs, which cannot be stored, are all that is left of them.
+        # JSON writes control signs out; halves of surrogate pairs, which cannot be stored, are all that is left.
         [as_name(author), act, clean_text(json.dumps(detail, ensure_ascii=False))],
     )
 

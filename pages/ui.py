@@ -201,6 +201,15 @@ def go(screen: str, label: str | None = None, **query: str) -> None:
     )
 
 
+def speaking(passages: int) -> None:
+    """Say how many pooled passages speak to the grader, and where they are; nothing for none."""
+    if passages:
+        what = "passage speaks" if passages == 1 else "passages speak"
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f":material/campaign: {passages:,} pooled {what} to the grader.")
+            go("passages", "Look at them" if passages > 1 else "Look at it", speaking="true")
+
+
 @contextmanager
 def errors() -> Iterator[None]:
     """Show an error of the workbench as a sentence with a next step."""

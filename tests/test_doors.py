@@ -15,7 +15,6 @@ from core import bank, bank_saving, collection, drafts, exporting
 from core.cli import main
 from core.errors import FileError, InputError
 from core.formats.source import Source
-from core.grades import put_grader
 from core.grading import Request, run_job
 from core.importing import import_files
 from core.judging import source_of
