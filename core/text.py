@@ -54,6 +54,19 @@ def one_line(text: str, longest: int | None = None) -> str:
     return line if longest is None or len(line) <= longest else _cut(line, longest)
 
 
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def disarmed(cell: str) -> str:
+    """A text for a cell of a CSV or TSV file: one that a spreadsheet would take for a formula gets an apostrophe."""
+    return "'" + cell if _FORMULA.match(cell) else cell
+
+
+def rearmed(cell: str) -> str:
+    """What `disarmed` was given for a cell."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
 def _joined(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -232,8 +233,15 @@ def show_error(error: WorkbenchError) -> None:
             st.text(error.hint)
 
 
+_SHORTCODE = re.compile(r":(?=material/|[\w+-]+:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
+"""What Streamlit makes pictures and signs of, after Markdown has taken every escape away."""
+JOINER = "\u2060"
+"""Takes no room and is no space: a shortcode with it inside is none."""
+
+
 def plain(text: str) -> str:
     """Text from outside, escaped so that Markdown shows it as it is."""
+    text = _SHORTCODE.sub(lambda found: found[0] + JOINER, text)
     escaped = "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>$~:&^=" else c for c in text)
     return escaped.replace("\n", "  \n")
 

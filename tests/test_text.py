@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import LONGEST_MESSAGE, LONGEST_REASON, FileError, InputError, Problem, WorkbenchError
+from core.formats.leaderboards import read_boards, write_board_tsv
+from core.formats.source import Report, Source
 from core.text import clean_text, fault_of_id, one_line
 
 
@@ -80,3 +84,17 @@ def test_what_is_said_of_a_line_of_a_file_is_one_bounded_line() -> None:
     assert problem.reason.endswith("' is not a number")
     error = FileError([problem], "Mend it.")
     assert isinstance(error, WorkbenchError) and len(str(error)) < 2 * LONGEST_MESSAGE
+
+
+FORMULA = "=cmd|'/C calc'!A0"
+
+
+def test_no_board_hands_a_formula_to_a_spreadsheet_and_it_is_read_back_as_it_was() -> None:
+    out = io.StringIO()
+    names = [FORMULA, "-1+1", "@sum", "+run", "'=quoted", "plain"]
+    write_board_tsv("=AP", [(at, name, -0.5, 0.1, 3) for at, name in enumerate(names, 1)], out)
+    cells = [cell for line in out.getvalue().splitlines() for cell in line.split("\t")]
+    assert {cell for cell in cells if cell[0] in "=+-@"} == {"-0.5"}, "a number stays a number"
+    report = Report()
+    (board,) = read_boards(Source("b.tsv", data=out.getvalue().encode()), report)
+    assert [row.run for row in board.rows] == names and board.measure == "=AP" and not report.problems
