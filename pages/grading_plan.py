@@ -36,7 +36,7 @@ LEFT_OUT = {
 
 def plan(project: Project, grader: Grader) -> Request | None:
     """What a job would do; returns what to start, or None."""
-    queries = {query.query_id: query.text for query in bank.overview(project)}
+    queries = {query.query_id: ui.shortened(query.text, ui.LISTED) for query in bank.overview(project)}
     chosen = st.multiselect(
         "Queries", list(queries), format_func=queries.__getitem__, placeholder="All queries", key="queries",
         persist_state="session",

@@ -245,7 +245,7 @@ with right:
         passage_beside.known(project, desk, policy)
 with middle:
     neighbours(found)
-    st.subheader(ui.plain(desk.query), anchor=False)
+    st.subheader(ui.plain(ui.shortened(desk.query, ui.HEADING)), anchor=False)
     if desk.narrative:
         st.caption(ui.plain(desk.narrative))
     with st.container(border=True):

@@ -54,7 +54,7 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
         if not query.active:
             alert += " :red[:material/warning:]"
         if presses.button(
-            f"{ui.plain(query.text)}{alert}  \n:small[:gray[{query.active} questions · {query.pooled} passages]]",
+            f"{ui.plain(ui.shortened(query.text, ui.LISTED))}{alert}  \n:small[:gray[{query.active} questions · {query.pooled} passages]]",
             key=f"query button {query.query_id}",
             type="secondary" if query.query_id == chosen.query_id else "tertiary",
             width="stretch",

@@ -32,6 +32,10 @@ SCREENS = {
 """Title and icon of every screen, by the name of its file; the first is where people arrive."""
 
 LISTED_PROBLEMS = 20
+LISTED = 300
+"""Characters of a text in a list to choose from."""
+HEADING = 3_000
+"""Characters of a text over a screen or a part of it."""
 
 STYLE = """
 [data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
@@ -59,6 +63,12 @@ STYLE = """
 .passage-text sup { user-select: none; unicode-bidi: isolate; font-size: 0.7em; opacity: 0.75;
   margin: 0 1px; }
 .asked { line-height: 1.4; overflow-wrap: anywhere; }
+/* A word as long as a book breaks off at the edge of its column, and pushes nothing aside. */
+[data-testid="stMain"] :is([data-testid="stMarkdownContainer"], [data-testid="stText"], [data-testid="stHtml"],
+  [data-testid="stHeading"], [data-testid="stAlert"], [data-testid="stCaptionContainer"], code) {
+  overflow-wrap: anywhere; }
+[data-testid="stMain"] button [data-testid="stMarkdownContainer"] { overflow-wrap: break-word; }
+[data-testid="stMain"] :is([data-testid="stMetricValue"], [data-testid="stMetricLabel"]) { min-width: 0; }
 .asked .words { white-space: pre-wrap; unicode-bidi: plaintext; }
 .asked .gray { opacity: 0.65; font-size: 0.87rem; }
 .asked .said { display: grid; grid-template-columns: 1.6rem 1fr; margin-top: 0.15rem; }
@@ -249,11 +259,14 @@ def plain(text: str) -> str:
 def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
     """Labels for a list of options, each once: of two that are alike a list gives the first, whichever was chosen.
 
+    Long ones are cut: thousands of them would be sent to the browser whole.
+
     Args:
         labels: by what tells the options apart, which is added where the labels do not.
     """
+    labels = {key: shortened(label, LISTED) for key, label in labels.items()}
     times = Counter(labels.values())
-    return {key: f"{label} ({key})" if times[label] > 1 else label for key, label in labels.items()}
+    return {key: f"{label} ({shortened(key, LISTED)})" if times[label] > 1 else label for key, label in labels.items()}
 
 
 def number(value: float | None, digits: int = 3) -> str:

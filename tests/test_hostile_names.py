@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,7 +32,7 @@ __all__ = ["served"]
 MARKUP = ":material/delete: :streamlit: :+1: -> :red[r] $x$ **b** `c` [l](http://x) <i>i</i> # h"
 LONG = "w" * 100_000
 WILD = re.compile(
-    r":material/delete|:streamlit|:\\?\+1|(?<!\S)\\?-\\?>(?!\S)|(?<!\\):red\[|(?<!\\)\$x|(?<![\\*])\*\*b\*\*|(?<!\\)`c`|(?<!\\)\[l\]"
+    r":material/delete|:streamlit|:\\?\+1|(?<!\S)\\?-\\?>(?!\S)|(?<!\\):red\[r|(?<!\\)\$x|(?<![\\*])\*\*b\*\*|(?<!\\)`c`|(?<!\\)\[l\]"
 )
 """What of `MARKUP` is left in Markdown: shortcodes are looked for when the escapes are gone already."""
 MARKDOWN = {
@@ -59,10 +60,19 @@ def _of(node: Any) -> Iterator[tuple[str, str]]:
         for name in MARKDOWN.get(kind, ("label", "title", "help")):
             if isinstance(text := getattr(proto, name, None), str):
                 yield f"{kind}.{name}", text
+        for text in _column_helps(proto):
+            yield f"{kind} column", text
         for option in proto.options if kind in CHOICES else ():
             yield f"{kind} option", option if isinstance(option, str) else option.content
     for child in getattr(node, "children", {}).values():
         yield from _of(child)
+
+
+def _column_helps(proto: Any) -> Iterator[str]:
+    """The tooltips of a table's columns, which are Markdown; names and cells of tables are plain."""
+    if columns := getattr(proto, "columns", "") if type(proto).__name__ == "Dataframe" else "":
+        for column in json.loads(columns).values():
+            yield str(column.get("help") or "")
 
 
 def _protos(proto: Any) -> list[Any]:
@@ -86,11 +96,12 @@ def test_the_walk_finds_what_is_not_escaped() -> None:
         st.error(name)
         st.sidebar.checkbox("ok", help=name)
         st.selectbox("fine", [name])
+        st.dataframe({name: [name]}, column_config={name: st.column_config.TextColumn(help=name)})
 
     found = [place for place, text in markdown_of(AppTest.from_function(page).run()) if WILD.search(text)]
     assert sorted(found) == sorted(
         ["Markdown.body", "Expandable.label", "Metric.label", "Tab.label", "Popover.label", "Button.label",
-         "Radio option", "ButtonGroup option", "Alert.body", "Checkbox.help"]
+         "Radio option", "ButtonGroup option", "Alert.body", "Checkbox.help", "Dataframe column"]
     )  # fmt: skip
 
 
