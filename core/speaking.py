@@ -126,9 +126,9 @@ def repeatable(question: str) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    starts = range(0, len(text), PIECE)
+    starts = list(range(0, len(text), PIECE))
     if len(starts) > MOST_PIECES:
-        starts = [*starts[: MOST_PIECES // 2], *starts[-MOST_PIECES // 2 :]]
+        starts = starts[: MOST_PIECES // 2] + starts[-MOST_PIECES // 2 :]
     return [text[start : start + PIECE] for start in starts]
 
 

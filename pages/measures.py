@@ -64,10 +64,8 @@ def draw_table(table: MetaTable, shown: list[str]) -> tuple[int, int] | None:
         styles[title] = [STYLES.get(row.cells[at].marks[name], "") for row in table.rows]
     config = {
         title: st.column_config.TextColumn(
-            help=TITLES[name]
-            + ui.plain(
-                f" of {table.columns[at].title} against {table.columns[at].against_measure} of {table.columns[at].against}"
-            ),
+            help=f"{TITLES[name]} of {ui.plain(table.columns[at].title)} against"
+            f" {ui.plain(table.columns[at].against_measure)} of {ui.plain(table.columns[at].against)}",
             alignment="right",
         )
         for at, name, title in titles
