@@ -247,7 +247,7 @@ with middle:
     neighbours(found)
     st.subheader(ui.plain(ui.shortened(desk.query, ui.HEADING)), anchor=False)
     if desk.narrative:
-        st.caption(ui.plain(desk.narrative))
+        st.caption(ui.plain(ui.shortened(desk.narrative, ui.HEADING)))
     with st.container(border=True):
         if desk.text is None:
             st.caption(ui.plain(f"The text of {desk.passage_id} has not been imported."))

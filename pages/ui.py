@@ -275,8 +275,12 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text cut at a word, with an ellipsis where something is missing."""
-    return text if len(text) <= length else text[: length - 1].rsplit(" ", 1)[0] + "…"
+    """A text cut at a word, or within one that is long, with an ellipsis where something is missing."""
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    end = cut.rfind(" ")
+    return (cut[:end] if end >= length // 2 else cut) + "…"
 
 
 def percent(share: float | None) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 from streamlit.testing.v1 import AppTest
 
 from core import bank_saving, collection
@@ -24,10 +25,12 @@ from core.project import Project
 from core.publication import publish
 from core.types import Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked, Subtopic
 from pages import ui
+from tests.browser import chromium, chromium_page, serving, tab_of
+from tests.browser import visit as go_to
 from tests.screens import served, visit
 from tests.small import new_project
 
-__all__ = ["served"]
+__all__ = ["chromium", "chromium_page", "served", "tab_of"]
 
 MARKUP = ":material/delete: :streamlit: :+1: -> :red[r] $x$ **b** `c` [l](http://x) <i>i</i> # h"
 LONG = "w" * 100_000
@@ -183,6 +186,29 @@ def _look(app: AppTest, where: str, wild: list[str]) -> None:
 
         if len(text) > 20_000 and place != "Markdown.body":
             wild.append(f"{where}: {place}: {len(text):,} characters: {text[:60]}…")
+
+
+def test_in_a_browser_a_long_word_pushes_nothing_aside_and_shortcodes_are_words(
+    tmp_path: Path, chromium_page: Page
+) -> None:
+    for project, name in (("long", LONG), ("markup", MARKUP)):
+        made = new_project(tmp_path / f"{project}.duckdb")
+        hostile(made, name)
+        made.close()
+    with serving(tmp_path, tmp_path / "server.log") as server:
+        for screen in ("question_bank", "passages", "leaderboard"):
+            go_to(chromium_page, f"{server.address}/{screen}?project=long")
+            assert not chromium_page.evaluate(TOO_WIDE), screen
+        go_to(chromium_page, f"{server.address}/passages?project=markup")
+        heading = chromium_page.get_by_role("heading", level=3).first
+        assert heading.inner_text().replace(ui.JOINER, "") == f"q1 {MARKUP}"
+        assert heading.locator("img, [role=img], [translate=no], a, b, strong, code").count() == 0
+
+
+TOO_WIDE = """() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(
+    one => one.getBoundingClientRect().right > innerWidth + 2 && !one.closest('[data-testid=stDataFrame], svg')
+).map(one => one.outerHTML.slice(0, 200))"""
+"""What reaches beyond the window; tables scroll within their own edges."""
 
 
 def test_escaped_text_has_nothing_wild() -> None:
