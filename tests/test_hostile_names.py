@@ -206,7 +206,8 @@ def test_in_a_browser_a_long_word_pushes_nothing_aside_and_shortcodes_are_words(
 
 
 TOO_WIDE = """() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(
-    one => one.getBoundingClientRect().right > innerWidth + 2 && !one.closest('[data-testid=stDataFrame], svg')
+    one => one.getBoundingClientRect().right > innerWidth + 2
+        && !one.closest('[data-testid=stDataFrame], svg, .stMarkdownEllipsis')
 ).map(one => one.outerHTML.slice(0, 200))"""
 """What reaches beyond the window; tables scroll within their own edges."""
 
