@@ -358,6 +358,7 @@ def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
         stale_overrides=0,
         partial_labels=3,
         unlabelled_passages=3,
+        speaking_passages=0,
     )
     assert not state.complete
     machine = readiness(graded, Policy(overrides=False))
