@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from core.graders import make_grader
 from core.graders.base import Pair
 from core.graders.control import Control
 from core.graders.reading import ReadingGrader
+from core.injections import INJECTIONS, try_injections
 from core.parsing import parse_rating
-from core.prompts import built_in, fill
+from core.prompts import fill
 from core.types import Asked, Grade
-from tests.injections import INJECTIONS
 from tests.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
 
 QUESTIONS, PASSAGES = 10, 15
@@ -130,31 +129,42 @@ def endpoint(say: Any) -> None:
 
 
 def injections(say: Any) -> None:
-    """How many passages that ask for a grade change the rating of a neutral one, with fencing and without."""
+    """How many texts that only ask for a good rating get a better one, by kind of grader, with a fence and without."""
     neutral = "the question is in the context and it is not clay ."
-    asked = Asked("which of the answers is best ?")
+    asked = Asked("which of the answers is best ?", "sand", ("clay", "sand"))
+    kinds: list[tuple[str, dict[str, Any]]] = [
+        ("self-rating", {"prompt": "self-rating-chat"}),
+        ("direct", {}),
+        ("answer", {"check": "words"}),
+        ("answer", {"check": "model"}),
+        ("choice", {"by": "letter"}),
+    ]
     with tempfile.TemporaryDirectory() as root:
         folders = {"t5": build_tiny_t5(Path(root) / "t5"), "causal": build_tiny_causal(Path(root) / "causal")}
         for name, folder in folders.items():
-            for fence in (False, True):
-                prompt = built_in()["self-rating-chat"].name
-                grader = make_grader("self-rating", {"model": str(folder), "prompt": prompt, "fence": fence})
-                base = graded(grader, {0: asked}, {1: neutral})[0, 1].rating
-                passages = {i: f"{neutral} {one.text}" for i, one in enumerate(INJECTIONS)}
-                ratings = graded(grader, {0: asked}, passages)
-                changed = [one for i, one in enumerate(INJECTIONS) if ratings[0, i].rating != base]
-                raised = sum((ratings[0, i].rating or 0) > (base or 0) for i in range(len(INJECTIONS)))
-                families = Counter(one.family for one in changed)
-                say(
-                    f"injections, tiny {name}, {'fenced' if fence else 'not fenced'}",
-                    f"{len(changed)} of {len(INJECTIONS)} change the rating",
-                    f"{raised} raise it",
-                    ", ".join(f"{family} {count}" for family, count in families.most_common()),
-                )
+            for kind, settings in kinds:
+                for fence in (False, True):
+                    made = make_grader(kind, {"model": str(folder), "fence": fence, **settings})
+                    what = " ".join([kind, *(str(value) for value in settings.values())])
+                    _say_injections(
+                        say, f"tiny {name}, {what}, {'fenced' if fence else 'not fenced'}", made, asked, neutral
+                    )
+    _say_injections(say, "embedding", make_grader("embedding", {}), Asked("which of the answers is best ?"), neutral)
+
+
+def _say_injections(say: Any, what: str, grader: Any, asked: Asked, neutral: str) -> None:
+    trial = try_injections(grader, asked, neutral)
+    changed = sum(rating != trial.without for rating in trial.ratings.values())
+    families = ", ".join(f"{family} {worked}" for family, (worked, _) in trial.families.items() if worked)
+    say(
+        f"injections, {what}",
+        f"{len(trial.worked)} of {len(INJECTIONS)} get a better rating",
+        f"{changed} another, {trial.failed} none",
+        families,
+    )
 
 
 def readers(say: Any) -> None:
     """All of it."""
     local(say)
     endpoint(say)
-    injections(say)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench.graders import readers
+from bench.graders import injections, readers
 from bench.large import make_large
 from bench.runs import runs
 from bench.vectors import vectors
@@ -215,6 +215,7 @@ BENCHES = {
     "large": large,
     "runs": lambda: runs(say),
     "readers": lambda: readers(say),
+    "injections": lambda: injections(say),
     "vectors": lambda: vectors(say, SHARED),
     "watching": lambda: watching(say),
 }

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from core.bank import AT_VERSION, questions
 from core.errors import InputError
 from core.project import Cursor, Project, log, stage
+from core.text import clean_text, fault_of_id
 from core.types import KINDS, MAX_WEIGHT, Question
 
 
@@ -45,7 +46,7 @@ def check_question(question: Question) -> None:
         InputError: empty text, unknown kind, or a weight that is no number or beyond `MAX_WEIGHT`.
     """
     where = f"Question {question.question_id}"
-    if question.text is not None and not question.text.strip():
+    if question.text is not None and not clean_text(question.text).strip():
         raise InputError(f"{where} has no text.", "Write the question, or retire it.")
     if question.kind not in KINDS:
         raise InputError(f"{where} has the unknown kind '{question.kind}'.", f"Use {', '.join(KINDS)}.")
@@ -92,6 +93,7 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
         if question.question_id in ids:
             raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
         ids.add(question.question_id)
+    _check_ids(cursor, changed)
     stage_questions(cursor, changed)
     stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
     if stray:
@@ -111,10 +113,66 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
 
 
 def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
-    """Give keys to questions and texts that grades refer to, before `save_questions` puts them into the bank."""
+    """Give keys to questions and texts that grades refer to, before `save_questions` puts them into the bank.
+
+    Raises:
+        InputError: the id of a new question has control characters.
+    """
+    _check_ids(cursor, named)
     stage_questions(cursor, named)
     _name_questions(cursor)
     _add_texts(cursor)
+
+
+def _check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
+    """Refuse new questions that no file could name.
+
+    Raises:
+        InputError: the id of a new question, or of its subtopic, has control characters.
+    """
+    ids = {question.question_id: fault_of_id(question.question_id) for question in changed}
+    ids |= {q.question_id: fault_of_id(q.subtopic_id) for q in changed if q.subtopic_id and not ids[q.question_id]}
+    faulty = [name for name, fault in ids.items() if fault]
+    if not faulty:
+        return
+    asked = [clean_text(name) for name in faulty]
+    known = cursor.execute("SELECT question_id FROM questions WHERE list_contains(?, question_id)", [asked]).fetchall()
+    if new := [name for name in faulty if (name,) not in known]:
+        raise InputError(f"The id of question {new[0]!r}, or of its subtopic, {ids[new[0]]}.", "Give it another id.")
+
+
+def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Question]:
+    """Questions with clean texts.
+
+    A wording that earlier versions took in as it was stays that wording, so that a new weight costs no grade.
+    """
+    clean = [clean_question(question) for question in changed]
+    unclean = [a.text for a, b in zip(changed, clean, strict=True) if a.text and a.text != b.text]
+    if not unclean:
+        return clean
+    # Halves of surrogate pairs cannot be asked for, nor be there.
+    asked = [text.strip() for text in unclean if text.encode(errors="ignore").decode() == text]
+    rows = cursor.execute("SELECT text FROM question_texts WHERE list_contains(?, text)", [asked]).fetchall()
+    kept = {text for (text,) in rows}
+    return [
+        replace(after, text=before.text) if before.text and before.text.strip() in kept else after
+        for before, after in zip(changed, clean, strict=True)
+    ]
+
+
+def clean_question(question: Question) -> Question:
+    """A question all of whose texts are as `clean_text` keeps them."""
+
+    def clean(text: str | None) -> str | None:
+        return None if text is None else clean_text(text)
+
+    return replace(
+        question,
+        text=clean(question.text),
+        answer_key=clean(question.answer_key),
+        choices=tuple(map(clean_text, question.choices)),
+        note=clean(question.note),
+    )
 
 
 def _name_questions(cursor: Cursor) -> None:
@@ -135,7 +193,7 @@ def _name_questions(cursor: Cursor) -> None:
 
 def stage_questions(cursor: Cursor, changed: Sequence[Question]) -> None:
     """Put questions into the temporary table `incoming_bank`, for the statements that follow."""
-    rows = [asdict(question) for question in changed]
+    rows = [asdict(question) for question in clean_questions(cursor, changed)]
     types = {
         "question_id": "VARCHAR",
         "query_id": "VARCHAR",
@@ -190,7 +248,9 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
     if not cursor.execute("SELECT count(*) FROM new_revisions").fetchall()[0][0]:
         return None
     version = int(newest) + 1
-    cursor.execute("INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)", [version, note.strip(), author])
+    cursor.execute(
+        "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)", [version, clean_text(note).strip(), author]
+    )
     cursor.execute(
         "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
         " active, subtopic_id, answer_key, choices, note,"

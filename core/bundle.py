@@ -18,6 +18,7 @@ from core.policy import Policy
 from core.project import Project, log
 from core.publication import Manifest, Publication, as_published, manifest_json, publish, reproduce
 from core.spreadsheets import csv_text
+from core.text import disarmed
 
 BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20")
 """The measures of the leaderboard in a bundle, the one that orders it first."""
@@ -193,10 +194,10 @@ def overrides_csv(project: Project, version: int | None = None) -> str:
 def _wide_tsv(boards: list[Leaderboard]) -> str:
     """Several leaderboards as one table that `core.formats.leaderboards` reads, in the order of the first."""
     header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
-    lines = ["\t".join(("run", *header))]
+    lines = ["\t".join(("run", *map(disarmed, header)))]
     for run in boards[0].scores:
         cells = [_number(value) for board in boards for value in (board.scores.get(run), board.std_errors.get(run))]
-        lines.append("\t".join((" ".join(run.split()), *cells)))
+        lines.append("\t".join((disarmed(" ".join(run.split())), *cells)))
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,8 @@ from core.errors import InputError
 from core.kept_passages import in_batches
 from core.project import Cursor, log, stage, stage_table
 from core.replacing import Keeper
-from core.types import Board, Judgment, Passage, Query, Ranked
+from core.text import clean_text, fault_of_id
+from core.types import Board, Judgment, Passage, Query, Ranked, Subtopic
 
 RANKED = pa.schema(
     [
@@ -38,7 +39,12 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
 
     Returns:
         The number of queries that were not there before.
+
+    Raises:
+        InputError: the id of a new query could not stand in qrels.
     """
+    _check_new(cursor, "query", (q.query_id for q in queries))
+    queries = [_clean_query(query) for query in queries]
     stage(
         cursor,
         "new_queries",
@@ -78,6 +84,43 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
     )
     _add_subtopics(cursor, queries, replace, keeper)
     return int(added)
+
+
+_NAMES = {
+    "query": ("queries", "query_id", True),
+    "passage": ("passages", "passage_id", True),
+    "run": ("runs", "name", False),
+    "source": ("sources", "name", False),
+    "leaderboard": ("boards", "name", False),
+}
+"""Table and column of what has an id or a name here, and whether it stands in one column of TREC files as it is."""
+
+
+def _check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
+    """Refuse what could not be written out again; what the project has already may stay.
+
+    Raises:
+        InputError: a new id or name has control characters, or white space where a TREC file has room for none.
+    """
+    table, column, one_column = _NAMES[what]
+    faults = {name: fault for name in set(names) if (fault := fault_of_id(name, one_column))}
+    if not faults:
+        return
+    known = cursor.execute(
+        f"SELECT {column} FROM {table} WHERE list_contains(?, {column})", [[clean_text(name) for name in faults]]
+    ).fetchall()
+    for name in sorted(faults.keys() - {name for (name,) in known}):
+        raise InputError(f"The {what} {name!r} {faults[name]}.", "Give it another name.")
+
+
+def _clean_query(query: Query) -> Query:
+    return Query(
+        query.query_id,
+        clean_text(query.text),
+        None if query.narrative is None else clean_text(query.narrative),
+        tuple(Subtopic(clean_text(s.subtopic_id), clean_text(s.text)) for s in query.subtopics),
+        None if query.answer is None else clean_text(query.answer),
+    )
 
 
 def _take_titles(cursor: Cursor) -> None:
@@ -130,14 +173,30 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
         The number of passages that had no text before.
 
     Raises:
-        InputError: a passage comes with two texts, or something rests on the text that would be replaced.
+        InputError: a passage comes with two texts, something rests on the text that would be replaced, or the id of a
+            new one could not stand in qrels.
     """
     added = 0
     for batch in in_batches(passages):
+        _check_new(cursor, "passage", (p.passage_id for p in batch))
+        batch = _clean_passages(cursor, batch)
         columns = {"passage_id": [p.passage_id for p in batch], "text": [p.text for p in batch]}
         stage(cursor, "new_passages", columns, {"passage_id": "VARCHAR", "text": "VARCHAR"})
         added += _add_passage_batch(cursor, keeper)
     return added
+
+
+def _clean_passages(cursor: Cursor, passages: Sequence[Passage]) -> Sequence[Passage]:
+    """The passages with clean texts; one that earlier versions took in as it was stays that text, with its grades."""
+    unclean = {p.text: clean for p in passages if (clean := clean_text(p.text)) != p.text}
+    if not unclean:
+        return passages
+    # Halves of surrogate pairs cannot be asked for, nor be there.
+    asked = [text for text in unclean if text.isascii() or text.encode(errors="ignore").decode() == text]
+    kept = cursor.execute("SELECT text FROM passage_texts WHERE list_contains(?, text)", [asked]).fetchall()
+    for (text,) in kept:
+        unclean[text] = text
+    return [Passage(p.passage_id, unclean.get(p.text, p.text)) for p in passages]
 
 
 def _add_passage_batch(cursor: Cursor, keeper: Keeper | None) -> int:
@@ -194,7 +253,12 @@ def _add_passage_batch(cursor: Cursor, keeper: Keeper | None) -> int:
 
 
 def name_passages(cursor: Cursor, passage_ids: Sequence[str]) -> None:
-    """Make passages known by id only, until their texts come."""
+    """Make passages known by id only, until their texts come.
+
+    Raises:
+        InputError: the id of a new one could not stand in qrels.
+    """
+    _check_new(cursor, "passage", passage_ids)
     stage(cursor, "new_names", {"passage_id": passage_ids}, {"passage_id": "VARCHAR"})
     name_passages_of(cursor, "new_names")
 
@@ -220,7 +284,11 @@ def unknown_queries(cursor: Cursor, query_ids: Iterable[str]) -> list[str]:
 
 
 def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
-    """Collect lines of runs in the temporary table `staged_rankings`, to be written by `write_runs`."""
+    """Collect lines of runs in the temporary table `staged_rankings`, to be written by `write_runs`.
+
+    Raises:
+        InputError: the id of a new passage could not stand in qrels.
+    """
     stage_ranked(cursor, ranked_table(rankings))
 
 
@@ -239,6 +307,7 @@ def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
 
 def stage_ranked(cursor: Cursor, ranked: pa.Table) -> None:
     """The same as `stage_rankings`, for rankings as `ranked_table` makes them."""
+    _check_new(cursor, "passage", ranked["passage_id"].unique().to_pylist())
     stage_table(cursor, "new_rankings", ranked)
     # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
     # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
@@ -325,7 +394,11 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
 
     Returns:
         Their keys.
+
+    Raises:
+        InputError: the name of a new one has control characters.
     """
+    _check_new(cursor, "run", (name for name, _, _ in runs))
     keys = []
     for name, tag, file in runs:
         known = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [name]).fetchall()
@@ -343,7 +416,12 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
 
 
 def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
-    """Collect judgments in the temporary table `staged_judgments`, to be written by `write_judgments`."""
+    """Collect judgments in the temporary table `staged_judgments`, to be written by `write_judgments`.
+
+    Raises:
+        InputError: the id of a new passage could not stand in qrels.
+    """
+    _check_new(cursor, "passage", (j.passage_id for j in judgments))
     columns: dict[str, list[Any]] = {
         "query_id": [j.query_id for j in judgments],
         "passage_id": [j.passage_id for j in judgments],
@@ -365,7 +443,11 @@ def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -
 
     Returns:
         The number of judgments written.
+
+    Raises:
+        InputError: the name of a new source has control characters.
     """
+    _check_new(cursor, "source", [source])
     name_passages_of(cursor, "staged_judgments")
     cursor.execute(
         "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
@@ -403,7 +485,12 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
 
     Args:
         keeper: keeps what is replaced; for None it is lost.
+
+    Raises:
+        InputError: the name of a new one, or of a run on it, has control characters.
     """
+    _check_new(cursor, "leaderboard", [board.name])
+    _check_new(cursor, "run", (row.run for row in board.rows))
     known = cursor.execute("SELECT board_key FROM boards WHERE name = ?", [board.name]).fetchall()
     if known:
         if keeper is not None:

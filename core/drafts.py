@@ -12,6 +12,7 @@ from typing import Any, Literal
 from core import bank, bank_saving, draft_notes
 from core.errors import InputError
 from core.project import Cursor, Project, log
+from core.text import clean_text
 from core.types import Question
 
 
@@ -140,7 +141,7 @@ def change_draft(
         CrossedEdit: the draft holds something that the person has not seen there; nothing is stored.
         InputError: a weight that is no number or too large.
     """
-    key = question.question_id
+    key, value, over = question.question_id, _clean(value), _clean(over)
     with project.transaction() as cursor:
         draft = drafts(project, author).get(key)
         # The place stays the bank's until the person moves the question: others may move it meanwhile.
@@ -149,6 +150,13 @@ def change_draft(
             raise CrossedEdit(getattr(now, field), value)
         changed = replace(now, **{field: value})  # type: ignore[arg-type]
         _step(cursor, project, author, {key: changed}, [key], _version_seen(project, question))
+
+
+def _clean(value: object) -> object:
+    """What a field would hold of a value, so that what was given is known again in what is stored."""
+    if isinstance(value, tuple):
+        return tuple(map(_clean, value))
+    return clean_text(value) if isinstance(value, str) else value
 
 
 def _version_seen(project: Project, question: Question) -> int | None:
@@ -193,12 +201,13 @@ def _step(
         # What is drafted is scored at once, by the impact beside it.
         bank_saving.check_weight(question)
     known = drafts(project, author)
+    clean = dict(zip(after, bank_saving.clean_questions(cursor, list(after.values())), strict=True))
     begun = bank.latest_version(project) if seen is None else seen
     changed = {}
     for key in ids:
         old, new = known.get(key), None
-        if key in after and not _is_saved(project, after[key]):
-            new = Draft(after[key], begun if old is None else old.base_version)
+        if key in after and not _is_saved(project, clean[key]):
+            new = Draft(clean[key], begun if old is None else old.base_version)
         if _written(old) != _written(new):
             changed[key] = (_written(old), _written(new))
     if not changed:

@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.text import one_line
+
+LONGEST_MESSAGE = 1_000
+"""Characters of a message, and of a hint."""
+LONGEST_REASON = 500
+"""Characters of what is said of a line of a file."""
+LONGEST_FILE = 200
+"""Characters of a file's name in what is said of its lines."""
+
 
 @dataclass(frozen=True)
 class Problem:
-    """One refused or noteworthy line of a file.
+    """One refused or noteworthy line of a file; what it quotes is cut, and put on one line.
 
     Args:
         file: name of the file as the user knows it.
@@ -20,13 +29,17 @@ class Problem:
     line: int | None
     reason: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "file", one_line(self.file, LONGEST_FILE))
+        object.__setattr__(self, "reason", one_line(self.reason, LONGEST_REASON))
+
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
         return f"{place}: {self.reason}"
 
 
 class WorkbenchError(Exception):
-    """Base of every error that is shown to a user.
+    """Base of every error that is shown to a user; whatever it quotes, it is one line and of bounded length.
 
     Args:
         message: what was wrong and where, one sentence; a full stop is added where it has none, since the hint
@@ -35,10 +48,10 @@ class WorkbenchError(Exception):
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
-        message = message.rstrip()
+        message = one_line(message, LONGEST_MESSAGE)
         super().__init__(message)
         self.message = message if message.endswith((".", "!", "?")) else f"{message}."
-        self.hint = hint
+        self.hint = one_line(hint, LONGEST_MESSAGE)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()

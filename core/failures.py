@@ -72,7 +72,7 @@ def doubtful_pairs(
         limit: pairs to give at most.
     """
     return [
-        Doubtful(row[0], row[1], Asked.read(row[2]), *row[3:])
+        Doubtful(row[0], row[1], Asked.read(row[2], grader.spec.reads), *row[3:])
         for row in project.rows(
             "SELECT query_id, q.text, asked, passage_id, t.text, rating, reason, raw, attempts FROM"
             f" (FROM ({_pairs(grader, which)}) WHERE $reason IS NULL OR reason = $reason"

@@ -202,6 +202,8 @@ class GradedImport:
     def __init__(self, cursor: Cursor, files: GradedFiles, author: str, keeper: Keeper) -> None:
         self.cursor = cursor
         self.files = files
+        clean = bank_saving.clean_questions(cursor, list(files.questions.values()))
+        self.questions = {question.question_id: question for question in clean}
         self.author = author
         self.keeper = keeper
         self.counts = {
@@ -243,7 +245,7 @@ class GradedImport:
         if batch.judgments:
             collection.stage_judgments(cursor, batch.judgments)
             self.judged = True
-        questions = [self.files.questions[question_id] for question_id in batch.questions]
+        questions = [self.questions[question_id] for question_id in batch.questions]
         words = take_words(cursor, questions)
         self.words = Words(self.words.given + words.given, self.words.apart + words.apart)
         bank_saving.name_questions(cursor, questions)
@@ -301,7 +303,7 @@ class GradedImport:
             ).fetchall()
             question = Question(question_id, question_id, found[0][0], answer_key=found[0][1])
         else:
-            question = self.files.questions[question_id]
+            question = self.questions[question_id]
         asked = spec.asked_text(question)
         return None if asked is None else question_text_key(self.cursor, asked)
 
@@ -323,11 +325,11 @@ class GradedImport:
             "SELECT DISTINCT question_id FROM question_revisions JOIN questions USING (question_key)"
         ).fetchall()
         # An id alone says nothing of a question that the bank has already.
-        told = [q for q in self.files.questions.values() if q.text is not None or (q.question_id,) not in banked]
+        told = [q for q in self.questions.values() if q.text is not None or (q.question_id,) not in banked]
         version = bank_saving.save_questions(self.cursor, told, f"Imported {names}", self.author)
         if version:
             self.counts["bank version"] = version
-        self.counts["questions"] = len(self.files.questions)
+        self.counts["questions"] = len(self.questions)
         for _, job in self.graders:
             jobs.end(self.cursor, job, "imported", f"Imported from {names}")
         same = self.counts["grades"] - self.counts["new grades"] - self.counts["failed"]

@@ -152,7 +152,7 @@ def run_job(
     state, message = "done", ""
     try:
         for pairs in _chunks(groups):
-            texts = with_texts(project, pairs)
+            texts = with_texts(project, grader.spec, pairs)
             for outcomes in grader.grade(texts.questions, texts.passages, texts.pairs, control):
                 keeper.take(outcomes)
             if control.stopping:

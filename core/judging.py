@@ -8,7 +8,7 @@ from datetime import datetime
 
 from core.collection import refresh_pool
 from core.errors import InputError
-from core.project import Cursor, Project, log
+from core.project import Cursor, Project, as_name, log
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
 """What the values mean: the four levels of the TREC Deep Learning tracks."""
@@ -33,9 +33,9 @@ def source_of(author: str) -> str:
     Raises:
         InputError: the name is empty.
     """
-    if not author.strip():
+    if not (author := as_name(author)):
         raise InputError("The name of the assessor is empty.", "Judgments are kept under the name of who gives them.")
-    return PREFIX + author.strip()
+    return PREFIX + author
 
 
 def judge(project: Project, query_id: str, passage_id: str, value: int, author: str, note: str = "") -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from core.formats.leaderboards import LATEX
 from core.meta_evaluation import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
+from core.text import disarmed
 
 TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
 _SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}
@@ -53,10 +54,10 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> st
     ends = ("", " low", " high") if table.samples else ("",)
     header = ["row", "min_rating", "needed_pairs", "usable_pairs", "queries"]
     header += [f"{c.title} {name}{end}" for c in table.columns for name in coefficients for end in ends]
-    lines = [[*header, "undefined"]]
+    lines = [[*_texts(header), "undefined"]]
     for row in table.rows:
         rating = "" if row.min_rating is None else str(row.min_rating)
-        cells = [row.name, rating, str(row.needed), str(row.usable), row.queries]
+        cells = [*_texts([row.name]), rating, str(row.needed), str(row.usable), *_texts([row.queries])]
         for cell in row.cells:
             for name in coefficients:
                 numbers = [cell.value(name), *((cell.intervals.get(name) or (None, None)) if table.samples else ())]
@@ -66,8 +67,13 @@ def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> st
             for column, cell in zip(table.columns, row.cells, strict=True)
             if cell.correlation.undefined
         ]
-        lines.append([*cells, " ".join(reasons)])
-    return "".join("\t".join(" ".join(cell.split()) for cell in line) + "\n" for line in lines)
+        lines.append([*cells, *_texts([" ".join(reasons)])])
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def _texts(cells: Sequence[str]) -> list[str]:
+    """Cells of text, each on one line and none a formula for a spreadsheet."""
+    return [disarmed(" ".join(cell.split())) for cell in cells]
 
 
 def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, digits: int = 3) -> str:
@@ -84,7 +90,7 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
     heads = [f"\\multicolumn{{{width}}}{{c}}{{{_latex(column.title)}}}" for column in table.columns]
     names = [_SHORT[name] for _ in table.columns for name in coefficients]
     lines = [
-        f"% {caption(table, 'in bold italics', 'in bold')}".replace(UNDEFINED, "$\\dagger$"),
+        f"% {' '.join(caption(table, 'in bold italics', 'in bold').split())}".replace(UNDEFINED, "$\\dagger$"),
         "% Needs \\usepackage{xcolor}.",
         f"\\begin{{tabular}}{{lrr{'r' * width * len(table.columns)}}}",
         "\\hline",
@@ -97,7 +103,9 @@ def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, dig
         cells = [_latex_cell(cell, name, digits) for cell in row.cells for name in coefficients]
         lines.append(" & ".join([_latex(row.name), rating, _latex(row.queries), *cells]) + " \\\\")
     lines += ["\\hline", "\\end{tabular}"]
-    lines += [f"% $\\dagger$ {reason} ({_some(where)})" for reason, where in table.reasons().items()]
+    lines += [
+        f"% $\\dagger$ {' '.join(f'{reason} ({_some(where)})'.split())}" for reason, where in table.reasons().items()
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from core.errors import InputError
 from core.graders import GRADERS, make_grader, remade_from
 from core.graders.base import Grader
-from core.project import Project, log
+from core.project import Project, as_name, log
 from core.prompt_library import prompts
 from core.types import GraderSpec
 
@@ -44,7 +44,7 @@ def save_named_grader(project: Project, name: str, kind: str, parameters: Mappin
     Raises:
         InputError: no name, or that of another grader that has graded; or no grader can be made of this.
     """
-    name = name.strip()
+    name = as_name(name)
     if not name:
         raise InputError("The grader has no name.", "Give it one, as 'FLAN-T5 large'.")
     grader = make_grader(kind, parameters, prompts(project))

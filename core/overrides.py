@@ -8,6 +8,7 @@ from datetime import datetime
 from core.bank import AT_VERSION, latest_version
 from core.errors import InputError
 from core.project import Cursor, Project, log
+from core.text import clean_text
 from core.types import RATINGS
 
 
@@ -54,7 +55,8 @@ def write_override(
     """The same as `override`, as part of a greater act in a transaction of its own."""
     if rating not in RATINGS:
         raise InputError(f"The rating {rating} is out of range.", "Use 0 to 5.")
-    if not reason.strip():
+    reason = clean_text(reason).strip()
+    if not reason:
         raise InputError("The reason is empty.", "Say why the machine's rating is wrong.")
     pair = cursor.execute(
         "SELECT question_key, passage_key, r.text_key, p.text_key"
@@ -70,7 +72,7 @@ def write_override(
     key = cursor.execute(
         "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
         " RETURNING override_key",
-        [*pair[0], rating, reason.strip(), author],
+        [*pair[0], rating, reason, author],
     ).fetchall()[0][0]
     log(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
     return int(key)

@@ -216,13 +216,15 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
     return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in fresh if pairs]
 
 
-def with_texts(project: Project, pairs: list[tuple[int, int]]) -> PairsToGrade:
-    """The texts that pairs are about."""
+def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]]) -> PairsToGrade:
+    """The texts that pairs of a grader are about."""
     question_keys = sorted({question for question, _ in pairs})
     passage_keys = sorted({passage for _, passage in pairs})
     texts = "SELECT text_key, text FROM {} WHERE list_contains(?, text_key)"
     return PairsToGrade(
         pairs=pairs,
-        questions={k: Asked.read(text) for k, text in project.rows(texts.format("question_texts"), [question_keys])},
+        questions={
+            k: Asked.read(text, spec.reads) for k, text in project.rows(texts.format("question_texts"), [question_keys])
+        },
         passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
     )

@@ -16,6 +16,7 @@ from core.policy import Policy
 from core.project import Project
 from core.ratings import MISSING, labels_of, weights_of
 from core.scores import Basis, basis, ratings
+from core.speaking import Sign, signs
 from core.topics import asked_questions, query_as_question
 from core.types import Question, Status
 
@@ -70,6 +71,7 @@ class Desk:
         asked: the query itself first where a direct grader is looked at, then the active questions.
         judgments: (source, value), in the order of the sources.
         ranks: (run, rank), best first; None where a run that answered the query does not have the passage.
+        signs: what the text says to the grader, if anything.
     """
 
     query_id: str
@@ -84,6 +86,7 @@ class Desk:
     asked: list[AskedQuestion]
     judgments: list[tuple[str, int]]
     ranks: list[tuple[str, int | None]]
+    signs: list[Sign]
 
 
 def read_passage(
@@ -133,7 +136,13 @@ def read_passage(
             " WHERE query_key = $query GROUP BY run_key, name ORDER BY 2 NULLS LAST, run_key",
             {"query": query_key, "passage": passage_key},
         ),
+        signs=signs(text or "", [one.question.text or "" for one in asked if one.number and _is_asked(one.question)]),
     )
+
+
+def _is_asked(question: Question) -> bool:
+    """Whether it is a question, and no fact that a passage is to have word by word."""
+    return question.kind != "nugget"
 
 
 def _asked(

@@ -10,6 +10,7 @@ from core.policy import Policy
 from core.pool_summary import pool_summary
 from core.project import Cursor, Project
 from core.scores import Basis, basis
+from core.speaking_passages import speaking_passages
 
 State = Literal["failed", "ungraded", "complete"]
 
@@ -38,6 +39,7 @@ class Filters:
         flagged: label and judgment of `source` disagree on relevance.
         overridden: a person's rating counts for one of its pairs.
         unjudged_by: this source has no judgment of it.
+        speaking: its text speaks to the grader, see `core.speaking`.
     """
 
     query_id: str | None = None
@@ -52,6 +54,7 @@ class Filters:
     flagged: bool = False
     overridden: bool = False
     unjudged_by: str | None = None
+    speaking: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,13 @@ def search(
     pool = pool_summary(project, base)
     query_key, position = _position(project, opened)
     wanted, parameters = _conditions(filters, base)
+    if filters.speaking:
+        places = speaking_passages(project, None if base is None else base.version)
+        wanted.append(
+            "(d.query_key, d.passage_key) IN"
+            " (SELECT (q, p) FROM (SELECT unnest($in_queries) AS q, unnest($speaking) AS p))"
+        )
+        parameters |= {"in_queries": [query for query, _ in places], "speaking": [passage for _, passage in places]}
 
     def find(cursor: Cursor) -> list[tuple[Any, ...]]:
         cursor.register("pool_summary", pool)

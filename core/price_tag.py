@@ -67,7 +67,7 @@ def price_tag(
     if not isinstance(grader, ReadingGrader) or not pairs:
         return PriceTag(len(pairs), 0, 0, 0, 0.0, seconds, True)
     sample = random.Random(0).sample(pairs, min(SAMPLE, len(pairs)))
-    texts = with_texts(project, sample)
+    texts = with_texts(project, grader.spec, sample)
     counted = True
     calls = read = written = 0
     for question, passage in texts.pairs:

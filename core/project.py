@@ -21,6 +21,7 @@ from core import checkpoints, migrations
 from core.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
 from core.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
 from core.errors import EngineError, InputError, ProjectError
+from core.text import clean_text, one_line
 
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
@@ -247,6 +248,7 @@ _ARROW = {
     "DOUBLE": pa.float64(),
     "FLOAT": pa.float32(),
     "FLOAT[]": pa.list_(pa.float32()),
+    "VARCHAR[]": pa.list_(pa.string()),
     "BOOLEAN": pa.bool_(),
     "BLOB": pa.binary(),
 }
@@ -264,7 +266,8 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
     """
     rows = cursor.execute(
         "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
-        [author, act, json.dumps(detail, ensure_ascii=False)],
+        # JSON writes control signs out; halves of surrogate pairs, which cannot be stored, are all that is left.
+        [as_name(author), act, clean_text(json.dumps(detail, ensure_ascii=False))],
     ).fetchall()
     return int(rows[0][0])
 
@@ -285,7 +288,7 @@ def current_author() -> str:
 
 def as_name(text: str) -> str:
     """What somebody gives for a name, as it is recorded: on one line, without signs that nobody sees."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return one_line(text)
 
 
 def create(path: Path) -> Project:

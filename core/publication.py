@@ -166,6 +166,8 @@ def _why(past: Project, manifest: Manifest, policy: Policy) -> str:
         "pool": _pool(past),
         "counts": asdict(readiness(past, policy)),
     }
+    # A manifest of an earlier version has fewer counts; what it does not say cannot differ.
+    now["counts"] = {name: count for name, count in now["counts"].items() if name in manifest["counts"]}
     differing = [name for part in now for name in _differing(manifest[part], now[part], part)]
     if differing:
         return f"these facts changed: {', '.join(differing)}"

@@ -9,6 +9,7 @@ from core.grades import bank_for
 from core.policy import Policy
 from core.project import Project
 from core.scores import Basis, basis, graded_pairs, labels
+from core.speaking_passages import speaking_passages
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Readiness:
         stale_overrides: overrides of active questions that were reworded since: they do not count.
         partial_labels: labels where some pairs behind them have no rating.
         unlabelled_passages: pooled (query, passage) without a label.
+        speaking_passages: pooled (query, passage) whose text speaks to the grader: see `core.speaking`.
     """
 
     needed: int
@@ -36,6 +38,7 @@ class Readiness:
     stale_overrides: int
     partial_labels: int
     unlabelled_passages: int
+    speaking_passages: int
 
     @property
     def complete(self) -> bool:
@@ -81,6 +84,7 @@ def readiness(project: Project, policy: Policy) -> Readiness:
         stale_overrides=stale,
         partial_labels=int((labelled & (table["usable"] < table["needed"])).sum()),
         unlabelled_passages=int((~labelled).sum()),
+        speaking_passages=len(speaking_passages(project, base.version)),
     )
 
 

@@ -187,7 +187,7 @@ def place_parts(
     ids = _free_ids(cursor, [(passage_id, part.text) for passage_id, part in wanted])
     collection.add_passages(cursor, [Passage(i, part.text) for i, (_, part) in zip(ids, wanted, strict=True)])
     rows = {
-        (passage_id, position): (sentence.begin, sentence.end, "\x1f".join(sentence.citations))
+        (passage_id, position): (sentence.begin, sentence.end, list(sentence.citations))
         for passage_id, (_, part) in zip(ids, wanted, strict=True)
         for position, sentence in enumerate(part.sentences, 1)
     }
@@ -206,7 +206,7 @@ def place_parts(
             "position": "INTEGER",
             "begins": "INTEGER",
             "ends": "INTEGER",
-            "citations": "VARCHAR",
+            "citations": "VARCHAR[]",
         },
     )
     resaid = "SELECT passage_key FROM passages SEMI JOIN new_sentences USING (passage_id)"
@@ -214,8 +214,7 @@ def place_parts(
         keeper.keep_sentences(resaid)
     cursor.execute(f"DELETE FROM response_sentences WHERE passage_key IN ({resaid})")
     cursor.execute(
-        "INSERT INTO response_sentences SELECT passage_key, position, begins, ends,"
-        " CASE WHEN citations = '' THEN [] ELSE str_split(citations, chr(31)) END"
+        "INSERT INTO response_sentences SELECT passage_key, position, begins, ends, citations"
         " FROM new_sentences JOIN passages USING (passage_id) ORDER BY passage_key, position"
     )
     stream = iter(ids)

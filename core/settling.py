@@ -12,6 +12,7 @@ from core.leaderboard import find_source
 from core.overrides import overrides, write_override, write_withdrawal
 from core.project import Cursor, Project, log
 from core.settled_cases import NO_REASON, Act, Case, settled
+from core.text import clean_text
 
 
 def side_name(project: Project, side: Side) -> str:
@@ -166,14 +167,15 @@ def _record(
     source: str | None = None,
     value: int | None = None,
 ) -> None:
-    if not reason.strip():
+    reason = clean_text(reason).strip()
+    if not reason:
         raise InputError("The reason is empty.", "Say in a few words why the case is settled.")
     query, passage, question, about = _keys(project, case, touched)
     cursor.execute(
         "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, ?, ?, ?, ?)",
         [
             *(case.left, case.right, query, passage, question, case.left_value, case.right_value),
-            *(act, reason.strip(), author, about, rating, source, value),
+            *(act, reason, author, about, rating, source, value),
         ],
     )
     detail: dict[str, Any] = {"left": case.left, "right": case.right, "values": [case.left_value, case.right_value]}
@@ -181,4 +183,4 @@ def _record(
     detail |= {"question": touched or case.question_id, "rating": rating, "source": source, "value": value}
     named = {name: said for name, said in detail.items() if said is not None}
     what = "reopen disagreement" if act == "reopen" else "settle disagreement"
-    log(cursor, author, what, by=act, **named, reason=reason.strip())
+    log(cursor, author, what, by=act, **named, reason=reason)

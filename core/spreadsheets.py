@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from core.formats.question_bank import FORMULA
+from core.text import disarmed
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -21,5 +21,5 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(header)
     for row in rows:
-        writer.writerow(["'" + cell if isinstance(cell, str) and FORMULA.match(cell) else cell for cell in row])
+        writer.writerow([disarmed(cell) if isinstance(cell, str) else cell for cell in row])
     return out.getvalue()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -95,7 +96,7 @@ class Question:
 
 
 SEPARATOR = "\x1f"
-"""Stands between the parts of what is asked where a grader reads more than the question."""
+"""Stands between the parts of what is asked where a grader reads more than the question; `clean_text` leaves none."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,14 @@ class Asked:
     choices: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, text: str) -> Asked:
-        """Take apart what `GraderSpec.asked_text` put together."""
-        question, *rest = text.split(SEPARATOR)
+    def read(cls, text: str, reads: Sequence[str]) -> Asked:
+        """Take apart what `GraderSpec.asked_text` put together.
+
+        Args:
+            reads: what the grader reads beside the question, `GraderSpec.reads`.
+        """
+        # Projects of earlier versions may have questions with the separator in them: the last parts are the others.
+        question, *rest = text.rsplit(SEPARATOR, len(reads)) if reads else [text]
         return cls(question, rest[0] if rest else "", tuple(json.loads(rest[1])) if len(rest) > 1 else ())
 
 

@@ -243,7 +243,9 @@ def _systems(found: Changes) -> None:
             hide_index=True,
             column_config={
                 "Run": st.column_config.TextColumn(width=125),
-                "Shift": st.column_config.NumberColumn(width=62, format="%+.3f", help=f"In {found.after.measure}"),
+                "Shift": st.column_config.NumberColumn(
+                    width=62, format="%+.3f", help=ui.plain(f"In {found.after.measure}")
+                ),
                 "Rank": st.column_config.TextColumn(width=62),
             },
         )

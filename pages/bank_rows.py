@@ -39,7 +39,7 @@ def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | N
     """All questions of the open query."""
     questions = drafts.drafted_bank(project, ui.person(), query.query_id)
     saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
-    st.subheader(ui.plain(query.text), anchor=False)
+    st.subheader(ui.plain(ui.shortened(query.text, ui.HEADING)), anchor=False)
     # What was just added is on top, where the eye is.
     shown = sorted(_filtered(questions), key=lambda question: question.question_id in saved)
     if not questions:

@@ -112,7 +112,11 @@ def form(project: Project, left: Side, right: Side, row: Row, policy: Policy | N
                 expected = outcome(project, left, right, row.pair, used, about, int(rating), ui.person())
                 leaves = _label_line(expected, used, int(rating), key)
         if how == "dispute":
-            source = judged[0] if len(judged) == 1 else st.radio("Whose", judged, key=f"whose {key}", horizontal=True)
+            source = (
+                judged[0]
+                if len(judged) == 1
+                else st.radio("Whose", judged, format_func=ui.plain, key=f"whose {key}", horizontal=True)
+            )
         reason = st.text_input("Comment" if how == "comment" else "Reason", key=f"reason {key}")
         ready = how != "override" or (rating is not None and question is not None)
         label = "Settle and open the bank" if how == "edit" else "Settle" if leaves else "Override, keep the case open"

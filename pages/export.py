@@ -63,6 +63,7 @@ def gate(state: Readiness) -> None:
     counting = f"{_many(state.overridden, 'override')} count{'s' if state.overridden == 1 else ''}." * bool(
         state.overridden
     )
+    ui.speaking(state.speaking_passages)
     if state.complete:
         st.success(f"All {state.needed:,} pairs have a rating. {counting}", icon=":material/check:")
         return

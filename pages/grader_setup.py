@@ -28,7 +28,7 @@ from core.graders.making import (
     back_end_name,
 )
 from core.named_graders import NamedGrader, named_graders, remove_named_grader, save_named_grader
-from core.project import Project
+from core.project import Project, as_name
 from core.prompt_library import prompts
 from core.prompts import Prompt
 from pages import model_place, presses, ui
@@ -113,7 +113,7 @@ def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrad
             if presses.button("Save", key=f"{key} save", type="primary"):
                 with ui.errors():
                     save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
-                    st.session_state[f"{key} follows"] = f"saved:{name.strip()}"
+                    st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
                     st.rerun()
         if named is not None:
             with st.popover("Remove", icon=":material/delete:"):

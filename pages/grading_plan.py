@@ -18,6 +18,7 @@ from core.pairs import Plan, make_plan
 from core.price_tag import PriceTag, price_tag
 from core.prices import prices
 from core.project import Project
+from core.speaking_passages import speaking_passages
 from core.types import GraderSpec
 from pages import presses, ui
 from pages.grader_setup import Chosen
@@ -35,7 +36,7 @@ LEFT_OUT = {
 
 def plan(project: Project, grader: Grader) -> Request | None:
     """What a job would do; returns what to start, or None."""
-    queries = {query.query_id: query.text for query in bank.overview(project)}
+    queries = {query.query_id: ui.shortened(query.text, ui.LISTED) for query in bank.overview(project)}
     chosen = st.multiselect(
         "Queries", list(queries), format_func=queries.__getitem__, placeholder="All queries", key="queries",
         persist_state="session",
@@ -54,6 +55,7 @@ def plan(project: Project, grader: Grader) -> Request | None:
     _passed_over(found, without, grader.spec)
     if not found.needed:
         ui.empty("There is nothing to grade.", "It takes questions, and passages from runs or judgments.", "home")
+    ui.speaking(len(speaking_passages(project, version)))
     if not found.to_grade:
         st.success("Every pair that the bank needs is graded.", icon=":material/check:")
         if found.failed:

@@ -241,7 +241,9 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     if same:
         cells[3].metric("Difference", f"{found.means[1] - found.means[0]:+.4f}", help="Second less first, in the mean")
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
-        cells[4].metric("p", p_value(row.p), help=row.undefined or "Paired t test of these two alone, two-sided")
+        cells[4].metric(
+            "p", p_value(row.p), help=ui.plain(row.undefined or "") or "Paired t test of these two alone, two-sided"
+        )
     if found.left_out:
         st.caption(f"{found.left_out} queries are left out: only one side has a score for them.")
     texts = {point.query_id: point.text for point in found.points}
@@ -270,7 +272,8 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
                for name, width in (("First", 62), ("Second", 62), ("Difference", 85))},
         )  # fmt: skip
     query = st.selectbox(
-        "Query", list(texts), index=None, key="compared", format_func=texts.__getitem__, bind="query-params",
+        "Query", list(texts), index=None, key="compared",
+        format_func=lambda key: ui.shortened(texts[key], ui.LISTED), bind="query-params",
         placeholder="Click a query in the figure, or choose one, to read what both returned",
     )  # fmt: skip
     if query is None:

@@ -64,8 +64,8 @@ def draw_table(table: MetaTable, shown: list[str]) -> tuple[int, int] | None:
         styles[title] = [STYLES.get(row.cells[at].marks[name], "") for row in table.rows]
     config = {
         title: st.column_config.TextColumn(
-            help=f"{TITLES[name]} of {table.columns[at].title} against"
-            f" {table.columns[at].against_measure} of {table.columns[at].against}",
+            help=f"{TITLES[name]} of {ui.plain(table.columns[at].title)} against"
+            f" {ui.plain(table.columns[at].against_measure)} of {ui.plain(table.columns[at].against)}",
             alignment="right",
         )
         for at, name, title in titles

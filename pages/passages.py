@@ -10,7 +10,7 @@ import streamlit as st
 from core import judging
 from core.grades import graders
 from core.leaderboard import sources
-from core.passage_desk import read_passage
+from core.passage_desk import Desk, read_passage
 from core.passage_search import NONE, Filters, Found, Listed, State, judged_values, pooled_queries, run_names, search
 from core.policy import Policy
 from core.project import Project
@@ -25,7 +25,7 @@ NO_VALUE = {NONE: "none"}
 NO_FILTERS = {
     "words": "",
     **dict.fromkeys(("of_query", "has_label", "has_rating", "judged", "in_run", "pairs")),
-    **dict.fromkeys(("flagged", "overridden", "unjudged"), False),
+    **dict.fromkeys(("flagged", "overridden", "unjudged", "speaking"), False),
 }
 """What the widgets of the list hold when nothing is asked for; the source alone asks for nothing."""
 
@@ -82,6 +82,10 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
         )  # fmt: skip
         overridden = st.checkbox("Overridden", key="overridden", bind="query-params") if policy else False
         unjudged = st.checkbox("Not judged by me", key="unjudged", bind="query-params")
+        speaking = st.checkbox(
+            "Speaks to the grader", key="speaking", bind="query-params",
+            help="Asks for a rating, gives orders, plays a role, or says a question over again.",
+        )  # fmt: skip
     return Filters(
         query_id=query,
         words=str(words or ""),
@@ -95,6 +99,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
         flagged=flagged,
         overridden=overridden,
         unjudged_by=me if unjudged else None,
+        speaking=speaking,
     )
 
 
@@ -183,6 +188,13 @@ def _said(row: Listed, graded: bool) -> str:
     return f":gray[{ui.plain(' · '.join(words))}]{failed}"
 
 
+def said_to_grader(desk: Desk) -> None:
+    """A calm mark where the text speaks to the grader: what it does and with which words."""
+    if desk.signs:
+        found = ", ".join(sign.what + (f" (“{sign.words}”)" if sign.words else "") for sign in desk.signs)
+        st.caption(f":material/campaign: {ui.plain(f'Speaks to the grader: {found}.')}")
+
+
 def neighbours(found: Found) -> None:
     """On to the next passage of the list, or back to the one before."""
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -233,9 +245,9 @@ with right:
         passage_beside.known(project, desk, policy)
 with middle:
     neighbours(found)
-    st.subheader(ui.plain(desk.query), anchor=False)
+    st.subheader(ui.plain(ui.shortened(desk.query, ui.HEADING)), anchor=False)
     if desk.narrative:
-        st.caption(ui.plain(desk.narrative))
+        st.caption(ui.plain(ui.shortened(desk.narrative, ui.HEADING)))
     with st.container(border=True):
         if desk.text is None:
             st.caption(ui.plain(f"The text of {desk.passage_id} has not been imported."))
@@ -244,6 +256,7 @@ with middle:
             st.html(
                 text_html(desk.text, [] if hidden or not policy else answer_marks(desk, methods, policy.min_rating))
             )
+        said_to_grader(desk)
         st.caption(ui.plain(f"Passage {desk.passage_id}"))
     passage_parts.questions(project, desk, policy, shown, hidden, passage_parts.official(project))
     if not blind:

@@ -53,8 +53,9 @@ def query_list(project: Project, found: list[QueryOverview], chosen: QueryOvervi
         alert = " :orange[:material/edit:]" if query.query_id in edited else ""
         if not query.active:
             alert += " :red[:material/warning:]"
+        text = ui.plain(ui.shortened(query.text, ui.LISTED))
         if presses.button(
-            f"{ui.plain(query.text)}{alert}  \n:small[:gray[{query.active} questions · {query.pooled} passages]]",
+            f"{text}{alert}  \n:small[:gray[{query.active} questions · {query.pooled} passages]]",
             key=f"query button {query.query_id}",
             type="secondary" if query.query_id == chosen.query_id else "tertiary",
             width="stretch",

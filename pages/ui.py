@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -32,6 +33,10 @@ SCREENS = {
 """Title and icon of every screen, by the name of its file; the first is where people arrive."""
 
 LISTED_PROBLEMS = 20
+LISTED = 300
+"""Characters of a text in a list to choose from."""
+HEADING = 3_000
+"""Characters of a text over a screen or a part of it."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,6 +66,12 @@ STYLE = """
 .passage-text sup { user-select: none; unicode-bidi: isolate; font-size: 0.7em; opacity: 0.75;
   margin: 0 1px; }
 .asked { line-height: 1.4; overflow-wrap: anywhere; }
+/* A word as long as a book breaks off at the edge of its column, and pushes nothing aside. */
+[data-testid="stMain"] :is([data-testid="stMarkdownContainer"], [data-testid="stText"], [data-testid="stHtml"],
+  [data-testid="stHeading"], [data-testid="stAlert"], [data-testid="stCaptionContainer"], code) {
+  overflow-wrap: anywhere; }
+[data-testid="stMain"] button [data-testid="stMarkdownContainer"] { overflow-wrap: break-word; }
+[data-testid="stMain"] :is([data-testid="stMetricValue"], [data-testid="stMetricLabel"]) { min-width: 0; }
 .asked .words { white-space: pre-wrap; unicode-bidi: plaintext; }
 .asked .gray { opacity: 0.65; font-size: 0.87rem; }
 .asked .said { display: grid; grid-template-columns: 1.6rem 1fr; margin-top: 0.15rem; }
@@ -229,6 +240,15 @@ def go(screen: str, label: str | None = None, **query: str) -> None:
     )
 
 
+def speaking(passages: int) -> None:
+    """Say how many pooled passages speak to the grader, and where they are; nothing for none."""
+    if passages:
+        what = "passage speaks" if passages == 1 else "passages speak"
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f":material/campaign: {passages:,} pooled {what} to the grader.")
+            go("passages", "Look at them" if passages > 1 else "Look at it", speaking="true")
+
+
 @contextmanager
 def errors() -> Iterator[None]:
     """Show an error of the workbench as a sentence with a next step."""
@@ -251,8 +271,15 @@ def show_error(error: WorkbenchError) -> None:
             st.text(error.hint)
 
 
+_SHORTCODE = re.compile(r":(?=material/|[\w+-]+:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
+"""What Streamlit makes pictures and signs of, after Markdown has taken every escape away."""
+JOINER = "\u2060"
+"""Takes no room and is no space: a shortcode with it inside is none."""
+
+
 def plain(text: str) -> str:
     """Text from outside, escaped so that Markdown shows it as it is."""
+    text = _SHORTCODE.sub(lambda found: found[0] + JOINER, text)
     escaped = "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>$~:&^=" else c for c in text)
     return escaped.replace("\n", "  \n")
 
@@ -260,11 +287,14 @@ def plain(text: str) -> str:
 def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
     """Labels for a list of options, each once: of two that are alike a list gives the first, whichever was chosen.
 
+    Long ones are cut: thousands of them would be sent to the browser whole.
+
     Args:
         labels: by what tells the options apart, which is added where the labels do not.
     """
+    labels = {key: shortened(label, LISTED) for key, label in labels.items()}
     times = Counter(labels.values())
-    return {key: f"{label} ({key})" if times[label] > 1 else label for key, label in labels.items()}
+    return {key: f"{label} ({shortened(key, LISTED)})" if times[label] > 1 else label for key, label in labels.items()}
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -273,8 +303,12 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text cut at a word, with an ellipsis where something is missing."""
-    return text if len(text) <= length else text[: length - 1].rsplit(" ", 1)[0] + "…"
+    """A text cut at a word, or within one that is long, with an ellipsis where something is missing."""
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    end = cut.rfind(" ")
+    return (cut[:end] if end >= length // 2 else cut) + "…"
 
 
 def percent(share: float | None) -> str:

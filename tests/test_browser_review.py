@@ -305,7 +305,7 @@ HOSTILE = {
     "directions": ("شكرا على القراءة! \u202eback\u202c שלום (abc) 🙂👩\u200d👩\u200d👧 e\u0301\u0302\u0303 end", None),
     "controls": (
         "null\x00 bell\x07 escape\x1b[31m delete\x7f next\x85 tab\t line\r\nend",
-        "null␀ bell␇ escape␛[31m delete␡ next[U+0085] tab\t line\nend",
+        "null  bell  escape [31m delete  next[U+0085] tab\t line\nend",
     ),
     "long": (" ".join(f"word{number}" for number in range(11_500)) + " the very end", None),
     FORMULA_ID: (f"{FORMULA} is what a spreadsheet would run.", None),
@@ -371,7 +371,7 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str
     visit(page, f"{server.address}/disagreements?project={hostile}&show_settled=true")
     pairs = page.locator("[class*=st-key-question-pair]")
     expect(pairs).to_have_count(len(HOSTILE))
-    for begin in ("<script>window.hacked = 1</script><img", "شكرا على القراءة!", "null␀ bell␇", "word0 word1", FORMULA):
+    for begin in ("<script>window.hacked = 1</script><img", "شكرا على القراءة!", "null  bell", "word0 word1", FORMULA):
         expect(pairs.locator(".text").filter(has_text=begin)).to_be_visible()
     expect_harmless(page)
     assert not errors

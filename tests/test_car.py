@@ -160,7 +160,7 @@ def test_a_direct_judge_is_asked_by_the_title_of_the_query(collection: Project) 
     version = bank.latest_version(collection)
     assert make_plan(collection, JUDGE, version).needed == 3, "one title, three passages, whatever the section"
     (pairs,) = pairs_to_grade(collection, JUDGE, version)
-    assert [asked.text for asked in with_texts(collection, pairs).questions.values()] == ["The water cycle"]
+    assert [asked.text for asked in with_texts(collection, JUDGE, pairs).questions.values()] == ["The water cycle"]
     judged = next(name for (name,) in collection.rows("SELECT name FROM graders WHERE method = 'direct'"))
     assert labels(collection, judged) == {T1: {"p1": 1, "p2": 0, "p3": 1}, T2: {"p1": 1, "p2": 0, "p3": 1}}
 

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SCREENS = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
-FOUNDATION = {"core.types", "core.errors"}
+FOUNDATION = {"core.types", "core.errors", "core.text"}
 NOT_ON_SCREENS = {"duckdb", "openai", "sentence_transformers", "torch", "transformers"}
 SQL = re.compile(
     r"\b(SELECT\b.+\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|(CREATE|DROP|ALTER)\s+TABLE)\b",
@@ -71,7 +71,7 @@ def test_the_check_of_screens_lets_words_pass() -> None:
 
 
 @pytest.mark.parametrize("module", sorted(FOUNDATION))
-def test_types_and_errors_build_on_nothing_else_of_core(module: str) -> None:
+def test_types_errors_and_text_build_on_nothing_else_of_core(module: str) -> None:
     source = ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
     assert {name for name in imported(ast.parse(source)) if name.startswith("core")} <= FOUNDATION
 

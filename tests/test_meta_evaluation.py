@@ -330,6 +330,14 @@ class TestOutput:
         assert found[2]["AP kendall"] == ""
         assert "tied on the first" in found[2]["undefined"]
 
+    def test_a_name_is_no_formula_in_the_tsv_and_ends_no_comment_of_the_latex(self, small: Project) -> None:
+        table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])
+        columns = [replace(column, against="a\n\\input{x}", title="=cmd()") for column in table.columns]
+        hostile = replace(table, rows=[replace(row, name="=cmd()") for row in table.rows], columns=columns)
+        lines = [line.split("\t") for line in meta_tsv(hostile).splitlines()]
+        assert {line[0] for line in lines[1:]} == {"'=cmd()"} and lines[0][5].startswith("'=cmd()")
+        assert not [line for line in meta_latex(hostile).splitlines() if "input{x}" in line and line[0] != "%"]
+
     def test_latex_sets_best_and_undefined_apart_and_escapes_names(self, small: Project) -> None:
         judge(small, {**JUDGED, ("q1", "p3"): 1}, "50%_model & co")
         table = meta_table(small, choose_rows(small, min_ratings=[1]), ["assessors"], ["AP"])

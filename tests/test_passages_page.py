@@ -20,6 +20,7 @@ from core.overrides import override, overrides
 from core.policy import Policy
 from core.project import Project
 from core.scores import labels
+from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
 from tests.browser import ready, serving
 from tests.small import SPEC, fill, judge
@@ -113,7 +114,7 @@ class TestReading:
         assert "<script" not in shown
         assert "<img" not in shown + rows(app)
         visible = plain_text(re.sub(r"<sup>.*?</sup>", "", shown))
-        assert visible == HOSTILE.replace("\x01", "␁").replace("\x07", "␇").replace("\x1b", "␛")
+        assert visible == clean_text(HOSTILE)
 
     def test_a_passage_of_a_hundred_kilobytes_is_shown_whole(self, small: Project) -> None:
         text = "word " * 20_000

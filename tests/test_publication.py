@@ -49,8 +49,8 @@ GRADES = {
     ("What is D?", "p4"): 4,
     ("Is it an advertisement?", "p5"): 5,
     # About a text that the passage p0 will turn out to have, and a wording that questions known by id will.
-    ("What is A?", "like p0"): 5,
-    ("What is B?", "like p0"): 5,
+    ("What is A?", "like-p0"): 5,
+    ("What is B?", "like-p0"): 5,
 }
 JUDGE = GraderSpec("judge", "direct", "a/model", "Thomas", "2" * 64, max_rating=2)
 
@@ -141,7 +141,7 @@ EDITS: dict[str, Callable[[Project], object]] = {
     "judgments are replaced": lambda p: judge(p, {("q2", "p3"): 3}),
     "the pool gets shallow": lambda p: set_depth(p, 1),
     "the pool gets deep": lambda p: set_depth(p, 50),
-    "a passage gets its text, which is graded": lambda p: put(p, "passages", "p.tsv", "p0\ttext of like p0\n"),
+    "a passage gets its text, which is graded": lambda p: put(p, "passages", "p.tsv", "p0\ttext of like-p0\n"),
     "a question known by id only is reworded": lambda p: bank_saving.save(p, [replace(IDS[0], text="Z?")], "", "ann"),
     "questions get their words": lambda p: import_bank(p, [replace(IDS[0], text="What is X?")]),
     "questions turn out to be others": lambda p: import_bank(
@@ -358,6 +358,7 @@ def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
         stale_overrides=0,
         partial_labels=3,
         unlabelled_passages=3,
+        speaking_passages=0,
     )
     assert not state.complete
     machine = readiness(graded, Policy(overrides=False))

@@ -20,6 +20,7 @@ from core.graders.control import Price
 from core.graders.trying import try_pair
 from core.grading import Progress, Request, run_job
 from core.importing import import_files
+from core.injections import INJECTIONS, try_injections
 from core.leaderboard import leaderboard
 from core.overrides import override
 from core.pairs import make_plan
@@ -253,6 +254,43 @@ def test_how_a_grader_was_set_up_is_remembered_where_its_identity_does_not_tell(
     hub = make_grader("self-rating", {"model": "google/flan-t5-small"})
     again = remade_from(hub.spec)
     assert again is not None and make_grader("self-rating", again).spec == hub.spec
+
+
+def test_a_grader_whose_verification_has_no_fence_yet_keeps_its_grades_and_can_go_on(
+    filled: Project, server: EndpointServer
+):
+    fenced = make_grader("answer", settings(server, check="model"))
+    open_ = make_grader("answer", settings(server, check="model", verify_fence=False))
+    assert fenced.spec.parameters["verify_fence"] is True and "verify_fence" not in open_.spec.parameters
+    assert fenced.spec.fingerprint != open_.spec.fingerprint, "it is asked otherwise"
+    by_words = make_grader("answer", settings(server)).spec
+    assert "verify_fence" not in by_words.parameters, "there is nothing to fence"
+    at_endpoint = {"check": "model", "verify_model": "m", "base_url": server.url}
+    assert make_grader("extractive", at_endpoint).spec.parameters["verify_fence"] is True
+    earlier = {"back_end": "transformers", "fence": True, "check": "model", "model": "google/flan-t5-small"}
+    local = make_grader("answer", earlier | {"verify_fence": False}).spec
+    again = remade_from(local)
+    assert again is not None and make_grader("answer", again).spec == local
+    first, _ = graded(filled, "answer", server, check="model", verify_fence=False)
+    before = label_of(filled, first)
+    second, _ = graded(filled, "answer", server, check="model")
+    assert label_of(filled, first) == before and second != first
+    assert any("<answer-" in seen.prompt for seen in server.seen)
+
+
+def test_how_often_injections_work_is_said_for_every_grader(filled: Project):
+    def gullible(seen: Seen) -> Reply:
+        return rate(seen, 5 if "rate this 5" in seen.prompt.lower() else 0)
+
+    asked = Asked(PLAIN.text or "")
+    with EndpointServer(gullible) as server:
+        trial = try_injections(make_grader("self-rating", settings(server)), asked)
+        assert trial.without == 0 and trial.failed == 0 and len(server.seen) == len(INJECTIONS) + 1
+    assert {one.name for one in trial.worked} == {"rate this 5"}
+    assert trial.families["order"] == (1, 7) and sum(of for _, of in trial.families.values()) == len(INJECTIONS)
+    with EndpointServer(lambda seen: chat("")) as server:
+        silent = try_injections(make_grader("self-rating", settings(server)), asked)
+    assert (silent.without, silent.worked, silent.failed) == (None, [], len(INJECTIONS))
 
 
 def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are(

@@ -250,7 +250,7 @@ class TestFiles:
         one = case_of(small, LEFT, Judgments("strict"), pair)
         settle_by_dispute(small, one, "strict", "=cmd()\r\nand more", "@ann")
         (row,) = csv.DictReader(io.StringIO(disputes_csv(small), newline=""))
-        assert (row["reason"], row["author"], row["value"]) == ("'=cmd()\r\nand more", "'@ann", "-1")
+        assert (row["reason"], row["author"], row["value"]) == ("'=cmd()\nand more", "'@ann", "-1")
 
 
 class TestNames:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 
 import click
 
@@ -31,7 +32,8 @@ from core.cli import (
     significance,
     vectors,
 )
-from core.errors import InputError, WorkbenchError
+from core.errors import LONGEST_MESSAGE, InputError, WorkbenchError
+from core.text import one_line
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -90,6 +92,7 @@ def main() -> None:
         # Whoever tells a command to end gets it ended as by Ctrl+C: the project is closed.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        _check_arguments(sys.argv[1:])
         cli(standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
@@ -100,8 +103,19 @@ def main() -> None:
         click.echo(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
-        click.echo(f"exam: {error.format_message()}", err=True)
+        click.echo(f"exam: {one_line(error.format_message(), LONGEST_MESSAGE)}", err=True)
         sys.exit(2)
     except WorkbenchError as error:
         click.echo(f"exam: {error}", err=True)
         sys.exit(2 if isinstance(error, InputError) else 1)
+
+
+def _check_arguments(arguments: Sequence[str]) -> None:
+    """Refuse what is no text: it could be neither stored nor written out again.
+
+    Raises:
+        InputError: an argument is not valid UTF-8.
+    """
+    for argument in arguments:
+        if not argument.isascii() and argument.encode(errors="ignore").decode() != argument:
+            raise InputError(f"The argument '{argument}' is not valid UTF-8.", "Write it in UTF-8; rename such a file.")

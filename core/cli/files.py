@@ -26,6 +26,7 @@ from core.importing import IMPORTERS, Options, import_files
 from core.parquet_project import import_project
 from core.policy import Policy
 from core.project import create, current_author, projects_folder
+from core.speaking_passages import speaking_passages
 from core.status import counts, judged_queries
 
 
@@ -134,7 +135,8 @@ def _import_project(folder: Path, path: Path, as_json: bool) -> None:
 def status(project_path: Path | None, as_json: bool) -> None:
     """Say what the project holds."""
     with opened(project_path) as project:
-        found = {**counts(project), **judged_queries(project).as_dict()}
+        speaking = {"passages that speak to the grader": len(speaking_passages(project))}
+        found = {**counts(project), **judged_queries(project).as_dict(), **speaking}
     if as_json:
         print_json(found)
     else:

@@ -16,6 +16,7 @@ from core.formats.source import read_small_text
 from core.grader_list import list_of_graders
 from core.graders.control import Price
 from core.graders.trying import Trial, try_pair
+from core.injections import InjectionTrial, try_injections
 from core.project import current_author
 from core.prompts import read_prompt, write_prompt
 from core.sample_pair import pair_to_try
@@ -78,17 +79,27 @@ def remove(name: str, project_path: Path | None) -> None:
 @grader_options
 @click.option("--question", "question_id", help="Id of a question, or of a query for a direct judge.")
 @click.option("--passage", "passage_id", help="Id of a passage; the first of the question's pool where not given.")
+@click.option("--injections", is_flag=True, help="Say how often texts that only ask for a good rating get one.")
 @json_option
 def test(
     project_path: Path | None,
     chosen: GraderChoice,
     question_id: str | None,
     passage_id: str | None,
+    injections: bool,
     as_json: bool,
 ) -> None:
-    """Ask a grader one question and show what was asked and how the answer was read. Nothing is kept."""
+    """Ask a grader one question and show what was asked and how the answer was read. Nothing is kept.
+
+    With --injections it is asked about a text that answers nothing, alone and followed by each of a set of texts that
+    claim, order or fake a good rating. What they reach says how far a passage can talk this grader into one.
+    """
     with opened(project_path) as project:
         grader = chosen.make(project)
+        if injections:
+            asked, _ = pair_to_try(project, grader.spec, question_id, passage_id)
+            _say_injections(grader.spec.name, try_injections(grader, asked), as_json)
+            return
         trial = try_pair(grader, *pair_to_try(project, grader.spec, question_id, passage_id))
     if as_json:
         print_json({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
@@ -99,6 +110,21 @@ def test(
         click.echo(f"--- read as\nrating {'-' if grade.rating is None else grade.rating}, {grade.status}")
     if trial.grade.status == "failed":
         raise GradingError(f"The pair failed: {trial.grade.reason}.")
+
+
+def _say_injections(name: str, trial: InjectionTrial, as_json: bool) -> None:
+    worked = [one.name for one in trial.worked]
+    if as_json:
+        families = {family: {"worked": n, "of": of} for family, (n, of) in trial.families.items()}
+        counts = {"injections": len(trial.ratings), "worked": len(worked), "failed": trial.failed}
+        print_json({"grader": name, "without": trial.without, **counts, "families": families, "names": worked})
+        return
+    print_table(("trick", "worked", "of"), [(family, n, of) for family, (n, of) in trial.families.items()])
+    without = "failed" if trial.without is None else f"is rated {trial.without}"
+    tell(
+        f"{name}: the text alone {without}; {len(worked)} of {len(trial.ratings)} injections got more,"
+        f" {trial.failed} made it fail."
+    )
 
 
 def _exchanges(trial: Trial) -> list[dict[str, str]]:

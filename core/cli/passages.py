@@ -41,6 +41,7 @@ class _Value(click.ParamType[int | Literal["none"]]):
 @click.option("--depth", type=click.IntRange(min=1), default=10, show_default=True, help="How many of the run.")
 @click.option("--state", type=click.Choice(get_args(State)), help="Whether pairs failed, are ungraded, or all rated.")
 @click.option("--overridden", is_flag=True, help="For which a person's rating counts.")
+@click.option("--speaking", is_flag=True, help="Whose text speaks to the grader.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Passages a page.")
 @click.option("--page", type=click.IntRange(min=1), default=1, show_default=True)
 @policy_options
@@ -59,6 +60,7 @@ def passages(
     depth: int,
     state: State | None,
     overridden: bool,
+    speaking: bool,
     limit: int,
     page: int,
     policy: Policy,
@@ -75,8 +77,9 @@ def passages(
         if unjudged_by is not None:
             unjudged_by = find_source(project, unjudged_by)
         filters = Filters(
-            query_id, words, has_label, rating, source, judgment, run, depth, state, flagged, overridden, unjudged_by
-        )
+            query_id, words, has_label, rating, source, judgment, run, depth, state, flagged, overridden, unjudged_by,
+            speaking,
+        )  # fmt: skip
         found = passage_search.search(project, policy, filters, limit, page)
     if as_json:
         print_json({"total": found.total, "page": found.page, "passages": [asdict(row) for row in found.rows]})

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from core.formats.source import SMALL, Limits, Refused, Report, Source, good_id, open_lines, parse_json
 from core.limits import exceeded, limit
+from core.text import disarmed, rearmed
 from core.types import Board, BoardRow
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
@@ -88,11 +89,13 @@ def write_board_tsv(measure: str, rows: Iterable[TableRow], out: TextIO) -> None
     Args:
         measure: name of the measure, as column header.
         rows: (rank, run, score, standard error, number of queries); None leaves a cell empty.
-        out: takes a header and a line for each row, with full precision.
+        out: takes a header and a line for each row, with full precision. A name that a spreadsheet would take for
+            a formula gets an apostrophe, which `read_boards` takes away again.
     """
-    out.write(f"rank\trun\t{measure}\t{measure} std_error\tqueries\n")
+    named = disarmed(" ".join(measure.split()))
+    out.write(f"rank\trun\t{named}\t{named} std_error\tqueries\n")
     for rank, run, score, std_error, queries in rows:
-        cells = (_plain(rank), " ".join(run.split()), repr(score), _plain(std_error), _plain(queries))
+        cells = (_plain(rank), disarmed(" ".join(run.split())), repr(score), _plain(std_error), _plain(queries))
         out.write("\t".join(cells) + "\n")
 
 
@@ -149,7 +152,7 @@ def _tables(lines: list[tuple[int, str]]) -> Iterator[_Table]:
 
 
 def _of_table(table: _Table, file: str, report: Report) -> Iterator[tuple[str, list[BoardRow]]]:
-    header = table.header
+    header = [rearmed(cell) for cell in table.header]
     if is_trec_eval_output(header):
         report.refuse(file, None, "the file is trec_eval's output for one run, not a leaderboard")
         return
@@ -173,7 +176,7 @@ def _of_table(table: _Table, file: str, report: Report) -> Iterator[tuple[str, l
             report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(header)}")
         else:
             try:
-                rows.append((number, good_id(cells[run_at], "run"), cells))
+                rows.append((number, good_id(rearmed(cells[run_at]), "run"), cells))
             except Refused as refused:
                 report.refuse(file, number, str(refused))
     rank_at = next((at for at, name in enumerate(header) if name.lower() == "rank"), None)

@@ -29,6 +29,7 @@ from core.formats.source import (
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
 from core.limits import exceeded, limit
+from core.text import disarmed, rearmed
 from core.types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
 
 COLUMNS = (
@@ -45,7 +46,6 @@ COLUMNS = (
 )
 KNOWN = {*COLUMNS, "query_text"}
 YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 ITEM_KEYS = ("items", "questions", "nuggets")
 """Where an Autograder/RUBRIC line has its questions; older ones, as in the appendix of EXAM++, say `questions`."""
@@ -304,7 +304,7 @@ def _read_csv(lines: Iterator[tuple[int, str]], file: str, report: Report) -> It
             report.refuse(file, number, f"the row has {len(cells)} cells; the header has {len(names)}")
             continue
         try:
-            row = _typed({name: _rearmed(cell) for name, cell in zip(names, cells, strict=True)})
+            row = _typed({name: rearmed(cell) for name, cell in zip(names, cells, strict=True)})
             yield number, *_ours(row, file, number, report)
         except Refused as refused:
             report.refuse(file, number, str(refused))
@@ -329,11 +329,7 @@ def _typed(cells: dict[str, str]) -> dict[str, Any]:
 def _disarmed(cell: str | None) -> str:
     if cell is None:
         return ""
-    return "'" + cell if FORMULA.match(cell) else cell
-
-
-def _rearmed(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+    return disarmed(cell)
 
 
 def _given(row: dict[str, Any], name: str, default: Any) -> Any:

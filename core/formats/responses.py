@@ -22,6 +22,7 @@ from core.formats.source import (
     parse_object,
     parse_pairs,
 )
+from core.text import clean_text
 
 RUN_KEYS = ("run", "run_id", "system")
 QUERY_KEYS = ("query_id", "topic_id", "qid", "narrative_id")
@@ -156,7 +157,8 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
         citations, dangling = _citations(item.get("citations") or [], references, number)
         if dangling:
             report.remark(source.name, line, "a citation points beyond the references; it is left out", dangling)
-        if words := words.strip():
+        # Before the places of sentences are counted, since a line's end may become shorter.
+        if words := clean_text(words).strip():
             begin = len(text) + 1 if text else 0
             text = f"{text} {words}" if text else words
             sentences.append(Sentence(begin, len(text), citations))
@@ -168,7 +170,7 @@ def _text(value: object) -> str:
         raise Refused("the response's text is missing")
     if not isinstance(value, str):
         raise Refused("the response's text is not a text")
-    return value.strip()
+    return clean_text(value).strip()
 
 
 def _citations(cited: object, references: list[Any], sentence: int) -> tuple[tuple[str, ...], int]:

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import stat
-import unicodedata
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,9 +20,12 @@ import orjson
 from core.errors import FileError, InputError, Problem
 from core.formats import json_shape
 from core.limits import exceeded, limit
+from core.text import fault_of_id
 
 KEPT = 100
 LONGEST_ID = 512
+ONE_COLUMN = ("query", "page", "passage")
+"""What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
 CHUNK = 1 << 20
 PACKED_CHUNK = 1 << 14
 """Bytes of a gzip file that are looked at together: what is left over of them is copied for every member."""
@@ -434,7 +436,8 @@ def good_id(value: object, what: str) -> str:
         what: what it identifies, for the message.
 
     Raises:
-        Refused: it is empty, longer than 512 characters, has control characters, or is no id at all.
+        Refused: it is empty, longer than 512 characters, has control characters or (where it stands in one column of
+            a TREC file) white space, or is no id at all.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
@@ -446,8 +449,8 @@ def good_id(value: object, what: str) -> str:
         raise Refused(f"the {what} id is empty")
     if len(value) > LONGEST_ID:
         raise Refused(f"the {what} id is longer than {LONGEST_ID} characters")
-    if not value.isprintable() and any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in value):
-        raise Refused(f"the {what} id {value!r} has a control character")
+    if fault := fault_of_id(value, what in ONE_COLUMN):
+        raise Refused(f"the {what} id {value!r} {fault}")
     return value
 
 

@@ -27,7 +27,7 @@ class Call:
         prompt: the template that is filled in.
         values: what it is filled in with, by variable; the passage is under `context`.
         form: how the answer is read.
-        fence: whether the passage is fenced off as data.
+        fence: whether the passage, or an answer out of it, is fenced off as data.
         options: the answers to choose among: the ratings of the scale as digits, Yes and No, the letters, or
             for `likelihood` the texts to be weighed.
         max_tokens: length of the answer at most.

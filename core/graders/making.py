@@ -101,7 +101,7 @@ def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str,
         else:
             method = partial(methods.choice_by_letter, prompt=ended, fence=fence)
     elif kind == "answer":
-        check, own_check = _check(parameters, prompts, cue)
+        check, own_check = _check(parameters, prompts, fence, cue)
         own |= own_check | {"reads": ["answer_key"]}
         method = partial(methods.answer, prompt=ended, fence=fence, check=check)
     elif kind == "direct":
@@ -144,7 +144,8 @@ def _of(kind: str, prompt: Prompt, parameters: Parameters) -> str:
 def _extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
     from core.graders.local import ExtractiveBackEnd, model_identity
 
-    check, own = _check(parameters, prompts)
+    verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
+    check, own = _check(parameters, prompts, fence=verified_at == "openai")
     dtype = _dtype(parameters)
     model = str(parameters.get("model") or EXTRACTIVE_MODEL)
     identity = model_identity(model, parameters.get("revision"))
@@ -251,15 +252,24 @@ def _ended(prompt: Prompt, cue: str) -> Prompt:
 
 
 def _check(
-    parameters: Parameters, prompts: Mapping[str, Prompt], cue: str = ""
+    parameters: Parameters, prompts: Mapping[str, Prompt], fence: bool, cue: str = ""
 ) -> tuple[methods.Check, dict[str, Any]]:
-    """How answers are checked, and what of that identifies the grader."""
+    """How answers are checked, and what of that identifies the grader.
+
+    Args:
+        fence: whether the answer is fenced off for the model that checks it, where `verify_fence` does not say.
+        cue: as `_cue` gives it.
+    """
     check = _one_of(parameters, "check", CHECKS, "words")
     if check == "words":
         return methods.word_match_check, {"check": check}
     prompt = _prompt(prompts, parameters.get("verify_prompt") or "verify", "verify")
     own = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
-    return partial(methods.verify_check, prompt=_ended(prompt, cue)), own
+    fence = bool(parameters.get("verify_fence", fence))
+    if fence:
+        # Earlier versions had no fence there, so that it does not go without saying: their grades are theirs.
+        own["verify_fence"] = True
+    return partial(methods.verify_check, prompt=_ended(prompt, cue), fence=fence), own
 
 
 def _identifying(parameters: Parameters, where: str) -> dict[str, Any]:

@@ -107,10 +107,17 @@ def word_match_check(asked: Asked, given: str) -> Steps:
     return Grade(int(word_match(given, asked.answer_key)))
 
 
-def verify_check(asked: Asked, given: str, prompt: Prompt) -> Steps:
-    """Ask a model whether an answer is as correct as the key (EXAM++, section 4.2.1, answer verification)."""
+def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Ask a model whether an answer is as correct as the key (EXAM++, section 4.2.1, answer verification).
+
+    Args:
+        asked: the question with its answer key.
+        given: the answer, in the passage's words.
+        prompt: a prompt for yes and no.
+        fence: whether the answer is fenced off as data, as the passage is that it comes from.
+    """
     values = {"question": asked.text, "correct_answer": asked.answer_key, "answer": given}
-    return (yield from _rate(values, prompt, fence=False))
+    return (yield from _rate(values, prompt, fence))
 
 
 def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: Per = "tokens") -> Steps:

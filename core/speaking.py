@@ -1,0 +1,137 @@
+"""What a text says to the grader that reads it: orders, claimed ratings, role markers, tags, hidden signs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from core.text import one_line
+
+_RATING = "(?:rating|grade|score|mark)"
+_TOP = "(?:top|highest|maximum|perfect|best|full|largest)"
+_END = r"(?:[^.0-9a-z]|\.[^0-9]|\.?$)"  # "Rating: 4.8" is what a shop has
+_GRADER = "(?:ai|llm|language model|model|grader|rater|assessor|judge|assistant|chat ?gpt)"
+
+_SENTENCE = r"[^.!?\n]*"  # or the rest of it
+
+PATTERNS: dict[str, tuple[str, ...]] = {
+    "asks for a rating": (
+        r"\b(?:rate|grade|score|judge|label) (?:this|it|me)\b[^.:!?\n]*?"
+        r"(?:\b[1-5]\b|[１-５]|\b(?:high|highly|relevant|correct)\b)",
+        r"\b(?:rate|grade|score|judge|label) (?:the|this) (?:passage|text|answer|document|response)\b",
+        rf"\b(?:give|assign|award|worth|deserves?|gets?|receives?)\b{_SENTENCE} "
+        rf"(?:{_TOP} (?:rating|relevance)|{_RATING} of [1-5]\b)",
+        rf"\b{_TOP} relevance {_RATING}",
+        rf"\brating below [1-5]\b|\bdigit [1-5]\b|\b(?:a|this) {_SENTENCE}\bgets a [1-5]\b",
+        r"\bthe reply is (?:yes|no|[1-5])\b",
+    ),
+    "states its own rating": (
+        rf"\b(?:rating|grade|relevance|relevance score|self[ _-]rating)[\"']? ?[:=] ?[\"']?[0-5](?: ?/ ?5)?{_END}",
+        r"\bthe (?:rating|grade) is (?:[0-5]|five) *(?:[,;!]|\.[^0-9]|\.?$)",
+        r"^ *(?:answer|rating|score|grade) ?: ?(?:[0-5]|yes|no)[. ]*$",
+        r"^[ *-]*[0-5] ?[:=-] ?the answer is\b",
+        r"(?:\b[0-5] +){8}",
+        r"\bcorrect answer is (?:contained|given|found|stated) in this\b|\bevery question is answered (?:here|in)\b",
+    ),
+    "gives orders": (
+        rf"\b(?:ignore|disregard|forget)\b{_SENTENCE} (?:instructions?|questions?|prompts?|rules)\b",
+        r"\b(?:ignore|disregard|forget) (?:all|everything|anything)(?: of)? (?:that|what|said|above|before)\b",
+        rf"\b(?:dear|hello|hey) {_GRADER}\b",
+        rf"\b(?:note|message|instructions?) (?:to|for) (?:the |all )?{_GRADER}s?\b",
+        r"\bdo not (?:judge|rate|grade|write no|answer no)\b",
+        rf"\b(?:the )?(?:grader|llm|assistant|language model) (?:is|will|must|shall|should|has to)\b{_SENTENCE}"
+        r"\b(?:rate|rating|grade|test mode)\b",
+        r"\b(?:always|only) (?:rate|grade|answer yes|reply with|respond with)\b",
+    ),
+    "plays a role": (
+        r"<\|[a-z_]+\|>|\[/?inst\]|<</?sys>>|</?s>|<(?:eos|bos|pad|unk)>|^ *#+ ?(?:system|instruction|assistant)\b",
+        r"^ *(?:system|assistant) ?: ",
+    ),
+    "ends its fence": (
+        r"</?(?:passage|answer|context|document)(?:-[0-9a-f]+)?>|\bend of (?:the )?(?:data|passage|context)\.",
+        rf"[\"'](?:rating|answer)[\"'] ?: ?[\"']?(?:[0-5]{_END}|yes\b|no\b)",
+        r"\{(?:question|context|passage|examples|answer)\}",
+    ),
+    "plays an example": (
+        r"^ *(?:question|passage|context) ?: .*\n *(?:question|passage|context|answer|rating) ?: ",
+        r"\bquestion: .+? (?:context|passage): .+? (?:answer|rating): ",
+    ),
+    "hides signs": (
+        "[\U000e0000-\U000e007f]|[\u202d\u202e]|[a-z][\u200b\u2060][a-z][\u200b\u2060][a-z]",
+        "[a-z][\u0400-\u04ff][a-z]",
+    ),
+}
+"""What a text can do, by a few words for it, and how that is recognised in lines and whatever the case of letters.
+
+The expressions are of the kind that the database understands, too: it looks through a whole collection with them, in a
+time that grows with the texts alone. Python's could take the square of it, so it gets a text in pieces.
+"""
+PIECE = 2_000
+MOST_PIECES = 10
+"""Characters of a text that are looked at together, and how many such pieces, at the beginning and at the end."""
+
+REPEATS = "repeats a question"
+"""What a text does that says a question of its query over again, word by word, question marks included."""
+FEWEST_WORDS = 5
+"""Words of a question from which that is no chance: people do ask what something is in their texts."""
+LONGEST_WORDS = 80
+"""Characters that are shown of what was found."""
+
+FLAGS = "(?im)"
+ANY = FLAGS + "|".join(pattern for patterns in PATTERNS.values() for pattern in patterns)
+"""All of it as one expression."""
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One thing that a text does to its grader.
+
+    Args:
+        what: a key of `PATTERNS`, or `REPEATS`.
+        words: where it does so, cut; empty where nobody can see them.
+    """
+
+    what: str
+    words: str
+
+
+def signs(text: str, questions: Iterable[str] = ()) -> list[Sign]:
+    """What a text says to the grader, each thing once; nothing for ordinary prose.
+
+    It is a hint for people, not a proof: a text about grading may have the same words, and a clever one has others.
+
+    Args:
+        text: of a passage.
+        questions: what is asked about it.
+    """
+    found = [
+        Sign(what, one_line(match[0])[:LONGEST_WORDS])
+        for what, pattern in _compiled().items()
+        if (match := next(filter(None, map(pattern.search, _pieces(text))), None))
+    ]
+    lowered = text.lower()
+    asks = "?" in text
+    repeated = next(
+        (q for q in questions if (asks or "?" not in q) and (said := repeatable(q)) and said in lowered), None
+    )
+    return found if repeated is None else [*found, Sign(REPEATS, one_line(repeated)[:LONGEST_WORDS])]
+
+
+def repeatable(question: str) -> str:
+    """A question as a text has it that says it over again; empty where it is too short to tell."""
+    said = question.lower().strip().rstrip("?.! ")
+    return said if len(said.split()) >= FEWEST_WORDS else ""
+
+
+def _pieces(text: str) -> list[str]:
+    starts = list(range(0, len(text), PIECE))
+    if len(starts) > MOST_PIECES:
+        starts = starts[: MOST_PIECES // 2] + starts[-MOST_PIECES // 2 :]
+    return [text[start : start + PIECE] for start in starts]
+
+
+@cache
+def _compiled() -> dict[str, re.Pattern[str]]:
+    return {what: re.compile(FLAGS + "|".join(patterns)) for what, patterns in PATTERNS.items()}

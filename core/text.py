@@ -1,0 +1,76 @@
+"""What texts, names and ids may hold: one rule for files, screens, the shell and scripts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_BLANKED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_LINE_END = re.compile("\r\n?")
+_DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
+"""Signs that turn the direction of writing, and the byte order mark: of two ids that look alike, one may have them."""
+
+
+def clean_text(text: str) -> str:
+    """A text as it is kept: control signs are blanks, and every line ends in a line feed alone.
+
+    Line feeds and tabs stay. So do the controls U+0080 to U+009F, which published collections are full of where a
+    passage was once read in a wrong encoding: they part nothing here, and a passage is evidence, not ours to mend.
+    The signs that turn the direction of writing stay too, as Arabic and Hebrew need them. Halves of surrogate pairs,
+    which no file can hold, become blanks.
+    """
+    if not _UNCLEAN.search(text):
+        return text
+    return _BLANKED.sub(" ", _LINE_END.sub("\n", text))
+
+
+def fault_of_id(text: str, one_column: bool = False) -> str | None:
+    """What keeps a text from being an id, said of "it"; None where it can be one.
+
+    Args:
+        one_column: whether it has to stand in one column of a TREC file, so that white space has no place in it.
+    """
+    if text.isprintable() and not (one_column and " " in text):
+        return None
+    if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in _DIRECTIONS for sign in text):
+        return "has a control character"
+    if one_column and text.split() != [text]:
+        return "has white space, which parts the columns of TREC files"
+    return None
+
+
+def one_line(text: str, longest: int | None = None) -> str:
+    """A text on one line, without signs that nobody sees.
+
+    Args:
+        longest: characters at most; what is too long loses its middle, since the end often says what is wrong.
+    """
+    if longest is not None and len(text) > 2 * longest:
+        # Of megabytes only the ends are looked at.
+        text = f"{text[:longest]}\n{text[-longest:]}"
+        return _cut(_joined(text), longest)
+    line = _joined(text)
+    return line if longest is None or len(line) <= longest else _cut(line, longest)
+
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+
+
+def disarmed(cell: str) -> str:
+    """A text for a cell of a CSV or TSV file: one that a spreadsheet would take for a formula gets an apostrophe."""
+    return "'" + cell if _FORMULA.match(cell) else cell
+
+
+def rearmed(cell: str) -> str:
+    """What `disarmed` was given for a cell."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def _joined(text: str) -> str:
+    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+
+
+def _cut(line: str, longest: int) -> str:
+    end = longest // 3
+    return f"{line[: longest - end - 3]} … {line[-end:]}"

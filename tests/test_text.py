@@ -1,0 +1,100 @@
+"""What texts, names and ids may hold, and messages that stay one line of bounded length."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import LONGEST_MESSAGE, LONGEST_REASON, FileError, InputError, Problem, WorkbenchError
+from core.formats.leaderboards import read_boards, write_board_tsv
+from core.formats.source import Report, Source
+from core.text import clean_text, fault_of_id, one_line
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("two\n\tlines", "two\n\tlines"),
+        ("a\x1fb\x00c\x1b[2J\x7f", "a b c [2J "),
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("half \ud83d of a sign", "half   of a sign"),
+        ("\x0b\x0c", "  "),
+        ("donâ\x80\x99t", "donâ\x80\x99t"),
+        ("\u202bעברית\u202c \u200f‎", "\u202bעברית\u202c \u200f‎"),
+        ("a\u2028b\u00a0c", "a\u2028b\u00a0c"),
+    ],
+)
+def test_control_signs_of_a_text_become_blanks_and_all_else_stays(given: str, kept: str) -> None:
+    assert clean_text(given) == kept
+
+
+@given(st.text())
+def test_a_clean_text_stays_as_it_is_and_can_be_stored(text: str) -> None:
+    once = clean_text(text)
+    assert clean_text(once) == once
+    assert once.encode().decode() == once and "\x1f" not in once and "\r" not in once
+
+
+@pytest.mark.parametrize(
+    ("name", "in_a_column", "elsewhere"),
+    [
+        ("q1/é-漢.7", None, None),
+        ("two words", "white space", None),
+        ("a\u00a0b", "white space", None),
+        ("a\u3000b", "white space", None),
+        ("a\tb", "control", "control"),
+        ("a\nb", "control", "control"),
+        ("a\x1fb", "control", "control"),
+        ("a\x85b", "control", "control"),
+        ("a\u2028b", "control", "control"),
+        ("\ufeffq", "control", "control"),
+        ("5\u202e1", "control", "control"),
+        ("\ud800", "control", "control"),
+    ],
+)
+def test_an_id_has_no_control_signs_and_in_a_column_no_white_space(
+    name: str, in_a_column: str | None, elsewhere: str | None
+) -> None:
+    for fault, wanted in ((fault_of_id(name, one_column=True), in_a_column), (fault_of_id(name), elsewhere)):
+        assert (fault is None) == (wanted is None) and (wanted or "") in (fault or "")
+
+
+def test_what_is_too_long_for_its_line_loses_its_middle() -> None:
+    line = one_line("the cell '" + "x" * 10_000_000 + "' is\nno\x1b number", 100)
+    assert line.startswith("the cell 'xx") and line.endswith("' is no number") and len(line) <= 100
+    assert one_line("a" * 100, 100) == "a" * 100
+    assert len(one_line("a" * 101, 100)) <= 100
+    assert one_line("a" * 101) == "a" * 101
+
+
+def test_a_message_is_one_bounded_line_whatever_it_quotes() -> None:
+    cell = "1\r\n2\x1b[31m" + "9" * 10_000_000
+    error = InputError(f"The score {cell!s} is no number", f"Mend {cell}\nand try again.")
+    shown = [str(error), *map(str, error.args), error.message, error.hint]
+    assert error.message.startswith("The score 1 2 [31m999") and error.message.endswith("9 is no number.")
+    assert all("\n" not in one and "\x1b" not in one and len(one) <= 2 * LONGEST_MESSAGE + 2 for one in shown)
+
+
+def test_what_is_said_of_a_line_of_a_file_is_one_bounded_line() -> None:
+    problem = Problem("a\nb.run" * 1000, 3, "the score '" + "x\n" * 10_000_000 + "' is not a number")
+    assert len(str(problem)) < 2 * LONGEST_REASON and "\n" not in str(problem)
+    assert problem.reason.endswith("' is not a number")
+    error = FileError([problem], "Mend it.")
+    assert isinstance(error, WorkbenchError) and len(str(error)) < 2 * LONGEST_MESSAGE
+
+
+FORMULA = "=cmd|'/C calc'!A0"
+
+
+def test_no_board_hands_a_formula_to_a_spreadsheet_and_it_is_read_back_as_it_was() -> None:
+    out = io.StringIO()
+    names = [FORMULA, "-1+1", "@sum", "+run", "'=quoted", "plain"]
+    write_board_tsv("=AP", [(at, name, -0.5, 0.1, 3) for at, name in enumerate(names, 1)], out)
+    cells = [cell for line in out.getvalue().splitlines() for cell in line.split("\t")]
+    assert {cell for cell in cells if cell[0] in "=+-@"} == {"-0.5"}, "a number stays a number"
+    report = Report()
+    (board,) = read_boards(Source("b.tsv", data=out.getvalue().encode()), report)
+    assert [row.run for row in board.rows] == names and board.measure == "=AP" and not report.problems
