@@ -205,14 +205,15 @@ class Session:
             asked.keep = asked.keep if verdict.keep is None else verdict.keep
             asked.due = -math.inf
             heapq.heappush(self._waiting, asked)
-        elif isinstance(verdict, Refused):
+            return verdict.used
+        if isinstance(verdict, Refused):
             self._report(verdict.reason)
             self._go_on(asked, Completion(error=verdict.reason))
             self._count_silence("refuses the calls", verdict.reason)
-        else:
-            asked.steps.close()
-            self._report(verdict.error.message)
-            self._fail(verdict.error)
+            return verdict.used
+        asked.steps.close()
+        self._report(verdict.error.message)
+        self._fail(verdict.error)
         return 0, 0
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:

@@ -8,22 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
 
+from core.graders.answers import read
 from core.graders.calls import Call, Completion, Per, Steps
 from core.matching import is_no_answer, without_letter, word_match
-from core.parsing import (
-    CUT_OFF,
-    EMPTY,
-    REFUSED,
-    Parsed,
-    parse_json_answer,
-    parse_json_rating,
-    parse_letter,
-    parse_rating,
-    parse_yes_no,
-    without_thoughts,
-)
+from core.parsing import CUT_OFF, EMPTY, no_answer, without_thoughts
 from core.prompts import Prompt, variables
-from core.refusals import refuses
 from core.types import Asked, Grade
 
 RATING_TOKENS = 64  # room for a sentence before the rating
@@ -79,8 +68,8 @@ def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
         return _fail(completion.error)
     if not completion.complete or not without_thoughts(completion.text).strip():
         return _with(_fail(EMPTY if completion.complete else CUT_OFF), completion)
-    if refuses(without_thoughts(completion.text)):
-        return _with(_fail(REFUSED), completion)
+    if (reason := no_answer(without_thoughts(completion.text))) is not None:
+        return _with(_fail(reason), completion)
     return (yield from _checked(asked, completion, check))
 
 
@@ -158,13 +147,11 @@ def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = F
         return _fail(key)
     letters = tuple(ascii_uppercase[: len(asked.choices)])
     values = _choice_values(asked, passage)
-    completion = yield Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
+    call = Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
+    completion = yield call
     if completion.error is not None:
         return _fail(completion.error)
-    if completion.structured:
-        parsed = parse_json_answer(completion.text, letters=letters, complete=completion.complete)
-    else:
-        parsed = parse_letter(completion.text, letters, completion.complete)
+    parsed = read(call, completion)
     if parsed.rating is None:
         return _with(_fail(parsed.reason), completion)
     chances = _chances(completion, letters)
@@ -182,7 +169,7 @@ def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
     completion = yield call
     if completion.error is not None:
         return _fail(completion.error)
-    parsed = _parsed(completion, call)
+    parsed = read(call, completion)
     if parsed.rating is None:
         return _with(_fail(parsed.reason), completion)
     grade = Grade(parsed.rating, parsed.status, answer=_beyond(completion, scale[parsed.rating]))
@@ -190,13 +177,6 @@ def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
     if chances and parsed.status == "graded":
         grade = replace(grade, distribution=tuple(chances), confidence=chances[parsed.rating])
     return _with(grade, completion)
-
-
-def _parsed(completion: Completion, call: Call) -> Parsed:
-    text, complete, top = without_thoughts(completion.text), completion.complete, call.prompt.top
-    if call.form == "yes-no":
-        return parse_json_answer(text, complete=complete) if completion.structured else parse_yes_no(text, complete)
-    return parse_json_rating(text, top, complete) if completion.structured else parse_rating(text, complete, top)
 
 
 def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
