@@ -35,8 +35,8 @@ APOLOGY = (
 passage, and none."""
 
 _LEAD = (
-    r"(?:(?:error|warning|notice|oops|attention|unfortunately|sorry|(?:i'm|i am|we're|we are) sorry|the|your|this|our|an?"
-    r"|api|llm|openai|request failed|request error)\W+(?:but )?)*"
+    r"(?:(?:error|warning|notice|oops|attention|unfortunately|sorry|(?:i'm|i am|we're|we are) sorry|the|your|this|our"
+    r"|an?|api|llm|openai|request failed|request error)\W+(?:but )?)*"
 )
 _KEPT = (
     r"(?:api key|access token|account|billing|credits?|ip address|key|organi[sz]ation|payment|plan|subscription|trial)"
@@ -56,8 +56,8 @@ SERVICE_MESSAGES = {
     "asks to come back": r"(?:please )?(?:re-?try|slow down|try again|try your request again|wait)\b(?! and see)",
     "speaks of an account": rf"(?:your|this) {_KEPT}\b.{{0,40}}?\b(?:ended|exceeded|expired|deactivated|disabled|denied"
     r"|failed|inactive|invalid|limit|not|required|revoked|suspended)\b",
-    "asks to sign in": r"(?:please )?(?:authenticate|log ?in|sign in|(?:check|update|verify) your|contact (?:support|sales|us)"
-    r"|upgrade (?:to|your)|add (?:credits?|a payment))\b",
+    "asks to sign in": r"(?:please )?(?:authenticate|log ?in|sign in|(?:check|update|verify) your"
+    r"|contact (?:support|sales|us)|upgrade (?:to|your)|add (?:credits?|a payment))\b",
     "is not there": rf"{_LEAD}(?:\w+ )?{_MACHINE}\b(?: \S+)? (?:is|was|are|has been|does)(?: \w+)? (?:at capacity|busy"
     r"|disabled|down|exist|loading|offline|(?:not )?(?:available|found|loaded|ready)|overloaded|throttled|unavailable"
     r"|under maintenance)\b",
@@ -66,7 +66,8 @@ SERVICE_MESSAGES = {
     "names a fault": rf"{_LEAD}(?:internal (?:server )?error|bad (?:gateway|request)\b"
     r"|service (?:temporarily )?unavailable|gateway time-?out|unauthori[sz]ed\W*\Z|forbidden\W*\Z"
     r"|(?:access|permission) denied|payment required|no healthy upstream|upstream (?:connect|request)"
-    r"|(?:request|connection|operation) (?:aborted|failed|refused|reset|timed[- ]?out)|time[d-]* ?out\W*\Z|authentication (?:error|failed|required)"
+    r"|(?:request|connection|operation) (?:aborted|failed|refused|reset|timed[- ]?out)"
+    r"|time[d-]* ?out\W*\Z|authentication (?:error|failed|required)"
     r"|(?:incorrect|invalid|missing) (?:api[- ]?key|credentials|request|token)|context (?:length|window) exceeded"
     r"|(?:cuda )?out of memory)",
     "is an error": r"(?:\w*(?:error|exception)|traceback|fatal|failure)(?: code| \w+)?\s*(?:[:([]|\b[45]\d\d\b)",

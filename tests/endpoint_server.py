@@ -69,13 +69,17 @@ class Reply:
 Behaviour = Callable[[Seen], Reply]
 
 
-def chat(content: object, finish: str = "stop", usage: bool = True, **message: object) -> Reply:
-    """A chat completion with any content, also one of a wrong type."""
+def chat(content: object, finish: str = "stop", usage: object = True, model: object = None, **message: object) -> Reply:
+    """A chat completion with any content, also one of a wrong type.
+
+    Args:
+        usage: whether it reports its usage, or what it reports.
+        model: the model that it says it is from; says none for None.
+    """
     body: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
-        "model": "m",
         "choices": [
             {
                 "index": 0,
@@ -84,15 +88,18 @@ def chat(content: object, finish: str = "stop", usage: bool = True, **message: o
             }
         ],
     }
+    if model is not None:
+        body["model"] = model
     if usage:
-        body["usage"] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        usual = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        body["usage"] = usual if usage is True else usage
     return Reply(content=json.dumps(body).encode())
 
 
 def going_on(text: object, finish: str = "stop") -> Reply:
     """A plain completion."""
     choice = {"index": 0, "text": text, "finish_reason": finish, "logprobs": None}
-    body = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
+    body = {"id": "cmpl-1", "object": "text_completion", "created": 1, "choices": [choice]}
     return Reply(content=json.dumps(body).encode())
 
 
@@ -100,7 +107,7 @@ def rate(seen: Seen, rating: int) -> Reply:
     """A rating, in JSON where the request asks for that."""
     if seen.path.endswith("/v1/completions"):
         return going_on(f" {rating}")
-    return chat(json.dumps({"rating": rating}) if seen.wants_json else str(rating))
+    return chat(json.dumps({"rating": rating}) if seen.wants_json else str(rating), model=seen.body["model"])
 
 
 def refuse() -> Reply:

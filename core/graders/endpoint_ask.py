@@ -74,10 +74,17 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Answered:
-    """The endpoint is well and answered: a completion, maybe with an error about this pair, and the tokens used."""
+    """The endpoint is well and answered.
+
+    Args:
+        completion: what it gave, maybe with an error about this pair.
+        used: tokens read and written.
+        model: the model that it says gave it; empty where it does not say.
+    """
 
     completion: Completion
     used: tuple[int, int]
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -205,7 +212,9 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
             # What it wrote is the answer to a request for JSON that it passed over; it is asked anew, not guessed from.
             endpoint.dialect = replace(endpoint.dialect, structured=False)
             return Adapted("no JSON comes though it is asked for, so plain text is asked for", used=answer.used)
-    return Answered(completion, answer.used)
+    if answer.model and answer.model != endpoint.model:
+        completion = replace(completion, model=answer.model)
+    return Answered(completion, answer.used, answer.model)
 
 
 def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Request, key: str) -> Verdict:

@@ -25,6 +25,8 @@ CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English; what an endpoint reports takes its place."""
 STRUCTURED_ROOM = 64
 """Tokens at least for an answer in JSON, whose braces and name take some."""
+AROUND_PROMPT = 256
+"""Tokens that an endpoint may put around a prompt: its template, the schema, a line of its own."""
 SHORTEST_PASSAGE = 80
 """Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
 END = ("\n\n",)
@@ -75,10 +77,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a body holds: the completion, and the tokens read and written."""
+    """What a body holds: the completion, the tokens read and written, and the model that is said to have given it."""
 
     completion: Completion
     used: tuple[int, int]
+    model: str
 
 
 class UnusableBodyError(Exception):
@@ -127,8 +130,8 @@ def prepare(
         body["temperature"] = temperature
     if schema is not None:
         body["response_format"] = schema
-    # More than the usual four characters per token, as a budget must hold for numbers and for other scripts too.
-    read = sum(len(text.encode()) // 2 + 8 for text in (messages.system, messages.user) if text)
+    # No token is shorter than a byte, whatever the script: a budget must hold for numbers and for other scripts too.
+    read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))
     left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
     return Request(call, body, _length(messages), (read, room), structured, left_out, len(passage))
 
@@ -172,7 +175,9 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         completion = replace(completion, error=f"refused: {brief(clean(refusal))}")
     elif ended == "content_filter":
         completion = replace(completion, error="stopped by the endpoint's content filter")
-    return Answer(completion, _usage(body.get("usage"), request, completion.text))
+    named = body.get("model")
+    model = brief(clean(named)) if isinstance(named, str) else ""
+    return Answer(completion, _usage(body.get("usage"), request, completion.text), model)
 
 
 def estimated_usage(request: Request, text: str = "") -> tuple[int, int]:
@@ -293,7 +298,7 @@ def _usage(usage: object, request: Request, text: str) -> tuple[int, int]:
 
 
 def _tokens(reported: object, estimate: int) -> int:
-    """A number of tokens as an endpoint reports it; the estimate where that is no number of them, or none where some were."""
+    """A number of tokens as an endpoint reports it; the estimate where it reports none, or what is no such number."""
     if isinstance(reported, float) and reported.is_integer():
         reported = int(reported)
     if isinstance(reported, bool) or not isinstance(reported, int) or reported < 0 or (reported == 0 and estimate):

@@ -8,10 +8,9 @@ from typing import Any
 
 import openai
 
+from core.graders.endpoint_retry import LONGEST_HEADER
 from core.redaction import redact
 
-LONGEST_HEADER = 200
-"""Characters of a header; a longer one says nothing of when to ask again."""
 CHUNK = 1 << 16
 GZIP = zlib.MAX_WBITS | 32
 """Tells zlib to expect gzip, or its own form, which is HTTP's deflate."""

@@ -10,6 +10,7 @@ from string import ascii_uppercase
 
 from core.graders.answers import read
 from core.graders.calls import Call, Completion, Per, Steps
+from core.graders.limits import limit
 from core.matching import is_no_answer, without_letter, word_match
 from core.parsing import CUT_OFF, EMPTY, no_answer, without_thoughts
 from core.prompts import Prompt, variables
@@ -183,10 +184,10 @@ def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
     """Grade an extracted answer; one that is none needs no check."""
     given = without_thoughts(completion.text).strip()
     if is_no_answer(given, asked.answer_key):
-        return replace(_with(Grade(0), completion), answer=_sound(given) or None)
+        return replace(_with(Grade(0), completion), answer=_kept(_sound(given)) or None)
     verdict = yield from check(asked, given)
     written = None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
-    return replace(_with(verdict, completion, written), answer=_sound(given))
+    return replace(_with(verdict, completion, written), answer=_kept(_sound(given)))
 
 
 def _chosen(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
@@ -256,11 +257,19 @@ def _beyond(completion: Completion, rating: str) -> str | None:
 
 
 def _with(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
-    """A grade with what the model wrote, and with a note where it did not see the whole passage."""
-    raw = _sound(completion.text if written is None else written)
+    """A grade with what the model wrote, and a note where it did not see the whole passage or is not the one asked."""
+    raw = _kept(_sound(completion.text if written is None else written))
     cut = completion.shortened
-    note = f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}" if cut else None
-    return replace(grade, raw=raw, note=note)
+    notes = [f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
+    if completion.model is not None:
+        notes.append(f"answered by {completion.model}")
+    return replace(grade, raw=raw, answer=grade.answer and _kept(grade.answer), note="; ".join(notes) or None)
+
+
+def _kept(text: str) -> str:
+    """The part of a text that is stored: the length of an answer is its sender's choice."""
+    most = limit("KEPT_ANSWER")
+    return text if len(text) <= most else f"{text[:most]}… [{len(text) - most:,} more characters are not kept]"
 
 
 def _sound(text: str) -> str:
