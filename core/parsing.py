@@ -72,8 +72,8 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     overall score of Thomas et al. and UMBRELA). The first such number counts. Part of a range, a fraction, a decimal
     or a word (4-6 weeks, 4.5, B12) is none. Any other answer on the papers' scale of 0 to 5 gets 0 where it says that
     there is no answer or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct
-    judges, which have no such default, it has failed. A refusal, or a message of the service, has failed whatever digits it
-    holds, and so has an excuse that names no rating.
+    judges, which have no such default, it has failed. A refusal, or a message of the service, has failed
+    whatever digits it holds, and so has an excuse that names no rating.
 
     Args:
         text: what the model wrote.

@@ -38,31 +38,38 @@ _LEAD = (
     r"(?:(?:error|warning|notice|oops|attention|unfortunately|sorry|(?:i'm|i am|we're|we are) sorry|the|your|this|our"
     r"|an?|api|llm|openai|request failed|request error)\W+(?:but )?)*"
 )
-_KEPT = (
-    r"(?:api key|access token|account|billing|credits?|ip address|key|organi[sz]ation|payment|plan|subscription|trial)"
-)
 _SHORT = r"(?:balance|calls?|credits?|funds|messages|quota|requests?|tokens?)"
 _MACHINE = r"(?:api|backend|deployment|endpoint|engine|gateway|model|server|service|system|upstream)"
+_OVER = r"(?:exceeded|exhausted|hit|reached|used up)"
 
 SERVICE_MESSAGES = {
-    "limits the rate": _LEAD + r"(?:\w+ ){0,2}rate[- ]?limit(?:s|ed|ing|er)?\b",
+    "limits the rate": _LEAD + r"(?:\w+ ){0,2}rate[- ]?limit(?:s|ed|er)?\b(?:\W*\Z|\W?[.:!]|(?: \w+){0,3} "
+    rf"(?:error|{_OVER})\b)",
     "is asked too often": _LEAD + r"too many (?:concurrent |parallel )?(?:calls|connections|requests|tokens)\b",
-    "names a quota": _LEAD + r"(?:\w+ ){0,3}(?:quota|(?:credit|daily|monthly|request|spending|token|usage) limit)\b",
-    "says what was used up": r"you(?:'ve| have| are)? (?:\w+ )?(?:been (?:banned|blocked|throttled)|exceeded|hit|out of"
-    r"|reached|run out of|used (?:up|all))\b",
-    "counts what is left": rf"(?:you (?:\w+ )?have |your \w+ (?:has |have )?|there (?:are|is) )?(?:only )?"
+    "names a quota": _LEAD + r"(?:\w+ ){0,3}(?:quota|(?:credit|daily|monthly|request|spending|token|usage) limit)"
+    rf"(?: \w+){{0,3}} {_OVER}\b",
+    "says what was used up": r"you(?:'ve| have| are)? (?:\w+ )?(?:been (?:banned|blocked|throttled)\b|(?:exceeded|hit"
+    r"|out of|reached|run out of|used (?:up|all)) (?:\w+ ){0,3}(?:allowance|credits?|limits?|messages|quota|requests"
+    r"|tokens)\b)",
+    "counts what is left": r"(?:you (?:\w+ )?have |your \w+ (?:has |have )?|there (?:are|is) )?(?:only )?"
     rf"(?:\d[\d.,]*|no|zero) (?:\w+ ){{0,2}}{_SHORT} (?:available|left|remain|remaining)\b",
-    "lacks money": rf"{_LEAD}(?:you (?:\w+ )?have )?(?:insufficient|low|not enough|out of) (?:\w+ )?{_SHORT}\b",
-    "asks to come back": r"(?:please )?(?:re-?try|slow down|try again|try your request again|wait)\b(?! and see)",
-    "speaks of an account": rf"(?:your|this) {_KEPT}\b.{{0,40}}?\b(?:ended|exceeded|expired|deactivated|disabled|denied"
-    r"|failed|inactive|invalid|limit|not|required|revoked|suspended)\b",
-    "asks to sign in": r"(?:please )?(?:authenticate|log ?in|sign in|(?:check|update|verify) your"
-    r"|contact (?:support|sales|us)|upgrade (?:to|your)|add (?:credits?|a payment))\b",
-    "is not there": rf"{_LEAD}(?:\w+ )?{_MACHINE}\b(?: \S+)? (?:is|was|are|has been|does)(?: \w+)? (?:at capacity|busy"
-    r"|disabled|down|exist|loading|offline|(?:not )?(?:available|found|loaded|ready)|overloaded|throttled|unavailable"
-    r"|under maintenance)\b",
-    "is kept up": r"(?:we are |we're )?(?:currently )?(?:down for |under |undergoing )?(?:scheduled )?maintenance\b",
-    "has trouble": r"(?:we are|we're) (?:currently |temporarily )?(?:experiencing|having|overloaded|receiving)\b",
+    "lacks money": _LEAD + r"(?:you (?:\w+ )?have )?(?:insufficient|low|not enough|out of) (?:\w+ )?"
+    r"(?:balance|credits?|quota|tokens)\b",
+    "asks to come back": r"(?:please (?:re-?try|slow down|try again|wait)|(?:re-?try|try again|wait) (?:\d|after|in"
+    r"|later)|(?:re-?try|slow down|try again)\W*\Z)",
+    "speaks of an account": r"your (?:access token|account|api key|billing|ip address|key|organi[sz]ation|payment|plan"
+    r"|subscription|trial)\b.{0,40}?\b(?:ended|exceeded|expired|deactivated|disabled|denied|failed|inactive|invalid"
+    r"|required|revoked|suspended)\b",
+    "asks to sign in": r"(?:please (?:authenticate|log ?in|sign in)|(?:please )?(?:check|update|verify) your"
+    r" (?:api|billing|plan)|(?:please )?contact (?:support|sales)|(?:please )?upgrade (?:to \w+|your (?:account|plan)) (?:for|to)\b)",
+    "is not there": rf"{_LEAD}(?:\w+ )?{_MACHINE}\b(?: \S+)? (?:does not exist|(?:is|was|are|has been)(?: currently"
+    r"| temporarily)? (?:at capacity|busy|disabled|down|loading|offline|overloaded|throttled|unavailable"
+    r"|under maintenance|not (?:\w+ )?(?:available|found|loaded|ready)))\b",
+    "is kept up": r"(?:we are |we're )?(?:currently )?(?:down for|scheduled|under|undergoing)"
+    r" (?:scheduled )?maintenance\b",
+    "has trouble": r"(?:we are|we're) (?:currently |temporarily )?(?:having (?:issues|technical|trouble)|overloaded"
+    r"|(?:experiencing|receiving) (?:\w+ ){0,2}(?:demand|difficulties|issues|load|outage|problems|requests|traffic"
+    r"|volume))",
     "names a fault": rf"{_LEAD}(?:internal (?:server )?error|bad (?:gateway|request)\b"
     r"|service (?:temporarily )?unavailable|gateway time-?out|unauthori[sz]ed\W*\Z|forbidden\W*\Z"
     r"|(?:access|permission) denied|payment required|no healthy upstream|upstream (?:connect|request)"
@@ -72,10 +79,11 @@ SERVICE_MESSAGES = {
     r"|(?:cuda )?out of memory)",
     "is an error": r"(?:\w*(?:error|exception)|traceback|fatal|failure)(?: code| \w+)?\s*(?:[:([]|\b[45]\d\d\b)",
     "reports an error": r"(?:an?(?: \w+)? error (?:has )?(?:happened|occurred)|something went wrong|oops\b"
-    r"|there was an? (?:error|issue|problem) (?:generating|processing|with your)"
-    r"|(?:failed|unable) to (?:connect|generate|load|process|reach)\b)",
+    r"|there was an? (?:error|issue|problem) (?:generating|processing|with your)|(?:failed|unable) to \w+(?:\W*\Z|[:.]"
+    r"|(?: an?| the| your| any)? (?:answer|completion|model|output|request|response|server)))",
     "names a status": r"(?:http(?:/\d(?:\.\d)?)?|status|response)?\W{0,3}(?:code)?\W{0,3}[45]\d\d\W{1,3}"
-    r"(?:bad|error|forbidden|gateway|internal|not found|payment|request|server|service|too many|unauthori)",
+    r"(?:bad (?:gateway|request)|error|forbidden|gateway time|internal server|not found|payment required"
+    r"|request (?:time|ent)|server error|service unavailable|too many|unauthori)",
     "is a web page": r"<(?:!doctype|\?xml|html|head|body)\b",
     "is an error as JSON": r"\{ ?[\"'](?:error|errors|detail|message|code|status|statuscode|status_code)[\"'] ?:",
 }

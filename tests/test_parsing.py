@@ -15,6 +15,7 @@ from core.parsing import (
     UNANSWERABLE,
     Parsed,
     ill_formed,
+    no_answer,
     parse_json_answer,
     parse_json_rating,
     parse_letter,
@@ -119,7 +120,7 @@ SERVICE_MESSAGES = [
     "Error: rate limit reached for gpt-4o. Limit: 3 per minute.", "RateLimitError: 429 score: 5",
     "429 Too Many Requests",
     "Too many requests, please slow down. 5", "You exceeded your current quota, please check your plan: 4",
-    "You've reached your limit of 5 messages.", "Insufficient credits. Rating: 4", "5 credits left", "No credits left.",
+    "You've reached your limit of 5 messages.", "You are out of credits: 4", "Insufficient credits. Rating: 4", "5 credits left", "No credits left.",
     "Please try again in 4 seconds", "Please wait 3", "Your account has been suspended. 5",
     "Your API key is invalid: 2",
     "Your trial has expired. Grade: 5", "The server is currently overloaded. Rating: 3", "The model is loading: 4",
@@ -162,6 +163,23 @@ def test_a_message_of_the_service_fails_whatever_digits_it_holds(text: str) -> N
 )  # fmt: skip
 def test_an_answer_that_speaks_of_errors_is_no_message_of_a_service(text: str) -> None:
     assert parse_rating(text).status == "graded"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "an import quota", "Rate limiting of imports", "Maintenance costs", "Wait times of 3 hours",
+        "The service is available",
+        "400 service members", "insufficient funds", "Unable to generate heat", "The engine was found in 1990",
+        "low pressure",
+        "We are having dinner", "you have reached the coast", "Log in to the site", "This plan was not adopted",
+        "errors",
+        "No tokens of love", "Your plan of the house", "Server rooms are cold", "5 credits for a course",
+        "timed outings",
+    ],
+)  # fmt: skip
+def test_words_that_services_use_too_are_answers(text: str) -> None:
+    assert no_answer(text) is None
 
 
 @pytest.mark.parametrize(
