@@ -61,7 +61,8 @@ SERVICE_MESSAGES = {
     r"|subscription|trial)\b.{0,40}?\b(?:ended|exceeded|expired|deactivated|disabled|denied|failed|inactive|invalid"
     r"|required|revoked|suspended)\b",
     "asks to sign in": r"(?:please (?:authenticate|log ?in|sign in)|(?:please )?(?:check|update|verify) your"
-    r" (?:api|billing|plan)|(?:please )?contact (?:support|sales)|(?:please )?upgrade (?:to \w+|your (?:account|plan)) (?:for|to)\b)",
+    r" (?:api|billing|plan)|(?:please )?contact (?:support|sales)|(?:please )?upgrade (?:to \w+"
+    r"|your (?:account|plan)) (?:for|to)\b)",
     "is not there": rf"{_LEAD}(?:\w+ )?{_MACHINE}\b(?: \S+)? (?:does not exist|(?:is|was|are|has been)(?: currently"
     r"| temporarily)? (?:at capacity|busy|disabled|down|loading|offline|overloaded|throttled|unavailable"
     r"|under maintenance|not (?:\w+ )?(?:available|found|loaded|ready)))\b",

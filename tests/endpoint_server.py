@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -56,6 +57,9 @@ class Reply:
         delay: seconds before it answers.
         hang: whether it never answers.
         torn: whether the connection closes in the middle of the body.
+        endless: comes after the content again and again, until the other side goes away; nothing for empty.
+        pause: seconds before each time.
+        endless_head: likewise within the head, which then never ends.
     """
 
     status: int = 200
@@ -64,6 +68,9 @@ class Reply:
     delay: float = 0.0
     hang: bool = False
     torn: bool = False
+    endless: bytes = b""
+    pause: float = 0.0
+    endless_head: bytes = b""
 
 
 Behaviour = Callable[[Seen], Reply]
@@ -141,6 +148,16 @@ def page(code: int = 200) -> Reply:
     return Reply(code, b"<!DOCTYPE html><html><body>Bad gateway</body></html>", {"content-type": "text/html"})
 
 
+def leading_to(url: str, code: int = 307) -> Reply:
+    """A redirect."""
+    return Reply(code, b"", {"location": url})
+
+
+def packed(content: bytes, encoding: str = "gzip") -> Reply:
+    """A body that is compressed, or says so."""
+    return Reply(content=gzip.compress(content), headers={"content-encoding": encoding})
+
+
 def hang() -> Reply:
     """No answer at all, ever."""
     return Reply(hang=True)
@@ -193,6 +210,7 @@ class EndpointServer:
         seen: the requests in the order in which they came.
         counts: requests by prompt.
         in_flight, max_in_flight: requests read and not yet answered.
+        poured: bytes that were sent of what has no end.
     """
 
     def __init__(
@@ -207,7 +225,7 @@ class EndpointServer:
         self.latency = latency
         self.seen: list[Seen] = []
         self.counts: Counter[str] = Counter()
-        self.in_flight = self.max_in_flight = 0
+        self.in_flight = self.max_in_flight = self.poured = 0
         self.port = port
         self._log_file = log
         self._clock = clock
@@ -288,12 +306,27 @@ class EndpointServer:
         if self._log_file is not None and reply.status == 200 and not reply.torn:
             with self._log_file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"prompt": seen.prompt, "attempt": seen.attempt}) + "\n")
-        fields = {"content-type": "application/json", "content-length": str(len(reply.content)), **reply.headers}
+        length = {"content-length": str(len(reply.content))} if not reply.endless else {}
+        fields = {"content-type": "application/json", **length, **reply.headers}
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         content = reply.content[: len(reply.content) // 2] if reply.torn else reply.content
-        writer.write(f"HTTP/1.1 {reply.status} X\r\n{head}\r\n".encode("latin-1") + content)
+        begin = f"HTTP/1.1 {reply.status} X\r\n{head}".encode("latin-1")
+        if reply.endless_head:
+            writer.write(begin)
+            await self._pour(reply.endless_head, reply.pause, writer)
+        writer.write(begin + b"\r\n" + content)
         await writer.drain()
+        if reply.endless:
+            await self._pour(reply.endless, reply.pause, writer)
         return not reply.torn
+
+    async def _pour(self, piece: bytes, pause: float, writer: asyncio.StreamWriter) -> None:
+        """Send the same for ever; it ends with an OSError once the other side is gone."""
+        while True:
+            writer.write(piece)
+            self.poured += len(piece)
+            await writer.drain()
+            await asyncio.sleep(pause)
 
 
 def main() -> None:

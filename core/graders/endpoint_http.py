@@ -69,11 +69,14 @@ async def _body(response: Any, most: int) -> bytes:
         raise UnreadableAnswerError("the answer is compressed in a way that was not asked for")
     expand = None if encoding in ("", "identity") else zlib.decompressobj(GZIP)
     content = bytearray()
+    received = 0
     async for chunk in response.aiter_raw(CHUNK):
+        received += len(chunk)
         try:
             content += chunk if expand is None else expand.decompress(chunk, most + 1 - len(content))
         except zlib.error:
             raise UnreadableAnswerError("the answer does not expand") from None
-        if len(content) > most:
+        # What comes after the end of what is compressed adds nothing to the content.
+        if max(len(content), received) > most:
             raise UnreadableAnswerError(f"the answer is longer than {most:,} bytes")
     return bytes(content)
