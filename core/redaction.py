@@ -84,15 +84,15 @@ def without_keys(text: str, keys: Iterable[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _forms(key: str) -> tuple[_Form, ...]:
-    forms = []
+    forms: list[_Form] = []
     for one in (key.lower(), key.lower()[::-1]):
         forms += [_Form(one, PIECE, False), _Form(_BARE.sub("", one), BARE_PIECE, True)]
-    for one in (key.encode(), key.encode()[::-1]):
-        forms.append(_Form(one.hex(), HEX_PIECE, False))
+    for octets in (key.encode(), key.encode()[::-1]):
+        forms.append(_Form(octets.hex(), HEX_PIECE, False))
         for shift in range(3):
             # What stands before a key decides at which of three places its bytes begin; the first and last characters
             # hang on the bytes around it.
-            encoded = base64.b64encode(b"\0" * shift + one).decode().rstrip("=")[-(-shift * 4 // 3) :].lower()
+            encoded = base64.b64encode(b"\0" * shift + octets).decode().rstrip("=")[-(-shift * 4 // 3) :].lower()
             urlsafe = encoded.replace("+", "-").replace("/", "_")
             forms += [_Form(each, ENCODED_PIECE, False) for each in dict.fromkeys((encoded, urlsafe))]
     return tuple(form for form in forms if len(form.text) >= form.piece)
@@ -143,7 +143,8 @@ def _places(text: str, spans: Sequence[tuple[int, int]], form: _Form) -> list[tu
 
 
 def _cut_out(text: str, marked: list[tuple[int, int]]) -> str:
-    kept, end = [], 0
+    kept: list[str] = []
+    end = 0
     for begin, until in sorted(marked):
         if begin > end or not kept:
             kept += [text[end:begin], REDACTED]
