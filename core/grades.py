@@ -19,6 +19,8 @@ from core.types import SEPARATOR, GraderSpec
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
 """Where nobody says which grader is meant, the first method here that has grades is taken."""
 
+ROUNDING = 1e-4
+"""How far off the ends of its scale a confidence may be by rounding."""
 NO_USABLE_RATING = "no usable rating"
 """Why a pair failed where nobody said."""
 
@@ -231,18 +233,31 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
             passage,
             grade.rating,
             grade.status == "defaulted",
-            grade.confidence,
+            _share(grade.confidence),
             grade.answer,
             grade.raw,
             job_key,
             grade.note,
-            grade.distribution,
+            _shares(grade.distribution),
             grade.reason,
         )
         for name, value in zip(_GRADE_COLUMNS, values, strict=True):
             columns[name].append(value)
     stage(cursor, "new_grades", columns, _GRADE_COLUMNS)
     write_staged_grades(cursor)
+
+
+def _share(number: float | None) -> float | None:
+    """A confidence as it is stored: a number from 0 to 1; anything else says nothing of how sure a model was."""
+    if number is None or not -ROUNDING <= number <= 1 + ROUNDING:
+        return None
+    return min(max(number, 0.0), 1.0)
+
+
+def _shares(numbers: Sequence[float] | None) -> Sequence[float] | None:
+    """A distribution as it is stored: None where any of it is no share."""
+    shares = [_share(number) for number in numbers or ()]
+    return None if numbers is None or None in shares else [share for share in shares if share is not None]
 
 
 def write_staged_grades(cursor: Cursor) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from core.budgets import budget
 from core.errors import GradingError, WorkbenchError
 from core.graders.base import Grader, Outcome
 from core.graders.control import NOTHING_USED, Control, Usage
+from core.graders.model_names import said_of_models
 from core.grades import add_outcomes, put_grader
 from core.kept_vectors import ProjectVectors
 from core.pairs import pairs_to_grade, trial_pairs, with_texts
@@ -71,6 +72,7 @@ class Progress:
         seconds: since the first pair was asked, less what was spent waiting.
         usage: calls, tokens and money.
         message: why it failed, or what the person should know.
+        remarks: what else the person should know of how the model was asked, as sentences; the message has them too.
     """
 
     state: str
@@ -81,6 +83,7 @@ class Progress:
     seconds: float = 0.0
     message: str = ""
     usage: Usage = NOTHING_USED
+    remarks: str = ""
 
     @property
     def done(self) -> int:
@@ -160,7 +163,8 @@ def run_job(
         if control.cancelled:
             state, message = "cancelled", "Stopped by a person. Run it again to grade the rest."
         elif control.exhausted:
-            state, message = "stopped", "The budget is used up. Run it again with a new one to grade the rest."
+            used_up = "The budget is used up. Run it again with a new one to grade the rest."
+            state, message = "stopped", "" if control.overrun else used_up
     except KeyboardInterrupt:
         state, message = "cancelled", "Stopped from the keyboard. Run it again to grade the rest."
     except WorkbenchError as error:
@@ -169,6 +173,8 @@ def run_job(
         # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
         state, message = "failed", f"The grader broke: {type(error).__name__}: {error}"
     keeper.commit()
+    remarks = " ".join(filter(None, (control.overrun, said_of_models(grader.spec.model, control.models))))
+    message = " ".join(filter(None, (message, remarks)))
     counts = {"graded": keeper.progress.graded, "failed": keeper.progress.failed}
 
     def finish(cursor: Cursor) -> None:
@@ -176,7 +182,7 @@ def run_job(
             log(cursor, author, f"job {state}", job=job, **counts)
 
     project.write(finish)
-    final = replace(keeper.progress, state=state, message=message)
+    final = replace(keeper.progress, state=state, message=message, remarks=remarks)
     report(final)
     return final
 

@@ -10,6 +10,9 @@ from typing import Any
 from core.graders.control import Usage
 from core.project import Cursor, Project
 
+LARGEST = 2**63 - 1
+"""The largest number that a column of whole numbers holds; no count of tokens may keep grades from being written."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -44,10 +47,11 @@ def start(cursor: Cursor, grader_key: int, asked: dict[str, Any], total: int, au
 
 def advance(cursor: Cursor, job_key: int, graded: int, failed: int, usage: Usage) -> None:
     """Add to the counts of a job, in the transaction that writes the grades, and write what it used so far."""
+    tokens = (min(number, LARGEST) for number in (usage.input_tokens, usage.output_tokens))
     cursor.execute(
         "UPDATE jobs SET graded = graded + ?, failed = failed + ?, calls = ?, input_tokens = ?, output_tokens = ?,"
         " cost = ? WHERE job_key = ?",
-        [graded, failed, usage.calls, usage.input_tokens, usage.output_tokens, usage.cost, job_key],
+        [graded, failed, usage.calls, *tokens, usage.cost, job_key],
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from core.refusals import refuses
+from core.refusals import apologises, is_service_message, refuses
 from core.types import MAX_RATING, Status
 from core.verdicts import verdicts_in
 
@@ -23,6 +23,8 @@ UNANSWERABLE = (
 CUT_OFF = "cut off"
 EMPTY = "empty"
 REFUSED = "a refusal"
+SERVICE = "a message of the service, no answer"
+NO_JSON = "not the JSON that was asked for"
 UNDECIDED = "the judge could not tell"
 BOTH = "ambiguous: both yes and no"
 MALFORMED = "cut off or malformed JSON"
@@ -41,7 +43,7 @@ class Parsed:
     reason: str | None = None
 
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """The number of these rules, from which a rating or a verdict is read: part of what identifies a grader that reads,
 so that grades read by other rules are told from these."""
 
@@ -70,7 +72,8 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     overall score of Thomas et al. and UMBRELA). The first such number counts. Part of a range, a fraction, a decimal
     or a word (4-6 weeks, 4.5, B12) is none. Any other answer on the papers' scale of 0 to 5 gets 0 where it says that
     there is no answer or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct
-    judges, which have no such default, it has failed. A refusal has failed, whatever digits it holds.
+    judges, which have no such default, it has failed. A refusal, or a message of the service, has failed
+    whatever digits it holds, and so has an excuse that names no rating.
 
     Args:
         text: what the model wrote.
@@ -81,14 +84,23 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
         return _failed(CUT_OFF)
     if _is_empty(text):
         return _failed(EMPTY)
-    if refuses(text):
-        return _failed(REFUSED)
+    if (reason := no_answer(text)) is not None:
+        return _failed(reason)
     found = _rating(text, top)
     if found is not None:
         return Parsed(found[0], "graded")
+    if apologises(text):
+        return _failed(REFUSED)
     if top < MAX_RATING:
         return _failed("no rating")
     return Parsed(0 if unanswerable(text) or ill_formed(text) else 1, "defaulted")
+
+
+def no_answer(text: str) -> str | None:
+    """Why a text is no answer, whatever it holds: a refusal, or a message of the service; None where it may be one."""
+    if refuses(text):
+        return REFUSED
+    return SERVICE if is_service_message(text) else None
 
 
 def settled_rating(text: str, top: int = MAX_RATING) -> bool:
@@ -232,6 +244,8 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
         return _failed(CUT_OFF)
     if _is_empty(text):
         return _failed(EMPTY)
+    if (reason := no_answer(text)) is not None:
+        return _failed(reason)
     match = _YES_NO.match(text)
     if match is None:
         return _verdict_in_prose(text)
@@ -243,8 +257,6 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
 
 
 def _verdict_in_prose(text: str) -> Parsed:
-    if refuses(text):
-        return _failed(REFUSED)
     verdicts = verdicts_in(text)
     if len(verdicts) > 1:
         return _failed(BOTH)
@@ -341,22 +353,16 @@ def _read_json(text: str, begin: int) -> Any:
 
 
 def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -> Parsed:
-    """Read `{"rating": 4}`, with prose or a fence around it; a text without any brace as `parse_rating` does.
+    """Read `{"rating": 4}`: the whole answer, or all that a fence of Markdown is around; nothing else is a rating.
 
     Args:
-        text: what the model wrote. Digits of malformed JSON are never read.
+        text: what the model wrote where JSON of this schema was asked for.
         top: top of the scale, which begins at 0.
         complete: False where a limit cut it off.
     """
-    begin = text.find("{")
-    if begin < 0 or not complete:
-        return parse_rating(text, complete, top)
-    found = _read_json(text, begin)
-    if found is None:
-        return _failed(MALFORMED)
-    if "rating" not in found:
-        return _failed("the JSON has no rating")
-    rating = found["rating"]
+    rating = _only_value(text, "rating", complete)
+    if isinstance(rating, Parsed):
+        return rating
     if type(rating) is not int:  # True is an int as well
         return _failed("the rating in the JSON is no whole number")
     if not 0 <= rating <= top:
@@ -365,24 +371,51 @@ def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -
 
 
 def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] = (), complete: bool = True) -> Parsed:
-    """Read `{"answer": "yes"}`, or a letter where there are `letters`; a text without any brace as if it were bare.
+    """Read `{"answer": "Yes"}`, or a letter where there are `letters`: the whole answer, as `parse_json_rating` does.
 
     Args:
-        text: what the model wrote.
+        text: what the model wrote where JSON of this schema was asked for.
         field: the key of the answer.
         letters: the letters to choose among; empty for yes and no.
         complete: False where a limit cut it off.
     """
-    begin = text.find("{")
-    if begin >= 0 and complete:
-        found = _read_json(text, begin)
-        if found is None:
-            return _failed(MALFORMED)
-        answer = found.get(field)
-        if not isinstance(answer, str):
-            return _failed(f"the JSON has no text under {field}")
-        text = answer
-    return parse_letter(text, letters, complete) if letters else parse_yes_no(text, complete)
+    answer = _only_value(text, field, complete)
+    if isinstance(answer, Parsed):
+        return answer
+    if not isinstance(answer, str):
+        return _failed(f"the JSON has no text under {field}")
+    options = {letter.lower(): n for n, letter in enumerate(letters)} or _VERDICTS
+    given = answer.strip().lower()
+    if given not in options:
+        return _failed(UNDECIDED if given == "xxx" else f"the {field} in the JSON is none of those to choose from")
+    return Parsed(options[given], "graded")
+
+
+_FENCE = re.compile(r"(?:```[a-zA-Z]*\s++)?(?=\{)")
+_AFTER = re.compile(r"\s*+(?:```)?\s*+")
+
+
+def _only_value(text: str, field: str, complete: bool) -> Any:
+    """The value of the one field of an object that is the whole text, or why there is none, as `Parsed`."""
+    if not complete:
+        return _failed(CUT_OFF)
+    if _is_empty(text):
+        return _failed(EMPTY)
+    bare = text.lstrip("\ufeff").lstrip()
+    opening = _FENCE.match(bare)
+    if opening is None:
+        return _failed(no_answer(text) or NO_JSON)
+    try:
+        found, end = _DECODER.raw_decode(bare, opening.end())
+    except (ValueError, RecursionError):  # malformed or cut off; nested beyond what Python can follow
+        return _failed(MALFORMED)
+    if not _AFTER.fullmatch(bare, end):
+        return _failed(NO_JSON)
+    if field not in found:
+        return _failed(f"the JSON has no {field}")
+    if len(found) > 1:
+        return _failed(f"the JSON has more than the {field} that was asked for")
+    return found[field]
 
 
 def parse_list(text: str, field: str) -> tuple[list[str], str | None]:

@@ -1,4 +1,4 @@
-"""Refusals: how an answer begins with which a model declines to answer at all."""
+"""Texts that are no answers: refusals of a model, and messages of a service, by how they begin."""
 
 from __future__ import annotations
 
@@ -26,12 +26,93 @@ REFUSALS = {
 """How refusals begin, as patterns, by what a model does there. Each is matched where an answer begins, in lower case,
 with plain apostrophes and single blanks. "I cannot find it in the passage" is an answer, and none of them."""
 
+APOLOGY = (
+    r"(?:(?:i am|i'm|we are|we're) (?:\w+ )?sorry|sorry|i apologi[sz]e|(?:my )?apologies)"
+    r"(?:\W*\Z|\W+(?:but |that |for \w+ \w+\W+)?(?:i|we|you|your|there was an?)\b"
+    r"(?! (?:can ?not|can't|could not|couldn't|did not|didn't|do not|don't) (?:find|locate|see)\b))"
+)
+"""How a model excuses itself, and speaks of itself or of who asks. "I'm sorry, the passage does not say" is about the
+passage, and none."""
+
+_LEAD = (
+    r"(?:(?:error|warning|notice|oops|attention|unfortunately|sorry|(?:i'm|i am|we're|we are) sorry|the|your|this|our"
+    r"|an?|api|llm|openai|request failed|request error)\W+(?:but )?)*"
+)
+_SHORT = r"(?:balance|calls?|credits?|funds|messages|quota|requests?|tokens?)"
+_MACHINE = r"(?:api|backend|deployment|endpoint|engine|gateway|model|server|service|system|upstream)"
+_OVER = r"(?:exceeded|exhausted|hit|reached|used up)"
+
+SERVICE_MESSAGES = {
+    "limits the rate": _LEAD + r"(?:\w+ ){0,2}rate[- ]?limit(?:s|ed|er)?\b(?:\W*\Z|\W?[.:!]|(?: \w+){0,3} "
+    rf"(?:error|{_OVER})\b)",
+    "is asked too often": _LEAD + r"too many (?:concurrent |parallel )?(?:calls|connections|requests|tokens)\b",
+    "names a quota": _LEAD + r"(?:\w+ ){0,3}(?:quota|(?:credit|daily|monthly|request|spending|token|usage) limit)"
+    rf"(?: \w+){{0,3}} {_OVER}\b",
+    "says what was used up": r"you(?:'ve| have| are)? (?:\w+ )?(?:been (?:banned|blocked|throttled)\b|(?:exceeded|hit"
+    r"|out of|reached|run out of|used (?:up|all)) (?:\w+ ){0,3}(?:allowance|credits?|limits?|messages|quota|requests"
+    r"|tokens)\b)",
+    "counts what is left": r"(?:you (?:\w+ )?have |your \w+ (?:has |have )?|there (?:are|is) )?(?:only )?"
+    rf"(?:\d[\d.,]*|no|zero) (?:\w+ ){{0,2}}{_SHORT} (?:available|left|remain|remaining)\b",
+    "lacks money": _LEAD + r"(?:you (?:\w+ )?have )?(?:insufficient|low|not enough|out of) (?:\w+ )?"
+    r"(?:balance|credits?|quota|tokens)\b",
+    "asks to come back": r"(?:please (?:re-?try|slow down|try again|wait)|(?:re-?try|try again|wait) (?:\d|after|in"
+    r"|later)|(?:re-?try|slow down|try again)\W*\Z)",
+    "speaks of an account": r"your (?:access token|account|api key|billing|ip address|key|organi[sz]ation|payment|plan"
+    r"|subscription|trial)\b.{0,40}?\b(?:ended|exceeded|expired|deactivated|disabled|denied|failed|inactive|invalid"
+    r"|required|revoked|suspended)\b",
+    "asks to sign in": r"(?:please (?:authenticate|log ?in|sign in)|(?:please )?(?:check|update|verify) your"
+    r" (?:api|billing|plan)|(?:please )?contact (?:support|sales)|(?:please )?upgrade (?:to \w+"
+    r"|your (?:account|plan)) (?:for|to)\b)",
+    "is not there": rf"{_LEAD}(?:\w+ )?{_MACHINE}\b(?: \S+)? (?:does not exist|(?:is|was|are|has been)(?: currently"
+    r"| temporarily)? (?:at capacity|busy|disabled|down|loading|offline|overloaded|throttled|unavailable"
+    r"|under maintenance|not (?:\w+ )?(?:available|found|loaded|ready)))\b",
+    "is kept up": r"(?:we are |we're )?(?:currently )?(?:down for|scheduled|under|undergoing)"
+    r" (?:scheduled )?maintenance\b",
+    "has trouble": r"(?:we are|we're) (?:currently |temporarily )?(?:having (?:issues|technical|trouble)|overloaded"
+    r"|(?:experiencing|receiving) (?:\w+ ){0,2}(?:demand|difficulties|issues|load|outage|problems|requests|traffic"
+    r"|volume))",
+    "names a fault": rf"{_LEAD}(?:internal (?:server )?error|bad (?:gateway|request)\b"
+    r"|service (?:temporarily )?unavailable|gateway time-?out|unauthori[sz]ed\W*\Z|forbidden\W*\Z"
+    r"|(?:access|permission) denied|payment required|no healthy upstream|upstream (?:connect|request)"
+    r"|(?:request|connection|operation) (?:aborted|failed|refused|reset|timed[- ]?out)"
+    r"|time[d-]* ?out\W*\Z|authentication (?:error|failed|required)"
+    r"|(?:incorrect|invalid|missing) (?:api[- ]?key|credentials|request|token)|context (?:length|window) exceeded"
+    r"|(?:cuda )?out of memory)",
+    "is an error": r"(?:\w*(?:error|exception)|traceback|fatal|failure)(?: code| \w+)?\s*(?:[:([]|\b[45]\d\d\b)",
+    "reports an error": r"(?:an?(?: \w+)? error (?:has )?(?:happened|occurred)|something went wrong|oops\b"
+    r"|there was an? (?:error|issue|problem) (?:generating|processing|with your)|(?:failed|unable) to \w+(?:\W*\Z|[:.]"
+    r"|(?: an?| the| your| any)? (?:answer|completion|model|output|request|response|server)))",
+    "names a status": r"(?:http(?:/\d(?:\.\d)?)?|status|response)?\W{0,3}(?:code)?\W{0,3}[45]\d\d\W{1,3}"
+    r"(?:bad (?:gateway|request)|error|forbidden|gateway time|internal server|not found|payment required"
+    r"|request (?:time|ent)|server error|service unavailable|too many|unauthori)",
+    "is a web page": r"<(?:!doctype|\?xml|html|head|body)\b",
+    "is an error as JSON": r"\{ ?[\"'](?:error|errors|detail|message|code|status|statuscode|status_code)[\"'] ?:",
+}
+"""How messages of a service begin, as patterns, by what they do; matched as refusals are. A text about an error, as an
+answer may be, does not begin like one."""
+
 _REFUSAL = re.compile("|".join(f"(?:{pattern})" for pattern in REFUSALS.values()))
+_SERVICE = re.compile("|".join(f"(?:{pattern})" for pattern in SERVICE_MESSAGES.values()))
+_APOLOGY = re.compile(APOLOGY)
 _LONGEST = 200
 _QUOTES = str.maketrans("‘’`´", "'" * 4)
 
 
 def refuses(text: str) -> bool:
     """Whether an answer begins as a refusal does, behind quotes and markup."""
+    return _REFUSAL.match(_beginning(text)) is not None
+
+
+def is_service_message(text: str) -> bool:
+    """Whether a text begins as what a service says of itself, of its limits or of an account, and is no answer."""
+    return _SERVICE.match(_beginning(text)) is not None
+
+
+def apologises(text: str) -> bool:
+    """Whether an answer begins with an excuse that is not about the passage; it may still name a rating after that."""
+    return _APOLOGY.match(_beginning(text)) is not None
+
+
+def _beginning(text: str) -> str:
     beginning = " ".join(text.lstrip()[:_LONGEST].lower().translate(_QUOTES).split())
-    return _REFUSAL.match(beginning.lstrip("\"'“”«»*_#>([ -")) is not None
+    return beginning.lstrip("\"'“”«»*_#>([ -")

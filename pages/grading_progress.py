@@ -130,6 +130,8 @@ def _ended(job: BackgroundJob) -> None:
         )
     else:
         st.error(f"Last job failed: {ui.plain(final.message)} {said}", icon=":material/error:")
+    if final.remarks and final.state != "failed":
+        st.info(ui.plain(final.remarks), icon=":material/info:")
     if used := _used(job):
         st.caption(used)
     _log(job)

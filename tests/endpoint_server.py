@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -56,6 +57,9 @@ class Reply:
         delay: seconds before it answers.
         hang: whether it never answers.
         torn: whether the connection closes in the middle of the body.
+        endless: comes after the content again and again, until the other side goes away; nothing for empty.
+        pause: seconds before each time.
+        endless_head: likewise within the head, which then never ends.
     """
 
     status: int = 200
@@ -64,18 +68,25 @@ class Reply:
     delay: float = 0.0
     hang: bool = False
     torn: bool = False
+    endless: bytes = b""
+    pause: float = 0.0
+    endless_head: bytes = b""
 
 
 Behaviour = Callable[[Seen], Reply]
 
 
-def chat(content: object, finish: str = "stop", usage: bool = True, **message: object) -> Reply:
-    """A chat completion with any content, also one of a wrong type."""
+def chat(content: object, finish: str = "stop", usage: object = True, model: object = None, **message: object) -> Reply:
+    """A chat completion with any content, also one of a wrong type.
+
+    Args:
+        usage: whether it reports its usage, or what it reports.
+        model: the model that it says it is from; says none for None.
+    """
     body: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1,
-        "model": "m",
         "choices": [
             {
                 "index": 0,
@@ -84,15 +95,18 @@ def chat(content: object, finish: str = "stop", usage: bool = True, **message: o
             }
         ],
     }
+    if model is not None:
+        body["model"] = model
     if usage:
-        body["usage"] = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        usual = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        body["usage"] = usual if usage is True else usage
     return Reply(content=json.dumps(body).encode())
 
 
 def going_on(text: object, finish: str = "stop") -> Reply:
     """A plain completion."""
     choice = {"index": 0, "text": text, "finish_reason": finish, "logprobs": None}
-    body = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
+    body = {"id": "cmpl-1", "object": "text_completion", "created": 1, "choices": [choice]}
     return Reply(content=json.dumps(body).encode())
 
 
@@ -100,7 +114,7 @@ def rate(seen: Seen, rating: int) -> Reply:
     """A rating, in JSON where the request asks for that."""
     if seen.path.endswith("/v1/completions"):
         return going_on(f" {rating}")
-    return chat(json.dumps({"rating": rating}) if seen.wants_json else str(rating))
+    return chat(json.dumps({"rating": rating}) if seen.wants_json else str(rating), model=seen.body["model"])
 
 
 def refuse() -> Reply:
@@ -132,6 +146,16 @@ def no_structure() -> Reply:
 def page(code: int = 200) -> Reply:
     """A web page in the place of an answer."""
     return Reply(code, b"<!DOCTYPE html><html><body>Bad gateway</body></html>", {"content-type": "text/html"})
+
+
+def leading_to(url: str, code: int = 307) -> Reply:
+    """A redirect."""
+    return Reply(code, b"", {"location": url})
+
+
+def packed(content: bytes, encoding: str = "gzip") -> Reply:
+    """A body that is compressed, or says so."""
+    return Reply(content=gzip.compress(content), headers={"content-encoding": encoding})
 
 
 def hang() -> Reply:
@@ -186,6 +210,7 @@ class EndpointServer:
         seen: the requests in the order in which they came.
         counts: requests by prompt.
         in_flight, max_in_flight: requests read and not yet answered.
+        poured: bytes that were sent of what has no end.
     """
 
     def __init__(
@@ -200,7 +225,7 @@ class EndpointServer:
         self.latency = latency
         self.seen: list[Seen] = []
         self.counts: Counter[str] = Counter()
-        self.in_flight = self.max_in_flight = 0
+        self.in_flight = self.max_in_flight = self.poured = 0
         self.port = port
         self._log_file = log
         self._clock = clock
@@ -281,12 +306,27 @@ class EndpointServer:
         if self._log_file is not None and reply.status == 200 and not reply.torn:
             with self._log_file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"prompt": seen.prompt, "attempt": seen.attempt}) + "\n")
-        fields = {"content-type": "application/json", "content-length": str(len(reply.content)), **reply.headers}
+        length = {"content-length": str(len(reply.content))} if not reply.endless else {}
+        fields = {"content-type": "application/json", **length, **reply.headers}
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         content = reply.content[: len(reply.content) // 2] if reply.torn else reply.content
-        writer.write(f"HTTP/1.1 {reply.status} X\r\n{head}\r\n".encode("latin-1") + content)
+        begin = f"HTTP/1.1 {reply.status} X\r\n{head}".encode("latin-1")
+        if reply.endless_head:
+            writer.write(begin)
+            await self._pour(reply.endless_head, reply.pause, writer)
+        writer.write(begin + b"\r\n" + content)
         await writer.drain()
+        if reply.endless:
+            await self._pour(reply.endless, reply.pause, writer)
         return not reply.torn
+
+    async def _pour(self, piece: bytes, pause: float, writer: asyncio.StreamWriter) -> None:
+        """Send the same for ever; it ends with an OSError once the other side is gone."""
+        while True:
+            writer.write(piece)
+            self.poured += len(piece)
+            await writer.drain()
+            await asyncio.sleep(pause)
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ from core.graders.endpoint import EndpointBackEnd
 from core.graders.endpoint_chat import objection
 from core.graders.endpoint_retry import MAX_WAIT, Pace, backoff, told_wait
 from core.prompts import Prompt
+from core.redaction import redact
 from core.types import Grade
 from tests.endpoint_server import (
     EndpointServer,
@@ -181,8 +182,8 @@ def test_a_fault_that_passes_leaves_no_trace_in_the_grade(reply: Reply) -> None:
         (chat(None), Grade(None, "failed", raw="", reason="no rating")),
         (chat('{"rating": 9}'), Grade(None, "failed", raw='{"rating": 9}', reason="no rating")),
         (
-            chat('Sure! {"rating": 4}', usage=False),
-            Grade(None, "failed", raw='Sure! {"rating": 4}', reason="no rating"),
+            chat('Sure! {"mark": 4}', usage=False),
+            Grade(None, "failed", raw='Sure! {"mark": 4}', reason="no rating"),
         ),
     ],
 )
@@ -437,7 +438,8 @@ def two_steps(i: int) -> Steps:
 
 def test_the_second_call_of_a_pair_goes_before_new_pairs() -> None:
     with EndpointServer(lambda seen: chat("4")) as server:
-        grades = drive(make(server), (((i, 0), two_steps(i)) for i in range(3)), Control(concurrency=1))
+        end = make(server, structured="text")
+        grades = drive(end, (((i, 0), two_steps(i)) for i in range(3)), Control(concurrency=1))
     assert [seen.prompt.partition(" ")[0] for seen in server.seen] == ["Question:", "Answer"] * 3
     assert [grade.rating for grade in grades.values()] == [4, 4, 4]
 
@@ -445,7 +447,7 @@ def test_the_second_call_of_a_pair_goes_before_new_pairs() -> None:
 def test_a_pair_whose_second_call_is_not_allowed_has_no_outcome() -> None:
     control = Control(max_calls=5, concurrency=1)
     with EndpointServer(lambda seen: chat("4")) as server:
-        grades = drive(make(server), (((i, 0), two_steps(i)) for i in range(9)), control)
+        grades = drive(make(server, structured="text"), (((i, 0), two_steps(i)) for i in range(9)), control)
     assert list(grades) == [0, 1]
 
 
@@ -759,7 +761,7 @@ def test_keys_are_found_in_the_environment_first_and_then_in_the_registered_plac
     ],
 )
 def test_keys_and_what_looks_like_one_are_taken_out_of_texts(text: str, shown: str) -> None:
-    assert secret_keys.redact(text, [KEY, ""]) == shown
+    assert redact(text, [KEY, ""]) == shown
 
 
 def test_a_proxy_of_the_environment_is_not_used_for_this_computer(monkeypatch: pytest.MonkeyPatch) -> None:

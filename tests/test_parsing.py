@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.parsing import (
+    NO_JSON,
+    SERVICE,
     UNANSWERABLE,
     Parsed,
     ill_formed,
+    no_answer,
     parse_json_answer,
     parse_json_rating,
     parse_letter,
@@ -109,6 +112,100 @@ def test_digits_within_words_are_no_numbers(text: str) -> None:
 def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
     for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text)):
         assert parsed == Parsed(None, "failed", "a refusal")
+
+
+SERVICE_MESSAGES = [
+    "Rate limit exceeded. Please retry in 5 seconds.", "You have 0 credits left",
+    "You have 3 requests remaining today.",
+    "Error: rate limit reached for gpt-4o. Limit: 3 per minute.", "RateLimitError: 429 score: 5",
+    "429 Too Many Requests",
+    "Too many requests, please slow down. 5", "You exceeded your current quota, please check your plan: 4",
+    "You've reached your limit of 5 messages.", 
+    "You are out of credits: 4", "Insufficient credits. Rating: 4", "5 credits left", "No credits left.",
+    "Please try again in 4 seconds", "Please wait 3", "Your account has been suspended. 5",
+    "Your API key is invalid: 2",
+    "Your trial has expired. Grade: 5", "The server is currently overloaded. Rating: 3", "The model is loading: 4",
+    "Model gpt-5 is not available", "Sorry, the service is temporarily unavailable. 3", "503 Service Unavailable",
+    "HTTP 502 Bad Gateway",
+    "HTTP/1.1 500 Internal Server Error", "Internal server error", "Bad gateway", "Service unavailable",
+    "Gateway timeout",
+    "no healthy upstream", "upstream connect error or disconnect/reset before headers. score: 3", "Request timed out.",
+    "Connection refused", "Unauthorized", "Access denied", "Payment required: 5", "Invalid API key: 4",
+    "CUDA out of memory. 3",
+    "Error 503: 4", "Error code: 429 - {'error': 5}", "Exception: rating 4", "Traceback (most recent call last): 3",
+    "An error occurred while processing. 4", "Something went wrong. 5", "Oops! Grade: 3", "Failed to generate: score 5",
+    "We're experiencing high demand. Score: 4", "Scheduled maintenance until 5", "<!DOCTYPE html><p>4",
+    "<html>Rating: 4</html>",
+    '{"error": {"message": "overloaded", "rating": 4}}', '{"detail": "score: 5"}', "Please log in to continue: 3",
+    "Upgrade to Pro for 5 more", "Contact support. 4", "**Error:** quota exceeded. 5",
+    "The daily limit was reached. Rating: 2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SERVICE_MESSAGES)
+def test_a_message_of_the_service_fails_whatever_digits_it_holds(text: str) -> None:
+    for parsed in (parse_rating(text), parse_rating(text, top=3), parse_yes_no(text), parse_json_rating(text)):
+        assert (parsed.rating, parsed.status) == (None, "failed"), parsed
+    assert parse_rating(text).reason == SERVICE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The passage says that the rate limit is 5. Rating: 1", "4: the error is explained", "1",
+        "0. No quota is named",
+        "Rating: 1, as the server was down in it", "Models are described well, so my grade is 1",
+        "Yes, error 404. Score: 1",
+        "Errors in the text make me give a rating of 1", "You can find 4 of them in it. Score: 1",
+        "Waiting times: rating 1",
+        "Service members are named. Score: 1", "Your plan of action is in it. Score: 1",
+        "Forbidden fruit is named. Score: 1",
+    ],
+)  # fmt: skip
+def test_an_answer_that_speaks_of_errors_is_no_message_of_a_service(text: str) -> None:
+    assert parse_rating(text).status == "graded"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "an import quota", "Rate limiting of imports", "Maintenance costs", "Wait times of 3 hours",
+        "The service is available",
+        "400 service members", "insufficient funds", "Unable to generate heat", "The engine was found in 1990",
+        "low pressure",
+        "We are having dinner", "you have reached the coast", "Log in to the site", "This plan was not adopted",
+        "errors",
+        "No tokens of love", "Your plan of the house", "Server rooms are cold", "5 credits for a course",
+        "timed outings",
+    ],
+)  # fmt: skip
+def test_words_that_services_use_too_are_answers(text: str) -> None:
+    assert no_answer(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, I have 3 concerns", "I'm sorry.", "Sorry, you are number 4 in the queue",
+        "I apologize, I got 5 of them",
+        "We are sorry, but your request has 4 problems", "My apologies! I was distracted by 3 things",
+    ],
+)  # fmt: skip
+def test_an_excuse_that_names_no_rating_fails(text: str) -> None:
+    for parsed in (parse_rating(text), parse_rating(text, top=3), parse_json_rating(text)):
+        assert (parsed.rating, parsed.status) == (None, "failed")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, the passage does not say", "Sorry, this passage has no answer",
+        "I am sorry, but I could not find it",
+        "Unfortunately, it is not in the passage", "Sorry seems to be the hardest word",
+    ],
+)  # fmt: skip
+def test_an_excuse_about_the_passage_gets_the_default_as_before(text: str) -> None:
+    assert parse_rating(text) == Parsed(1, "defaulted")
 
 
 @pytest.mark.parametrize(
@@ -425,14 +522,31 @@ def test_a_word_or_several_letters_are_no_choice(text: str) -> None:
     "text",
     [
         '{"rating": 4}',
+        '\ufeff\n {"rating":4}\n',
         '```json\n{"rating": 4}\n```',
-        'Here it is: {"rating":4} Bye 5',
-        '{"why": "3 of 5", "rating": 4}',
-        "4",
+        '```\n{"rating": 4}```\n',
     ],
 )
-def test_a_rating_is_read_from_json_with_anything_around_it(text: str) -> None:
+def test_a_rating_is_read_from_json_that_is_the_whole_answer(text: str) -> None:
     assert parse_json_rating(text) == Parsed(4, "graded")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("4", NO_JSON), ("Rating: 4", NO_JSON), ('Here it is: {"rating": 4}', NO_JSON), ('{"rating": 4} Bye', NO_JSON),
+        ('[{"rating": 4}]', NO_JSON), ('"4"', NO_JSON), ('{"why": "so", "rating": 4}',
+        "the JSON has more than the rating"),
+        ('{"error": "rate limit", "rating": 0}', "the JSON has more than the rating"),
+        ("I'm sorry, but I can't assist with {\"rating\": 4}", "a refusal"), (" ", "empty"),
+        ("Rate limit exceeded. Please retry in 5 seconds.", "a message of the service"),
+    ],
+)  # fmt: skip
+def test_where_json_of_a_schema_was_asked_for_nothing_else_is_a_rating(text: str, reason: str) -> None:
+    parsed = parse_json_rating(text)
+    assert parsed.status == "failed" and str(parsed.reason).startswith(reason)
+    answer = parse_json_answer(text.replace("rating", "answer").replace(": 4", ': "Yes"'))
+    assert answer.status == "failed"
 
 
 @pytest.mark.parametrize(
@@ -452,15 +566,17 @@ def test_digits_of_json_that_has_no_sound_rating_are_never_read(text: str) -> No
 def test_a_rating_in_json_is_read_exactly_where_it_is_on_the_scale(
     rating: int, top: int, before: str, after: str
 ) -> None:
-    parsed = parse_json_rating(before + json.dumps({"rating": rating}) + after, top)
-    assert parsed.rating == (rating if 0 <= rating <= top else None)
+    written = json.dumps({"rating": rating})
+    assert parse_json_rating(written, top).rating == (rating if 0 <= rating <= top else None)
+    assert parse_json_rating(before + written + after, top).rating in (None, rating)
 
 
 def test_an_answer_is_read_from_json() -> None:
     assert parse_json_answer('{"answer": "yes"}') == Parsed(1, "graded")
-    assert parse_json_answer('Sure: {"verdict": "No"}', "verdict") == Parsed(0, "graded")
+    assert parse_json_answer('{"verdict": "No"}', "verdict") == Parsed(0, "graded")
     assert parse_json_answer('{"answer": "C"}', letters=LETTERS) == Parsed(2, "graded")
-    assert parse_json_answer("Yes") == Parsed(1, "graded")
+    assert parse_json_answer("Yes") == Parsed(None, "failed", NO_JSON)
+    assert parse_json_answer('{"answer": "Yes, at 5"}').status == "failed"
     assert parse_json_answer('{"answer": true}') == Parsed(None, "failed", "the JSON has no text under answer")
     assert parse_json_answer('{"answer": "yes') == Parsed(None, "failed", "cut off or malformed JSON")
     assert parse_json_answer('{"answer": "XXX"}').reason == "the judge could not tell"

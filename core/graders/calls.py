@@ -54,6 +54,7 @@ class Completion:
             `likelihood` the log-likelihood by option, divided as `Call.per` says (not probabilities).
         structured: whether the text was asked for as JSON of a schema.
         shortened: tokens of the passage left out so that the prompt fits; 0 where it is whole.
+        model: the model that is said to have given it, where that is not the one that was asked; None where it is.
         error: why there is no answer at all: a refusal, a fault that outlasted every retry. None where there is one.
     """
 
@@ -62,6 +63,7 @@ class Completion:
     distribution: Mapping[str, float] | None = field(default=None)
     structured: bool = False
     shortened: int = 0
+    model: str | None = None
     error: str | None = None
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from core.graders.vectors import VectorStore
 
@@ -38,6 +39,9 @@ class Usage:
 
 
 NOTHING_USED = Usage()
+MOST_MODELS = 8
+"""Models that are counted each by its name: an endpoint may give a new one with every answer."""
+OTHER_MODELS = "others"
 
 
 class Control:
@@ -73,51 +77,93 @@ class Control:
         self._lock = threading.Lock()
         self._usage = NOTHING_USED
         self._reserved = 0.0
+        self._under_way = 0
+        self._proven = False
         self._exhausted = False
+        self._overrun = ""
+        self._models: Counter[str] = Counter()
         self._cancelled = threading.Event()
         self._going = threading.Event()
         self._going.set()
         self._paused_at: float | None = None
         self._paused_seconds = 0.0
 
-    def reserve(self, input_tokens: int, output_tokens: int) -> bool:
+    def reserve(self, input_tokens: int, output_tokens: int, patient: bool = False) -> bool:
         """Ask for leave to make one call; without it the call must not be made.
 
         Args:
             input_tokens, output_tokens: what the call may use at most; the money is set aside until `settle`.
+            patient: whether leave is asked for again once another call is settled, where only what is set aside for
+                calls under way is in the way of it. Under a cap on money the first call goes alone, until it has shown
+                that the model keeps to what was set aside.
 
         Returns:
             Whether the caps allow it. Once they do not, `stopping` is true and stays so.
         """
         cost = self._price.of(input_tokens, output_tokens)
         with self._lock:
-            beyond = (self._max_calls is not None and self._usage.calls >= self._max_calls) or (
-                self._max_cost is not None and self._usage.cost + self._reserved + cost > self._max_cost
-            )
-            if beyond:
+            if self._exhausted:
+                return False
+            if self._max_calls is not None and self._usage.calls >= self._max_calls:
                 self._exhausted = True
                 return False
-            self._usage = Usage(
-                self._usage.calls + 1, self._usage.input_tokens, self._usage.output_tokens, self._usage.cost
-            )
+            if self._max_cost is not None:
+                beyond = self._usage.cost + self._reserved + cost > self._max_cost
+                if patient and self._under_way and (beyond or not self._proven):
+                    return False
+                if beyond:
+                    self._exhausted = True
+                    return False
+            self._usage = replace(self._usage, calls=self._usage.calls + 1)
             self._reserved += cost
+            self._under_way += 1
             return True
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, int]) -> None:
         """Put what a call has used in the place of what was reserved for it.
 
+        Under a cap on money, a call that used more than was set aside for it ends the job: what the others will cost
+        cannot be told any more.
+
         Args:
             reserved: the arguments that `reserve` was given.
             used: tokens read and written; (0, 0) where the call failed before it was charged.
         """
+        cost = self._price.of(*used)
         with self._lock:
-            self._reserved -= self._price.of(*reserved)
+            self._under_way -= 1
+            # Nothing is left of the sums where nothing is set aside.
+            self._reserved = self._reserved - self._price.of(*reserved) if self._under_way else 0.0
             self._usage = Usage(
                 self._usage.calls,
                 self._usage.input_tokens + used[0],
                 self._usage.output_tokens + used[1],
-                self._usage.cost + self._price.of(*used),
+                self._usage.cost + cost,
             )
+            self._proven = self._proven or used != (0, 0)
+            if self._max_cost is not None and cost > self._price.of(*reserved):
+                self._exhausted = True
+                self._overrun = self._overrun or (
+                    f"The endpoint reports {used[0]:,} tokens read and {used[1]:,} written by a call that could take"
+                    f" {reserved[0]:,} and {reserved[1]:,}, so the budget cannot be kept and the job was stopped."
+                )
+
+    def answered_by(self, model: str) -> None:
+        """Count an answer whose endpoint says that this model gave it."""
+        with self._lock:
+            known = model in self._models or len(self._models) < MOST_MODELS
+            self._models[model if known else OTHER_MODELS] += 1
+
+    @property
+    def models(self) -> dict[str, int]:
+        """Answers by the model that is said to have given them; empty where nothing is said."""
+        with self._lock:
+            return dict(self._models)
+
+    @property
+    def overrun(self) -> str:
+        """That a call used more than was set aside for it, as a sentence; empty where none did."""
+        return self._overrun
 
     @property
     def usage(self) -> Usage:
@@ -127,7 +173,7 @@ class Control:
 
     @property
     def exhausted(self) -> bool:
-        """Whether a cap has refused a call."""
+        """Whether a cap has refused a call, or cannot be kept."""
         return self._exhausted
 
     @property

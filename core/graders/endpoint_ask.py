@@ -11,23 +11,25 @@ from typing import Any
 import openai
 
 from core.errors import GradingError
+from core.graders.answers import is_in_words, is_of_schema
 from core.graders.calls import Completion
 from core.graders.endpoint_chat import (
     SHORTEST_PASSAGE,
     Dialect,
     Request,
     UnusableBodyError,
+    brief,
     estimated_usage,
     explanation,
     objection,
     read_answer,
 )
+from core.graders.endpoint_http import BoundedClient, UnreadableAnswerError
 from core.graders.endpoint_retry import Pace, told_wait
-from core.secret_keys import REDACTED, redact
+from core.limits import limit
+from core.redaction import SECRET_LENGTH, redact, without_keys
 
 CONNECT_SECONDS = 10.0
-SECRET_LENGTH = 12
-"""Characters from which a key is looked for in answers too; a shorter one, as "ollama", may be a word of them."""
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Endpoint:
         may_adapt_structure: whether to go on in plain text where it has no structured output.
         dialect: what it takes, as far as known.
         pace: how fast it may be asked.
+        heeds_schemas: whether it has given an answer of a schema that was asked for.
         clock: gives a time in seconds that never goes back; waits are measured by it.
         in_flight: calls in flight at most, by the owner's setting; None for no limit.
         is_openai: whether OpenAI's variables of the environment, such as that of the organization, are for it.
@@ -67,6 +70,7 @@ class Endpoint:
     in_flight: int | None = None
     is_openai: bool = False
     pace: Pace = field(init=False)
+    heeds_schemas: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.pace = Pace(self.clock)
@@ -74,10 +78,17 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Answered:
-    """The endpoint is well and answered: a completion, maybe with an error about this pair, and the tokens used."""
+    """The endpoint is well and answered.
+
+    Args:
+        completion: what it gave, maybe with an error about this pair.
+        used: tokens read and written.
+        model: the model that it says gave it; empty where it does not say.
+    """
 
     completion: Completion
     used: tuple[int, int]
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,9 +112,15 @@ class Faulted:
 
 @dataclass(frozen=True)
 class Refused:
-    """The endpoint does not take this request, now or later."""
+    """The endpoint does not take this request, or answers it with what cannot be read, now and later.
+
+    Args:
+        reason: why.
+        used: tokens read and written, where the endpoint did its work.
+    """
 
     reason: str
+    used: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -113,10 +130,12 @@ class Adapted:
     Args:
         reason: what is done differently.
         keep: characters of the passage to keep, where it was too long; None where something else changed.
+        used: tokens read and written, where the endpoint did its work.
     """
 
     reason: str
     keep: int | None = None
+    used: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -140,7 +159,7 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
         timeout=timeout,
         max_retries=0,
         # A proxy of the environment leads out of this computer, where it would not find a local endpoint.
-        http_client=openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=not endpoint.on_this_computer),
+        http_client=BoundedClient(limit("ANSWER"), key, timeout=timeout, trust_env=not endpoint.on_this_computer),
     )
     if not endpoint.is_openai:
         # It takes these from the environment whatever the address: organization, project, and headers with any secret.
@@ -175,29 +194,45 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
                         model=endpoint.model, messages=[], extra_body=fields
                     )
                 ).content
-        answer = read_answer(content, request)
+        answer = read_answer(content, request, lambda text: redact(text, [key]))
     except (TimeoutError, openai.APITimeoutError):
         return Faulted(f"no answer within {endpoint.timeout_s:g} s")
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
-        return Faulted("the connection failed", redact(f"{type(cause).__name__}: {cause}", [key]))
+        return Faulted("the connection failed", brief(redact(f"{type(cause).__name__}: {cause}", [key])))
+    except UnreadableAnswerError as error:
+        return Refused(str(error), request.reserved)
     except UnusableBodyError as error:
-        return Faulted("the answer cannot be used", redact(str(error), [key]), used=estimated_usage(request))
+        return Faulted("the answer cannot be used", str(error), used=estimated_usage(request))
     except openai.APIStatusError as error:
         return _of_status(error, endpoint, request, key)
     completion = answer.completion
-    if completion.error is not None:
-        completion = replace(completion, error=redact(completion.error, [key]))
-    if len(key) >= SECRET_LENGTH and key in completion.text:
-        completion = replace(completion, text=completion.text.replace(key, REDACTED))
-    return Answered(completion, answer.used)
+    if len(key) >= SECRET_LENGTH:
+        completion = replace(completion, text=without_keys(completion.text, [key]))
+    if request.structured and completion.error is None:
+        if is_of_schema(request.call, completion.text):
+            endpoint.heeds_schemas = True
+        elif (
+            endpoint.may_adapt_structure
+            and not endpoint.heeds_schemas
+            and completion.complete
+            and is_in_words(request.call, completion.text)
+        ):
+            # What it wrote is the answer to a request for JSON that it passed over; it is asked anew, not guessed from.
+            endpoint.dialect = replace(endpoint.dialect, structured=False)
+            return Adapted("no JSON comes though it is asked for, so plain text is asked for", used=answer.used)
+    if answer.model and answer.model != endpoint.model:
+        completion = replace(completion, model=answer.model)
+    return Answered(completion, answer.used, answer.model)
 
 
 def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Request, key: str) -> Verdict:
     """What an answer with a status other than success means."""
     status = error.status_code
-    told = redact(explanation(error.body), [key])
+    told = explanation(error.body, lambda text: redact(text, [key]))
     said = f"HTTP {status}" + (f": {told}" if told else "")
+    if 300 <= status < 400:
+        return Refused(f"HTTP {status}: the endpoint sends calls elsewhere, which is not followed")
     against = objection(error.body, request.body)
     if status in (401, 403, 404):
         return Hopeless(_no_access(status, said, endpoint))

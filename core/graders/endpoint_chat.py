@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,16 +11,22 @@ import orjson
 
 from core.graders.calls import Call, Completion
 from core.graders.settled import settled
+from core.limits import limit
 from core.prompts import Messages, fill, variables
 
 Api = Literal["chat", "completions"]
 """What an endpoint is asked for: an answer in a chat, or how a text goes on."""
+
+Clean = Callable[[str], str]
+"""Takes keys out of a text."""
 
 PASSAGE = "context"
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English; what an endpoint reports takes its place."""
 STRUCTURED_ROOM = 64
 """Tokens at least for an answer in JSON, whose braces and name take some."""
+AROUND_PROMPT = 256
+"""Tokens that an endpoint may put around a prompt: its template, the schema, a line of its own."""
 SHORTEST_PASSAGE = 80
 """Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
 END = ("\n\n",)
@@ -71,10 +77,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a body holds: the completion, and the tokens read and written."""
+    """What a body holds: the completion, the tokens read and written, and the model that is said to have given it."""
 
     completion: Completion
     used: tuple[int, int]
+    model: str
 
 
 class UnusableBodyError(Exception):
@@ -123,14 +130,19 @@ def prepare(
         body["temperature"] = temperature
     if schema is not None:
         body["response_format"] = schema
-    # More than the usual four characters per token, as a budget must hold for numbers and for other scripts too.
-    read = sum(len(text.encode()) // 2 + 8 for text in (messages.system, messages.user) if text)
+    # No token is shorter than a byte, whatever the script: a budget must hold for numbers and for other scripts too.
+    read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))
     left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
     return Request(call, body, _length(messages), (read, room), structured, left_out, len(passage))
 
 
-def read_answer(content: bytes, request: Request) -> Answer:
+def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     """Read the body of an answer.
+
+    Args:
+        content: the body.
+        request: what it answers.
+        clean: takes keys out of a message; the text of the completion is left as it came.
 
     Raises:
         UnusableBodyError: it is no completion: not JSON, cut off, no choice, or of other types.
@@ -142,7 +154,7 @@ def read_answer(content: bytes, request: Request) -> Answer:
         raise UnusableBodyError(f"the answer is {kind}") from None
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or not choices:
-        told = explanation(body)
+        told = explanation(body, clean)
         raise UnusableBodyError("the answer has no choice" + (f": {told}" if told else ""))
     choice = choices[0] if isinstance(choices[0], dict) else {}
     plain = "prompt" in request.body
@@ -160,10 +172,12 @@ def read_answer(content: bytes, request: Request) -> Answer:
         text=text or "", complete=complete, structured=request.structured, shortened=request.shortened
     )
     if isinstance(refusal, str) and refusal:
-        completion = replace(completion, error=f"refused: {_brief(refusal)}")
+        completion = replace(completion, error=f"refused: {brief(clean(refusal))}")
     elif ended == "content_filter":
         completion = replace(completion, error="stopped by the endpoint's content filter")
-    return Answer(completion, _usage(body.get("usage"), request, completion.text))
+    named = body.get("model")
+    model = brief(clean(named)) if isinstance(named, str) else ""
+    return Answer(completion, _usage(body.get("usage"), request, completion.text), model)
 
 
 def estimated_usage(request: Request, text: str = "") -> tuple[int, int]:
@@ -172,8 +186,13 @@ def estimated_usage(request: Request, text: str = "") -> tuple[int, int]:
     return math.ceil(lengths[0] / CHARACTERS_PER_TOKEN), math.ceil(lengths[1] / CHARACTERS_PER_TOKEN)
 
 
-def explanation(body: object) -> str:
-    """An endpoint's own words on what went wrong, in one short line; empty where there are none."""
+def explanation(body: object, clean: Clean) -> str:
+    """An endpoint's own words on what went wrong, in one short line; empty where there are none.
+
+    Args:
+        body: what it sent.
+        clean: takes keys out of a text; before it is shortened, as half a key is not known for one.
+    """
     if isinstance(body, dict) and isinstance(body.get("error"), dict | str):
         body = body["error"]
     if isinstance(body, dict):
@@ -182,7 +201,7 @@ def explanation(body: object) -> str:
             body = orjson.dumps(body, default=str).decode()
     if not isinstance(body, str):
         return ""
-    return "it sent a web page" if body.lstrip()[:1] == "<" else _brief(body)
+    return "it sent a web page" if body.lstrip()[:1] == "<" else brief(clean(body))
 
 
 Objection = Literal["too long", "no structure", "other limit", "no temperature", "filtered", "no credit"]
@@ -269,14 +288,25 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
 
 
 def _usage(usage: object, request: Request, text: str) -> tuple[int, int]:
-    """Tokens read and written, as reported or else estimated."""
-    if isinstance(usage, dict):
-        read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        if isinstance(read, int) and isinstance(written, int) and read >= 0 and written >= 0:
-            return read, written
-    return estimated_usage(request, text)
+    """Tokens read and written, as reported, or where that cannot be, estimated."""
+    reported = usage if isinstance(usage, dict) else {}
+    read, written = estimated_usage(request, text)
+    return (
+        _tokens(reported.get("prompt_tokens"), read),
+        _tokens(reported.get("completion_tokens"), written),
+    )
 
 
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
+def _tokens(reported: object, estimate: int) -> int:
+    """A number of tokens as an endpoint reports it; the estimate where it reports none, or what is no such number."""
+    if isinstance(reported, float) and reported.is_integer():
+        reported = int(reported)
+    if isinstance(reported, bool) or not isinstance(reported, int) or reported < 0 or (reported == 0 and estimate):
+        return estimate
+    return min(reported, limit("CALL_TOKENS"))
+
+
+def brief(text: str) -> str:
+    """A text as one short line that can be shown anywhere: no line breaks, no signs that steer a terminal."""
+    line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

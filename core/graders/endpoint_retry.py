@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 
 MAX_WAIT = 300.0
 """No single wait is longer (seconds), whatever an endpoint says: a broken header must not stop a job for a day."""
+LONGEST_HEADER = 200
+"""Characters of a header; a longer one says nothing of when to ask again."""
 FIRST_BACKOFF = 1.0
 MAX_BACKOFF = 60.0
 REGROWTH = 0.25
@@ -33,6 +35,7 @@ def told_wait(headers: Mapping[str, str], now: float) -> float | None:
         before `retry-after` (RFC 9110, section 10.2.3: seconds or a date), and these before the headers of a
         rate limit: the reset of whatever has nothing remaining, or else the latest reset.
     """
+    headers = {name.lower(): value for name, value in headers.items() if len(value) <= LONGEST_HEADER}
     if (milliseconds := _number(headers.get("retry-after-ms"))) is not None:
         return _bounded(milliseconds / 1000)
     if (after := headers.get("retry-after")) is not None:
@@ -130,5 +133,9 @@ def _seconds(value: str, now: float) -> float | None:
 
 
 def _date(value: str) -> float | None:
-    parsed = email.utils.parsedate_tz(value)
-    return float(email.utils.mktime_tz(parsed)) if parsed else None
+    try:
+        parsed = email.utils.parsedate_tz(value)
+        return float(email.utils.mktime_tz(parsed)) if parsed else None
+    except (ValueError, OverflowError, TypeError, IndexError):
+        # No date that there is, which the library takes apart without looking.
+        return None

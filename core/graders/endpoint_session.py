@@ -116,7 +116,8 @@ class Session:
         while len(self._flying) < self._room():
             now = self._endpoint.clock()
             if self._waiting and self._waiting[0].due <= now:
-                self._start(client, heapq.heappop(self._waiting))
+                if not self._start(client, heapq.heappop(self._waiting)):
+                    break
             elif self._takes_more():
                 self._take()
             else:
@@ -163,18 +164,24 @@ class Session:
             return
         heapq.heappush(self._waiting, _Asked(-math.inf, next(self._ages), pair, steps, call))
 
-    def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> None:
-        """Make a pair's call, where one can be made of it and the budget allows it."""
+    def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
+        """Make a pair's call, where one can be made of it; whether the budget has room for another one now."""
         end = self._endpoint
         request = prepare(asked.call, end.model, end.temperature, end.dialect, asked.keep, end.max_tokens_in)
         if isinstance(request, Completion):
             self._go_on(asked, request)
-        elif not self._control.reserve(*request.reserved):
-            asked.steps.close()
+        elif not self._control.reserve(*request.reserved, patient=True):
+            if not self._control.exhausted:
+                # What is set aside for the calls in flight is more than they will use.
+                heapq.heappush(self._waiting, asked)
+            else:
+                asked.steps.close()
+            return False
         else:
             task = asyncio.create_task(self._call(client, asked, request))
             self._flying[task] = (asked, request)
             task.add_done_callback(self._landed)
+        return True
 
     def _landed(self, task: asyncio.Task[tuple[int, int]]) -> None:
         asked, request = self._flying.pop(task)
@@ -199,6 +206,8 @@ class Session:
         if isinstance(verdict, Answered):
             self._silent = 0
             self._endpoint.pace.answered()
+            if verdict.model:
+                self._control.answered_by(verdict.model)
             if verdict.completion.error is not None:
                 self._report(verdict.completion.error)
             self._go_on(asked, verdict.completion)
@@ -211,14 +220,15 @@ class Session:
             asked.keep = asked.keep if verdict.keep is None else verdict.keep
             asked.due = -math.inf
             heapq.heappush(self._waiting, asked)
-        elif isinstance(verdict, Refused):
+            return verdict.used
+        if isinstance(verdict, Refused):
             self._report(verdict.reason)
             self._go_on(asked, Completion(error=verdict.reason))
             self._count_silence("refuses the calls", verdict.reason)
-        else:
-            asked.steps.close()
-            self._report(verdict.error.message)
-            self._fail(verdict.error)
+            return verdict.used
+        asked.steps.close()
+        self._report(verdict.error.message)
+        self._fail(verdict.error)
         return 0, 0
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:

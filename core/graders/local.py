@@ -249,17 +249,24 @@ class TransformersBackEnd(LocalBackEnd):
             yield done
 
     def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
-        """The batches, one after the other, with the rows for which `control` gives leave."""
+        """The batches, one after the other, with the rows for which `control` gives leave.
+
+        What the rows of a batch do not use of what was set aside for them may do for its other rows.
+        """
         for batch in batches:
-            control.wait_while_paused()
-            if control.stopping:
-                return
-            groups = [
-                Group(tuple(row for row in group.rows if control.reserve(len(tokens[row]), answer)), group.shared)
-                for group in batch
-            ]
-            if any(group.rows for group in groups):
-                yield [group for group in groups if group.rows]
+            rest = [(row, group) for group in batch for row in group.rows]
+            while rest:
+                control.wait_while_paused()
+                if control.stopping:
+                    return
+                leave = [row for row, _ in rest if control.reserve(len(tokens[row]), answer, patient=True)]
+                if not leave:
+                    leave = [row for row, _ in rest[:1] if control.reserve(len(tokens[row]), answer)]
+                allowed = set(leave)
+                groups = [Group(tuple(row for row in group.rows if row in allowed), group.shared) for group in batch]
+                if allowed:
+                    yield [group for group in groups if group.rows]
+                rest = [(row, group) for row, group in rest if row not in allowed]
 
     def _options_of(self, call: Call) -> Options | None:
         """The options whose probabilities are read while a call is answered."""

@@ -8,22 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_uppercase
 
+from core.graders.answers import read
 from core.graders.calls import Call, Completion, Per, Steps
+from core.limits import limit
 from core.matching import is_no_answer, without_letter, word_match
-from core.parsing import (
-    CUT_OFF,
-    EMPTY,
-    REFUSED,
-    Parsed,
-    parse_json_answer,
-    parse_json_rating,
-    parse_letter,
-    parse_rating,
-    parse_yes_no,
-    without_thoughts,
-)
+from core.parsing import CUT_OFF, EMPTY, no_answer, without_thoughts
 from core.prompts import Prompt, variables
-from core.refusals import refuses
 from core.types import Asked, Grade
 
 RATING_TOKENS = 64  # room for a sentence before the rating
@@ -79,8 +69,8 @@ def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check
         return _fail(completion.error)
     if not completion.complete or not without_thoughts(completion.text).strip():
         return _with(_fail(EMPTY if completion.complete else CUT_OFF), completion)
-    if refuses(without_thoughts(completion.text)):
-        return _with(_fail(REFUSED), completion)
+    if (reason := no_answer(without_thoughts(completion.text))) is not None:
+        return _with(_fail(reason), completion)
     return (yield from _checked(asked, completion, check))
 
 
@@ -165,13 +155,11 @@ def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = F
         return _fail(key)
     letters = tuple(ascii_uppercase[: len(asked.choices)])
     values = _choice_values(asked, passage)
-    completion = yield Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
+    call = Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
+    completion = yield call
     if completion.error is not None:
         return _fail(completion.error)
-    if completion.structured:
-        parsed = parse_json_answer(completion.text, letters=letters, complete=completion.complete)
-    else:
-        parsed = parse_letter(completion.text, letters, completion.complete)
+    parsed = read(call, completion)
     if parsed.rating is None:
         return _with(_fail(parsed.reason), completion)
     chances = _chances(completion, letters)
@@ -189,7 +177,7 @@ def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
     completion = yield call
     if completion.error is not None:
         return _fail(completion.error)
-    parsed = _parsed(completion, call)
+    parsed = read(call, completion)
     if parsed.rating is None:
         return _with(_fail(parsed.reason), completion)
     grade = Grade(parsed.rating, parsed.status, answer=_beyond(completion, scale[parsed.rating]))
@@ -199,21 +187,14 @@ def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
     return _with(grade, completion)
 
 
-def _parsed(completion: Completion, call: Call) -> Parsed:
-    text, complete, top = without_thoughts(completion.text), completion.complete, call.prompt.top
-    if call.form == "yes-no":
-        return parse_json_answer(text, complete=complete) if completion.structured else parse_yes_no(text, complete)
-    return parse_json_rating(text, top, complete) if completion.structured else parse_rating(text, complete, top)
-
-
 def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
     """Grade an extracted answer; one that is none needs no check."""
     given = without_thoughts(completion.text).strip()
     if is_no_answer(given, asked.answer_key):
-        return replace(_with(Grade(0), completion), answer=_sound(given) or None)
+        return replace(_with(Grade(0), completion), answer=_kept(_sound(given)) or None)
     verdict = yield from check(asked, given)
     written = None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
-    return replace(_with(verdict, completion, written), answer=_sound(given))
+    return replace(_with(verdict, completion, written), answer=_kept(_sound(given)))
 
 
 def _chosen(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
@@ -283,11 +264,19 @@ def _beyond(completion: Completion, rating: str) -> str | None:
 
 
 def _with(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
-    """A grade with what the model wrote, and with a note where it did not see the whole passage."""
-    raw = _sound(completion.text if written is None else written)
+    """A grade with what the model wrote, and a note where it did not see the whole passage or is not the one asked."""
+    raw = _kept(_sound(completion.text if written is None else written))
     cut = completion.shortened
-    note = f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}" if cut else None
-    return replace(grade, raw=raw, note=note)
+    notes = [f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
+    if completion.model is not None:
+        notes.append(f"answered by {completion.model}")
+    return replace(grade, raw=raw, answer=grade.answer and _kept(grade.answer), note="; ".join(notes) or None)
+
+
+def _kept(text: str) -> str:
+    """The part of a text that is stored: the length of an answer is its sender's choice."""
+    most = limit("KEPT_ANSWER")
+    return text if len(text) <= most else f"{text[:most]}… [{len(text) - most:,} more characters are not kept]"
 
 
 def _sound(text: str) -> str:
