@@ -186,7 +186,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
     return added
 
 
-def _clean_passages(cursor: Cursor, passages: Sequence[Passage]) -> Sequence[Passage]:
+def _clean_passages(cursor: Cursor, passages: list[Passage]) -> list[Passage]:
     """The passages with clean texts; one that earlier versions took in as it was stays that text, with its grades."""
     unclean = {p.text: clean for p in passages if (clean := clean_text(p.text)) != p.text}
     if not unclean:

@@ -122,7 +122,8 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
 
 def weights_of(questions: Sequence[Question], policy: Policy) -> NDArray[np.float64]:
     """The weights that count under a policy; the same bounds as in `core.policy.weight_sql`."""
-    weights = np.clip(np.array([question.weight for question in questions], float), -MAX_WEIGHT, MAX_WEIGHT)
+    given = np.array([question.weight for question in questions], float)
+    weights: NDArray[np.float64] = np.clip(given, -MAX_WEIGHT, MAX_WEIGHT)
     return weights if policy.weighted else np.sign(weights)
 
 

@@ -96,7 +96,7 @@ def _seek_repeats(project: Project, version: int, known: dict[int, tuple[Asked, 
         if said := repeatable(text):
             asked.setdefault(query, set()).add((said, "?" in text))
     changed = {query: said for query, said in asked.items() if query not in known or known[query][0] != said}
-    rows = [(query, *one) for query, said in changed.items() for one in said]
+    rows = [(query, *one) for query, sayings in changed.items() for one in sayings]
     columns = {"query_key": pa.int32(), "said": pa.string(), "asks": pa.bool_()}
     table = pa.table({name: pa.array([row[i] for row in rows], columns[name]) for i, name in enumerate(columns)})
 
@@ -113,5 +113,5 @@ def _seek_repeats(project: Project, version: int, known: dict[int, tuple[Asked, 
     found: dict[int, set[Place]] = {query: set() for query in changed}
     for place in project.read(find) if rows else ():
         found[place[0]].add(place)
-    for query, said in changed.items():
-        known[query] = frozenset(said), frozenset(found[query])
+    for query, sayings in changed.items():
+        known[query] = frozenset(sayings), frozenset(found[query])

@@ -264,7 +264,7 @@ def _check(
     if check == "words":
         return methods.word_match_check, {"check": check}
     prompt = _prompt(prompts, parameters.get("verify_prompt") or "verify", "verify")
-    own = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
+    own: dict[str, Any] = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
     fence = bool(parameters.get("verify_fence", fence))
     if fence:
         # Earlier versions had no fence there, so that it does not go without saying: their grades are theirs.
