@@ -36,6 +36,8 @@ env: $(VENV)/.installed-dev ## set up the environment with the tools of developm
 
 # Workers that calculate with all cores each keep one another waiting.
 test: export OMP_NUM_THREADS := 1
+# Thousands of small projects are made and closed, each with a wait for the disk: in memory where there is such a place.
+test: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
 test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTFLAGS)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import streamlit as st
+from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
@@ -16,6 +18,9 @@ from pages import person, visitor
 APP = Path(__file__).resolve().parents[1] / "app.py"
 DEADLINE = 120
 """Seconds after which a screen or a job is taken to hang."""
+
+components_of_packages = cache(manifest_scanner.scan_component_manifests)
+"""A server looks once for components in all installed packages, the harness at every visit."""
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +41,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         PagesManager.uses_pages_directory = False
 
     monkeypatch.setattr(PagesManager, "__init__", declared)
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", components_of_packages)
     yield
     st.cache_resource.clear()
 
