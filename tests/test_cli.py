@@ -361,6 +361,18 @@ def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("activity", "--limit"), ("failures", "--limit"), ("passages", "--limit"), ("passages", "--page"),
+        ("pool", "--depth"), ("unjudged", "--top-k"), ("meta", "--bootstrap"), ("bank", "list", "--version"),
+        ("override", "withdraw"), ("proposals", "accept"),
+    ],
+)  # fmt: skip
+def test_a_number_that_no_project_can_hold_is_wrong_use(imported: Exam, words: tuple[str, ...]):
+    refused(imported(*words, "9" * 40), 2, "9" * 10, "not between")
+
+
 def test_a_project_that_another_process_holds_is_failed_work(imported: Exam):
     holder = "import duckdb, sys; c = duckdb.connect('p.duckdb'); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(

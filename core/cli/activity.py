@@ -10,7 +10,7 @@ import click
 from core.activity import Sought, activity_csv
 from core.activity import activity as activity_of
 from core.bringing_back import bring_back as put_back
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import InputError
 from core.project import current_author
 
@@ -22,7 +22,7 @@ from core.project import current_author
 @click.option("--since", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only from this day on.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="YYYY-MM-DD", help="Only up to this day.")
 @click.option("--find", "words", default="", help="Only what has this in a name, note, reason, question or query.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most this many, the newest.")
+@click.option("--limit", type=Whole(1), help="At most this many, the newest.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print as CSV.")
 @json_option
 def activity(
@@ -72,7 +72,7 @@ def activity(
 
 
 @click.command(name="bring-back")
-@click.argument("act", type=click.IntRange(min=1))
+@click.argument("act", type=Whole(1))
 @project_option
 @json_option
 def bring_back(act: int, project_path: Path | None, as_json: bool) -> None:

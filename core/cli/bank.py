@@ -9,7 +9,7 @@ import click
 
 from core import bank as banks
 from core import bank_saving, bank_words, drafts, editing
-from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
 from core.drafts import new_question
 from core.errors import InputError
 from core.formats.question_bank import read_bank
@@ -28,7 +28,7 @@ def bank() -> None:
 @bank.command(name="list")
 @project_option
 @click.option("--query", help="Only the questions of this query.")
-@click.option("--version", type=int, help="The bank as this version left it.")
+@click.option("--version", type=Whole(), help="The bank as this version left it.")
 @click.option("--versions", is_flag=True, help="List the saved versions instead.")
 @json_option
 def list_(project_path: Path | None, query: str | None, version: int | None, versions: bool, as_json: bool) -> None:
@@ -188,8 +188,8 @@ def save(file: Path | None, project_path: Path | None, note: str, author: str, a
 
 @bank.command()
 @project_option
-@click.option("--from", "before", type=int, required=True, help="The version before.")
-@click.option("--to", "after", type=int, help="The version after; the newest where not given.")
+@click.option("--from", "before", type=Whole(), required=True, help="The version before.")
+@click.option("--to", "after", type=Whole(), help="The version after; the newest where not given.")
 @json_option
 def diff(project_path: Path | None, before: int, after: int | None, as_json: bool) -> None:
     """Compare two bank versions question by question."""
@@ -222,7 +222,7 @@ def _marked(old: Question, new: Question) -> str:
 
 @bank.command()
 @project_option
-@click.option("--version", type=int, required=True, help="The version to bring back.")
+@click.option("--version", type=Whole(), required=True, help="The version to bring back.")
 @click.option("--question", "questions", multiple=True, help="Only this question; may be repeated.")
 @note_option
 @author_option

@@ -11,6 +11,7 @@ import click
 from core.changes import changes as changes_between
 from core.changes import version_edits
 from core.cli.options import (
+    Whole,
     json_option,
     opened,
     policy_options,
@@ -29,10 +30,10 @@ from core.state_changes import StateChanges, flips_csv, state_changes
 
 @click.command()
 @project_option
-@click.option("--from", "before", type=int, help="The bank version before; that of the policy where not given.")
-@click.option("--to", "after", type=int, help="The bank version after; that of the policy where not given.")
+@click.option("--from", "before", type=Whole(), help="The bank version before; that of the policy where not given.")
+@click.option("--to", "after", type=Whole(), help="The bank version after; that of the policy where not given.")
 @click.option("--to-grader", help="The grader after, where it is another.")
-@click.option("--to-min-rating", type=int, help="The min rating after, where it is another.")
+@click.option("--to-min-rating", type=Whole(), help="The min rating after, where it is another.")
 @click.option("--to-label", metavar="max|support:M|mean", help="The label rule after, where it is another.")
 @click.option("--to-weighted/--to-unweighted", default=None, help="The use of weights after, where it is another.")
 @click.option("--to-overrides/--to-no-overrides", default=None, help="Overrides count after, or not, where it differs.")

@@ -14,6 +14,7 @@ from core import settled_cases, settling
 from core.agreement_sides import Judgments, Side
 from core.cli.agreement import sides
 from core.cli.options import (
+    Whole,
     author_option,
     json_option,
     opened,
@@ -70,8 +71,8 @@ def disagreements() -> None:
 @click.option("--order", type=click.Choice(get_args(Order)), default="worst", show_default=True,
               help="Worst first, one side higher, or what could change the board or kappa most.")  # fmt: skip
 @click.option("--settled", "show_settled", is_flag=True, help="Settled ones too.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most this many.")
-@click.option("--offset", type=click.IntRange(min=0), default=0, help="Pass over so many.")
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="At most this many.")
+@click.option("--offset", type=Whole(0), default=0, help="Pass over so many.")
 @sides_options
 @json_option
 def list_(
@@ -123,7 +124,7 @@ def list_(
               help="An override, an edit that is to come, a dispute of the judgment, a comment.")  # fmt: skip
 @click.option("--reason", required=True, help="Why, or the comment.")
 @click.option("--question", "question_id", help="The question that is overridden, or to be reworded.")
-@click.option("--rating", type=int, help="Of the override, 0 to 5.")
+@click.option("--rating", type=Whole(), help="Of the override, 0 to 5.")
 @author_option
 @sides_options
 def settle(

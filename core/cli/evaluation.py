@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from core.cli.options import (
+    Whole,
     counted,
     json_option,
     opened,
@@ -57,7 +58,7 @@ def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: 
 @click.command()
 @project_option
 @click.option("--against", default="judgments", show_default=True, help="The truth: a source of judgments.")
-@click.option("--top-k", type=click.IntRange(min=1), default=DEFAULT_TOP_K, show_default=True,
+@click.option("--top-k", type=Whole(1), default=DEFAULT_TOP_K, show_default=True,
               help="Passages of each run and query that are classified.")  # fmt: skip
 @click.option("--measure", "measures", multiple=True, help=f"May be repeated; {', '.join(MEASURES)} where not given.")
 @click.option("--unjudged-zero", is_flag=True, help="Take passages without judgment for non-relevant.")
@@ -125,10 +126,8 @@ def _verdicts_line(verdicts: Verdicts, unreadable_no: bool) -> str:
 @click.command()
 @project_option
 @_run_option
-@click.option(
-    "--top-k", type=click.IntRange(min=1), help="Passages of each run and query; the pool's depth if not given."
-)
-@click.option("--list", "listed", type=click.IntRange(min=0), default=LISTED, show_default=True,
+@click.option("--top-k", type=Whole(1), help="Passages of each run and query; the pool's depth if not given.")
+@click.option("--list", "listed", type=Whole(0), default=LISTED, show_default=True,
               help="Passages to grade next that are named, per run.")  # fmt: skip
 @policy_options
 @json_option

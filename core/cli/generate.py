@@ -14,7 +14,7 @@ from core import answer_keys, drafts, generating
 from core import proposals as store
 from core.access import acting, naming
 from core.budgets import budget
-from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.generating import Kind, Report
@@ -56,9 +56,11 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--kind", type=click.Choice(generating.KINDS), default="question", show_default=True, help="What is drafted."
 )
-@click.option("-n", "number", type=int, default=10, show_default=True, help="Drafts a query, or a subtopic, at most.")
+@click.option(
+    "-n", "number", type=Whole(), default=10, show_default=True, help="Drafts a query, or a subtopic, at most."
+)
 @model_options
-@click.option("--max-calls", type=click.IntRange(min=1), help="Calls of the model at most, retries included.")
+@click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Money to be spent at most.")
 @json_option
 def generate(
@@ -151,7 +153,7 @@ def _mark(repeats: dict[int, Any], one: Proposal) -> str | None:
 
 
 @proposals.command()
-@click.argument("keys", nargs=-1, required=True, type=int, metavar="PROPOSAL...")
+@click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="PROPOSAL...")
 @project_option
 @click.option("--note", help="Save the bank at once, with all that you have drafted and this note.")
 @json_option
@@ -172,7 +174,7 @@ def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, a
 
 
 @proposals.command()
-@click.argument("keys", nargs=-1, required=True, type=int, metavar="PROPOSAL...")
+@click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="PROPOSAL...")
 @project_option
 def reject(keys: tuple[int, ...], project_path: Path | None) -> None:
     """Reject proposals. They stay on record: the same wording is marked when it comes again."""
@@ -182,7 +184,7 @@ def reject(keys: tuple[int, ...], project_path: Path | None) -> None:
 
 
 @proposals.command(name="put-back")
-@click.argument("keys", nargs=-1, required=True, type=int, metavar="PROPOSAL...")
+@click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="PROPOSAL...")
 @project_option
 def put_back(keys: tuple[int, ...], project_path: Path | None) -> None:
     """Make accepted or rejected proposals open again; what is in a draft stays there."""
@@ -192,7 +194,7 @@ def put_back(keys: tuple[int, ...], project_path: Path | None) -> None:
 
 
 @proposals.command()
-@click.argument("key", type=int, metavar="PROPOSAL")
+@click.argument("key", type=Whole(), metavar="PROPOSAL")
 @click.option("--text", required=True, help="The new wording.")
 @project_option
 def edit(key: int, text: str, project_path: Path | None) -> None:

@@ -12,7 +12,7 @@ import click
 
 from core.bank import check_version
 from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError
 from core.grades import find_grader
@@ -29,8 +29,8 @@ _query_option = click.option("--query", "queries", multiple=True, help="Only thi
 _run_option = click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated.")
 _retry_option = click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too.")
 _only_failed_option = click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else.")
-_version_option = click.option("--bank-version", type=int, help="Bank version; the newest where not given.")
-_limit_option = click.option("--limit", type=click.IntRange(min=1), help="Grade at most this many pairs.")
+_version_option = click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given.")
+_limit_option = click.option("--limit", type=Whole(1), help="Grade at most this many pairs.")
 
 
 @click.command()
@@ -79,7 +79,7 @@ def plan(
 @_version_option
 @_limit_option
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Money that the job may spend at most.")
-@click.option("--max-calls", type=click.IntRange(min=1), help="Calls of the model at most, retries included.")
+@click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
 @click.option(
     "--concurrency",
     type=click.IntRange(1, 1024),

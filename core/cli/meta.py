@@ -8,6 +8,7 @@ from typing import cast
 import click
 
 from core.cli.options import (
+    Whole,
     json_option,
     opened,
     print_json,
@@ -54,7 +55,7 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     "--min-rating",
     "min_ratings",
     multiple=True,
-    type=int,
+    type=Whole(),
     help=f"Where relevance begins; repeat for several. Where not given: {', '.join(map(str, MIN_RATINGS))}.",
 )
 @click.option(
@@ -69,7 +70,7 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     "--bank-version",
     "versions",
     multiple=True,
-    type=int,
+    type=Whole(),
     help="A bank version; repeat for several. The newest where not given.",
 )
 @click.option("--unweighted", is_flag=True, help="Let every question count the same.")
@@ -77,7 +78,7 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
 @click.option("--against-measure", help="One official measure for every column; that of the column where not given.")
 @click.option(
     "--min-judgment",
-    type=int,
+    type=Whole(),
     default=1,
     show_default=True,
     help="Judgment from which a passage is relevant on the official board.",
@@ -103,12 +104,12 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     show_default=True,
     help="Average ranks, or ties broken at random, and the mean.",
 )
-@click.option("--repeats", type=int, default=10, show_default=True, help="How often ties are broken at random.")
+@click.option("--repeats", type=Whole(), default=10, show_default=True, help="How often ties are broken at random.")
 @click.option("--within-error", is_flag=True, help="With random ties: tie systems whose error bars overlap.")
 @click.option(
     "--bootstrap",
     "samples",
-    type=int,
+    type=Whole(),
     default=0,
     metavar="N",
     help="Draw the queries N times for 95 % intervals, such as 1000.",

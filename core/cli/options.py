@@ -16,8 +16,39 @@ from core.cli.reading import only_reads
 from core.errors import InputError
 from core.policy import Policy
 from core.project import Project, as_name, current_author, open_project
+from core.text import one_line
 
 Command = Callable[..., Any]
+
+LARGEST = 2**31 - 1
+"""The largest whole number that every column of a project can hold."""
+
+
+class Whole(click.IntRange):
+    """A whole number that a project can hold; help shows its least value alone.
+
+    Args:
+        least: for None any such number, a negative one too.
+    """
+
+    def __init__(self, least: int | None = None) -> None:
+        self.least = -LARGEST if least is None else least
+        super().__init__(self.least, LARGEST)
+        self.name = "integer" if least is None else self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number.
+
+        Raises:
+            click.BadParameter: it is none, or out of range.
+        """
+        number = click.INT.convert(value, param, ctx)
+        if self.least <= number <= LARGEST:
+            return number
+        self.fail(f"{one_line(str(value), 40)} is not between {self.least} and {LARGEST}.", param, ctx)
+
+    def _describe_range(self) -> str:
+        return "" if self.least == -LARGEST else f"x>={self.least}"
 
 
 def project_option(command: Command) -> Command:
@@ -99,7 +130,7 @@ def policy_options(command: Command) -> Command:
 
     default = Policy()
     for option in (
-        click.option("--min-judgment", type=int, default=default.min_judgment, show_default=True,
+        click.option("--min-judgment", type=Whole(), default=default.min_judgment, show_default=True,
                      help="Judgment from which a passage is relevant in binary measures."),
         click.option("--skipped", type=click.Choice(["zero", "ignore"]), default=default.skipped,
                      show_default=True, help="A query that a run skipped scores zero, or is ignored."),
@@ -107,11 +138,11 @@ def policy_options(command: Command) -> Command:
         click.option("--unweighted", is_flag=True, help="Let every question count the same."),
         click.option("--label", default=default.label, show_default=True, metavar="max|support:M|mean",
                      help="How ratings become a label."),
-        click.option("--cutoff", type=int, default=default.cutoff, show_default=True,
+        click.option("--cutoff", type=Whole(), default=default.cutoff, show_default=True,
                      help="Rank depth of EXAM-Cover."),
-        click.option("--min-rating", type=int, default=default.min_rating, show_default=True,
+        click.option("--min-rating", type=Whole(), default=default.min_rating, show_default=True,
                      help="Rating from which a question counts as answered."),
-        click.option("--bank-version", type=int, help="Bank version; the newest where not given."),
+        click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given."),
         click.option("--grader", help="The grader: see exam graders list."),
     ):  # fmt: skip
         with_policy = option(with_policy)

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import click
 
 from core import passage_search
-from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option, tell
+from core.cli.options import Whole, json_option, opened, policy_options, print_json, print_table, project_option, tell
 from core.errors import InputError
 from core.leaderboard import find_source
 from core.passage_search import NONE, Filters, State
@@ -38,12 +38,12 @@ class _Value(click.ParamType[int | Literal["none"]]):
 @click.option("--flagged", is_flag=True, help="Whose label and judgment disagree on relevance.")
 @click.option("--unjudged-by", metavar="SOURCE", help="That this source has not judged.")
 @click.option("--run", help="Among the first passages of this run.")
-@click.option("--depth", type=click.IntRange(min=1), default=10, show_default=True, help="How many of the run.")
+@click.option("--depth", type=Whole(1), default=10, show_default=True, help="How many of the run.")
 @click.option("--state", type=click.Choice(get_args(State)), help="Whether pairs failed, are ungraded, or all rated.")
 @click.option("--overridden", is_flag=True, help="For which a person's rating counts.")
 @click.option("--speaking", is_flag=True, help="Whose text speaks to the grader.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Passages a page.")
-@click.option("--page", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="Passages a page.")
+@click.option("--page", type=Whole(1), default=1, show_default=True)
 @policy_options
 @json_option
 def passages(

@@ -10,7 +10,17 @@ import click
 
 from core import judging
 from core import overrides as store
-from core.cli.options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    Whole,
+    author_option,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
 
 
 @click.group()
@@ -21,7 +31,7 @@ def override() -> None:
 @override.command(name="set")
 @click.argument("question_id", metavar="QUESTION")
 @click.argument("passage_id", metavar="PASSAGE")
-@click.argument("rating", type=int)
+@click.argument("rating", type=Whole())
 @project_option
 @click.option("--reason", required=True, help="Why the machine's rating is wrong.")
 @author_option
@@ -45,7 +55,7 @@ def set_override(
 
 
 @override.command()
-@click.argument("keys", nargs=-1, required=True, type=int, metavar="OVERRIDE...")
+@click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="OVERRIDE...")
 @project_option
 @author_option
 def withdraw(keys: tuple[int, ...], project_path: Path | None, author: str) -> None:
@@ -57,7 +67,7 @@ def withdraw(keys: tuple[int, ...], project_path: Path | None, author: str) -> N
 
 
 @override.command()
-@click.argument("keys", nargs=-1, required=True, type=int, metavar="OVERRIDE...")
+@click.argument("keys", nargs=-1, required=True, type=Whole(), metavar="OVERRIDE...")
 @project_option
 @author_option
 def confirm(keys: tuple[int, ...], project_path: Path | None, author: str) -> None:
@@ -112,7 +122,7 @@ def judge() -> None:
 @judge.command(name="set")
 @click.argument("query_id", metavar="QUERY")
 @click.argument("passage_id", metavar="PASSAGE")
-@click.argument("value", type=int)
+@click.argument("value", type=Whole())
 @project_option
 @click.option("--note", default="", help="Why; kept in the history.")
 @author_option

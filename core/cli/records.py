@@ -10,7 +10,7 @@ import click
 from core import failures as doubtful
 from core import jobs as store
 from core.bank import check_version
-from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option, tell
 from core.collection import pool_depth, set_pool_depth
 from core.grades import find_grader
 from core.named_graders import how_to_grade
@@ -21,7 +21,7 @@ from core.status import counts
 
 @click.command()
 @project_option
-@click.option("--depth", type=click.IntRange(min=1), help="Pool so many passages of each run, and pool again.")
+@click.option("--depth", type=Whole(1), help="Pool so many passages of each run, and pool again.")
 @json_option
 def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
     """Say how deep runs are pooled and how many passages that makes, or change it."""
@@ -41,7 +41,7 @@ def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
 
 @click.command()
 @project_option
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most this many.")
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="At most this many.")
 @json_option
 def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
     """List grading jobs, newest first: what was asked, how far each came, how it ended."""
@@ -63,10 +63,10 @@ def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
 @click.command()
 @project_option
 @click.option("--grader", "grader_name", help="The grader: see exam graders list.")
-@click.option("--bank-version", type=int, help="Bank version; the newest where not given.")
+@click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given.")
 @click.option("--defaulted", is_flag=True, help="Those graded by default instead, since the answer held no number.")
 @click.option("--reason", help="Only those of this reason.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most this many.")
+@click.option("--limit", type=Whole(1), default=20, show_default=True, help="At most this many.")
 @json_option
 def failures(
     project_path: Path | None,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import project_option
+from core.cli.options import Whole, project_option
 from core.errors import InputError
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -17,7 +17,7 @@ APP = Path(__file__).resolve().parents[2] / "app.py"
 
 @click.command()
 @project_option
-@click.option("--port", type=int, default=8501, show_default=True, help="Port on localhost.")
+@click.option("--port", type=Whole(), default=8501, show_default=True, help="Port on localhost.")
 def serve(project_path: Path | None, port: int) -> None:
     """Start the app in the browser; with --project, on that project."""
     environment = dict(os.environ)

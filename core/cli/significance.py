@@ -7,7 +7,7 @@ from typing import cast
 
 import click
 
-from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option
+from core.cli.options import Whole, json_option, opened, policy_options, print_json, print_table, project_option
 from core.comparison import DEFAULT_MEASURE
 from core.leaderboard import leaderboard
 from core.policy import Policy
@@ -22,9 +22,9 @@ from core.significance import CORRECTIONS, PERMUTATIONS, TESTS, Correction, Test
 @click.option("--correction", type=click.Choice(CORRECTIONS), default="holm", show_default=True,
               help="For the number of comparisons.")  # fmt: skip
 @click.option("--baseline", metavar="RUN", help="The system to compare with; the best where not given.")
-@click.option("--permutations", type=int, default=PERMUTATIONS, show_default=True,
+@click.option("--permutations", type=Whole(), default=PERMUTATIONS, show_default=True,
               help="Of the randomisation test, at least.")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Makes the randomisation test repeatable.")
+@click.option("--seed", type=Whole(0), default=0, show_default=True, help="Makes the randomisation test repeatable.")
 @policy_options
 @json_option
 def significance(
