@@ -16,7 +16,7 @@ from pathlib import Path
 from core import bank_saving, collection
 from core.bank import AT_VERSION
 from core.bank_words import Words, in_their_words, take_words
-from core.errors import InputError, Problem
+from core.errors import FileError, InputError, Problem
 from core.formats import graded, leaderboards, passages, queries, question_bank, responses, trec_qrels
 from core.formats.question_bank import BankFile
 from core.formats.source import Report, Source
@@ -135,9 +135,15 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
 
 def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: str) -> Imported:
     keeper = Keeper(cursor)
-    counts = write(cursor, keeper, author)
-    report.raise_if_refused(_MEND)
     files = [source.name for source in group.sources]
+    try:
+        counts = write(cursor, keeper, author)
+    except FileError:
+        raise
+    except InputError as error:
+        # What does not fit the project was found where nobody knows of files.
+        raise InputError(f"{_first(files)}: {error.message}", error.hint) from error
+    report.raise_if_refused(_MEND)
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
     told = {"replaced": [str(one) for one in replaced]} if replaced else {}
@@ -146,20 +152,23 @@ def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: 
 
 
 def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> None:
-    going = [
-        replaced
-        for group, result in zip(groups, results, strict=True)
-        for replaced in result.replaced
-        if not group.options.replace
-    ]
-    if going:
-        named = "; ".join(map(str, going[:_NAMED])) + (f"; and {len(going) - _NAMED} more" if going[_NAMED:] else "")
+    asked_for = {group.kind for group in groups if group.options.replace}
+    results = [one for one in results if one.replaced and one.kind not in asked_for]
+    if results:
+        going = [replaced for result in results for replaced in result.replaced]
+        files = _first([name for result in results for name in result.files])
         apart = any(one.kind in ("judgments", "leaderboard") for one in going)
         raise InputError(
-            f"This would replace {named}. Nothing was imported.",
+            f"{files}: this would replace {_first(going, '; ')}. Nothing was imported.",
             "Where that is meant, say so (--replace): what goes is kept and can be brought back."
             + (" Under another name (--source) both stay." if apart else ""),
         )
+
+
+def _first(things: Sequence[object], between: str = ", ") -> str:
+    """The first few of some things, and how many more there are."""
+    named = between.join(map(str, things[:_NAMED]))
+    return named + (f"{between}and {len(things) - _NAMED} more" if things[_NAMED:] else "")
 
 
 _NAMED = 3

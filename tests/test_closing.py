@@ -213,7 +213,7 @@ def test_a_process_closes_what_it_has_open_when_it_ends(project: Project, how: s
 
 
 WAITS = """
-import sys, time
+import signal, sys, time
 import click
 from core import cli
 from core.cli.options import opened, project_option
@@ -227,6 +227,8 @@ def wait(project_path):
         print("waiting", flush=True)
         time.sleep(600)
 
+# Where the tests run behind nohup, it is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.argv = ["exam", "wait", "--project", sys.argv[1]]
 cli.main()
 """
@@ -239,7 +241,10 @@ def test_a_command_that_is_told_to_end_closes_the_project(project: Project, sent
     with subprocess.Popen([sys.executable, "-c", WAITS, str(project.path)], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"waiting\n"
         process.send_signal(sent)
-        assert process.wait(60) == 1
+        try:
+            assert process.wait(60) == 1
+        finally:
+            process.kill()
     assert not has_log(project.path)
     assert opened(project.path) == ("New?", "")
 

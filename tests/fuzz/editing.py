@@ -134,7 +134,7 @@ def _asked_as_written(project: Project) -> None:
     """What a grader is asked can be taken apart into what the bank has; every weight is one to reckon with."""
     for question in bank.questions(project):
         asked = READS_KEYS.asked_text(question)
-        if asked is not None and Asked.read(asked) != Asked(
+        if asked is not None and Asked.read(asked, READS_KEYS.reads) != Asked(
             (question.text or "").strip(), question.answer_key or "", question.choices
         ):
             raise oracles.Broken("a grader is asked something else than the bank says", asked)

@@ -62,11 +62,14 @@ def _fill(sent: Input) -> bool:
         refused_well(error)
         return False
     wanted = dict(values)
-    fence = re.search(r"<(passage-[0-9a-f]+)>", made.system)
-    if sent.given["fence"] and "context" in values:
+    # In a direct prompt {answer} is the correct one, which people wrote.
+    for name, what in (("context", "passage"), ("answer", "answer")) if sent.given["fence"] else ():
+        if name not in variables(prompt):
+            continue
+        fence = re.search(rf"<({what}-[0-9a-f]+)>", made.system)
         if fence is None or made.user.count(fence[1]) != 2:
-            raise Broken("a passage is not between two tags that it cannot forge", made.user)
-        wanted["context"] = f"<{fence[1]}>\n{values['context']}\n</{fence[1]}>"
+            raise Broken(f"the {what} is not between two tags that it cannot forge", made.user)
+        wanted[name] = f"<{fence[1]}>\n{values[name]}\n</{fence[1]}>"
     if made.user != _expected(prompt, wanted):
         raise Broken("a prompt is filled with something else than its values", made.user)
     return True
