@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.kept_passages import in_batches
 from core.project import Cursor, log, stage, stage_table
 from core.replacing import Keeper
-from core.text import clean_text, fault_of_id
+from core.text import clean_text, fault_of_id, quoted
 from core.types import Board, Judgment, Passage, Query, Ranked, Subtopic
 
 RANKED = pa.schema(
@@ -110,7 +110,7 @@ def _check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
         f"SELECT {column} FROM {table} WHERE list_contains(?, {column})", [[clean_text(name) for name in faults]]
     ).fetchall()
     for name in sorted(faults.keys() - {name for (name,) in known}):
-        raise InputError(f"The {what} {name!r} {faults[name]}.", "Give it another name.")
+        raise InputError(f"The {what} {quoted(name)} {faults[name]}.", "Give it another name.")
 
 
 def _clean_query(query: Query) -> Query:
@@ -289,6 +289,8 @@ def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
     Raises:
         InputError: the id of a new passage could not stand in qrels.
     """
+    # Halves of surrogate pairs cannot stand in a table.
+    _check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
     stage_ranked(cursor, ranked_table(rankings))
 
 

@@ -13,12 +13,12 @@ from core.errors import InputError
 from core.formats import trec_run
 from core.parquet_project import export_project
 from core.policy import Policy
-from core.project import Project, log
+from core.project import Project, record
 from core.types import Ranked
 
 
 def recorded(project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]) -> bytes:
-    """The content of a file, once the activity log says that somebody exported it.
+    """The content of a file, once the activity log says that somebody exported it, where it can be written.
 
     Args:
         what: as the log names it, such as "bank".
@@ -26,8 +26,7 @@ def recorded(project: Project, author: str, what: str, file: str, make: Callable
         make: makes the content.
     """
     content = make()
-    with project.transaction() as cursor:
-        log(cursor, author, f"export {what}", file=file)
+    record(project, author, f"export {what}", file=file)
     return content.encode() if isinstance(content, str) else content
 
 

@@ -16,13 +16,13 @@ import duckdb
 import yaml
 
 from core.errors import WorkbenchError
-from core.formats.source import LONGEST_ID
 from core.formats.trec_qrels import LARGEST
 from core.named_graders import SPEC_COLUMNS, stored_spec
 from core.parquet_manifest import LARGEST_KEY
 from core.prompts import read_prompt
 from core.proposals import STATES
 from core.settled_cases import Act
+from core.text import LONGEST_ID
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, Question
 
 Cursor = duckdb.DuckDBPyConnection

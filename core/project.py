@@ -272,6 +272,13 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
     return int(rows[0][0])
 
 
+def record(project: Project, author: str, act: str, **detail: Any) -> None:
+    """Log an act that changes nothing, as an export; a project that can only be read is read without a record."""
+    if not project.read_only:
+        with project.transaction() as cursor:
+            log(cursor, author, act, **detail)
+
+
 def projects_folder() -> Path:
     """Where projects are kept: EXAM_PROJECTS_DIR, or data/projects beside the code."""
     chosen = os.environ.get("EXAM_PROJECTS_DIR")

@@ -13,6 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 from core import __version__
+from core import project as projects
 from core.errors import InputError, ProjectError
 from core.exporting import bank_jsonl, qrels
 from core.policy import Policy
@@ -154,8 +155,7 @@ def reproduce(project: Project, manifest: Manifest, author: str) -> bytes:
             f" not {manifest['qrels']['sha256']}, because {_why(past, manifest, policy)}.",
             "Nothing was written. Use a copy of the project from the time of the publication.",
         )
-    with project.transaction() as cursor:
-        log(cursor, author, "reproduce qrels", publication=manifest["publication"], sha256=found)
+    projects.record(project, author, "reproduce qrels", publication=manifest["publication"], sha256=found)
     return content
 
 

@@ -169,15 +169,18 @@ class RunImport:
     def _free_names(self, names: Sequence[str]) -> list[str]:
         """What the project calls each run: its name, or its file's where a run of another file has the name.
 
-        A run of which a graded file brought the part that it had passages of gives way to the whole.
+        The same file's run of the same tag keeps the name that it has, though it came with others of that tag then. A
+        run of which a graded file brought the part that it had passages of gives way to the whole.
         """
-        known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs) FROM runs").fetchall()
-        holders = {name: (file, partly) for name, file, partly in known}
+        known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs), tag FROM runs").fetchall()
+        holders = {name: (file, partly) for name, file, partly, _ in known}
+        before = {(file, tag): name for name, file, _, tag in known}
         runs_of = Counter(source for source, _ in self.found)
         free: list[str] = []
         replaced: list[str] = []
         renamed: list[str] = []
         for name, (source, tag) in zip(names, self.found, strict=True):
+            name = before.get((source.file, tag), name)
             file, partly = holders.get(name, (source.file, False))
             if file == source.file or partly:
                 free.append(name)

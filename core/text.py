@@ -7,6 +7,8 @@ import unicodedata
 
 _UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANKED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+LONGEST_ID = 512
+"""Characters of an id or a name."""
 _LINE_END = re.compile("\r\n?")
 _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 """Signs that turn the direction of writing, and the byte order mark: of two ids that look alike, one may have them."""
@@ -31,6 +33,8 @@ def fault_of_id(text: str, one_column: bool = False) -> str | None:
     Args:
         one_column: whether it has to stand in one column of a TREC file, so that white space has no place in it.
     """
+    if len(text) > LONGEST_ID:
+        return f"is longer than {LONGEST_ID} characters"
     if text.isprintable() and not (one_column and " " in text):
         return None
     if any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in _DIRECTIONS for sign in text):
@@ -38,6 +42,11 @@ def fault_of_id(text: str, one_column: bool = False) -> str | None:
     if one_column and text.split() != [text]:
         return "has white space, which parts the columns of TREC files"
     return None
+
+
+def quoted(name: str) -> str:
+    """The beginning of an id or a name in quotation marks, for a message; signs that nobody sees stand as codes."""
+    return repr(name[:60]) + ("…" if len(name) > 60 else "")
 
 
 def one_line(text: str, longest: int | None = None) -> str:

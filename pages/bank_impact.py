@@ -109,7 +109,10 @@ def _watch(project: Project, every: float) -> None:
         done, total = job.progress.done, job.progress.total
         st.progress(done / total if total else 0.0, text=f"Grading: {done:,} of {total:,} pairs" if total else "")
         st.caption(state(job))
-        if presses.button("Cancel the trial", icon=":material/stop:", width="stretch"):
+        if job.request.trial is None:
+            # A job that grades the bank is stopped where one sees whose and how large it is.
+            ui.go("grading", "See Grading")
+        elif presses.button("Cancel the trial", icon=":material/stop:", width="stretch"):
             job.cancel()
 
 

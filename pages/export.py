@@ -144,7 +144,7 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
             file_name=f"{project.name}-bundle.zip",
             mime="application/zip",
             icon=":material/folder_zip:",
-            disabled=not author,
+            disabled=not author or project.read_only,
             help="Publishes, and packs the qrels with their manifest, the bank, leaderboards and overrides.",
         )
     past = publications(project)

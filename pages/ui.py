@@ -150,12 +150,31 @@ def frame() -> None:
     st.html(f"<style>{STYLE}</style>")
     if opened := st.session_state.pop("opened", None):
         st.session_state["project"] = opened
+    names = list(projects())
+    asked = st.query_params.get("project", "")
     with st.sidebar:
-        names = list(projects())
         if names:
             st.selectbox("Project", names, key="project", bind="query-params")
         who.box()
+    if names:
+        _say_another(asked if asked not in names else "")
     who.ask()
+
+
+def _say_another(missing: str) -> None:
+    """Say that a link named a project that is not here, as long as nobody chose another than the one in its place.
+
+    Args:
+        missing: what the address names now; empty where it names a project that is here.
+    """
+    if missing:
+        st.session_state["another"] = missing, st.session_state["project"]
+    told, instead = st.session_state.get("another", ("", ""))
+    if told and instead == st.session_state["project"]:
+        st.warning(
+            f"There is no project {plain(told)} here. This is {plain(instead)}: choose yours at the left.",
+            icon=":material/info:",
+        )
 
 
 def author() -> str:
@@ -271,7 +290,7 @@ def show_error(error: WorkbenchError) -> None:
             st.text(error.hint)
 
 
-_SHORTCODE = re.compile(r":(?=material/|[\w+-]+:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
+_SHORTCODE = re.compile(r":(?=material/|(?!\d+:)[\w+-]+:|100:|1234:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
 """What Streamlit makes pictures and signs of, after Markdown has taken every escape away."""
 JOINER = "\u2060"
 """Takes no room and is no space: a shortcode with it inside is none."""

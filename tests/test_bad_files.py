@@ -14,6 +14,7 @@ import pytest
 
 from core import cli, drafts
 from core import project as projects
+from core.downloads import recorded
 from core.drafts import put_draft
 from core.errors import ProjectError
 from core.project import open_project
@@ -161,6 +162,7 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
     assert project.read_only and project.value("SELECT count(*) FROM grades") == 1 + GRADED
     with pytest.raises(ProjectError, match=r"some\.duckdb cannot be written.*work on a copy"):
         put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
+    assert recorded(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
     project.close()
     assert command(path, monkeypatch, "status") == 0
     assert command(path, monkeypatch, "judge", "set", "q1", "p0", "1") == 1

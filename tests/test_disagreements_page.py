@@ -20,7 +20,7 @@ from core.settling import case_of, settle_by_comment, settle_by_override
 from core.types import Question
 from pages.disagreement_parts import digits
 from tests.small import fill, judge
-from tests.test_pages import MARKUP, RUNS, choose, links, metric, named, press, served, small, sound, visit
+from tests.test_pages import MARKED, MARKUP, RUNS, choose, links, metric, named, press, served, small, sound, visit
 from tests.test_pages import said as said_escaped
 
 __all__ = ["served", "small"]  # fixtures
@@ -222,11 +222,11 @@ class TestQueue:
         assert rows(sound(app.run())) == passages[20:]
 
     def test_texts_from_outside_are_shown_as_text(self, project: Project) -> None:
-        fill(project, [Question("a", "q1", MARKUP)], {(MARKUP, MARKUP): 5}, {"r": {"q1": [MARKUP]}})
-        judge(project, {("q1", MARKUP): 0})
+        fill(project, [Question("a", "q1", MARKUP)], {(MARKUP, MARKED): 5}, {"r": {"q1": [MARKED]}})
+        judge(project, {("q1", MARKED): 0})
         app = visit("disagreements")
         assert "<b>x</b>" not in html(app)
-        assert html(app).count("&lt;b&gt;x&lt;/b&gt; **y**") == 2
+        assert html(app).count("&lt;b&gt;x&lt;/b&gt;") == 2
 
 
 class TestSettling:

@@ -79,7 +79,7 @@ OURS = '{"query_id": "q", "question_id": "a", "text": "A?"'
         (
             "runs",
             GOOD_RUN + f"q Q0 {'x' * 513} 3 0.1 tagged\n",
-            "file:3: the passage id is longer than 512 characters",
+            f"file:3: the passage id '{'x' * 60}'… is longer than 512 characters",
         ),
         ("runs", "", "file: the file has no ranking in it"),
         (

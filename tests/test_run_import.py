@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import run_import
-from core.errors import FileError, Problem
+from core.errors import FileError, InputError, Problem
 from core.formats.source import Report, Source
 from core.formats.trec_run import read_run_lines, write_run
-from core.importing import import_files
+from core.importing import Options, import_files
 from core.leaderboard import rankings
 from core.project import Project
 from core.types import Ranked
@@ -30,7 +30,7 @@ def take(project: Project, *sources: Source) -> tuple[Problem, ...]:
     names = "".join(f"{query}\tquery {query}\n" for query in sorted(queries))
     if names:
         import_files(project, "queries", [source_of(names, "queries.tsv")], "tester")
-    return import_files(project, "runs", list(sources), "tester").notes
+    return import_files(project, "runs", list(sources), "tester", Options(replace=True)).notes
 
 
 def ranking(project: Project, run: str) -> list[Ranked]:
@@ -193,3 +193,12 @@ def test_a_run_that_is_called_by_its_file_takes_no_other_runs_place(project: Pro
             ("bm25", "first.run", ["a"]),
             ("rm3", "first.run", ["b"]),
         ]
+
+
+def test_a_run_that_came_with_others_of_its_tag_keeps_its_name_when_it_comes_alone(project: Project) -> None:
+    take(project, *(source_of("q Q0 a 1 3 rank\nq Q0 b 2 2 rank\n", f"{name}.run") for name in ("bm25", "splade")))
+    again = source_of("q Q0 a 1 3 rank\n", "bm25.run")
+    with pytest.raises(InputError, match="replace 1 of the 2 ranked passages of the run bm25"):
+        import_files(project, "runs", [again], "ann", Options())
+    take(project, again)
+    assert {run: len(ranking(project, run)) for run in rankings(project)} == {"bm25": 1, "splade": 2}

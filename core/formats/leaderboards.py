@@ -258,6 +258,8 @@ def _of_json(source: Source, lines: list[tuple[int, str]], report: Report) -> li
     try:
         content = parse_json("\n".join(line for _, line in lines))
         maps = content if all(isinstance(value, dict) for value in content.values()) else {"score": content}
+        if any("_overall_" in scores for scores in maps.values()):
+            report.remark(source.name, None, "_overall_ is no run and left out")
         return [(good_id(name, "measure"), "", _of_map(scores)) for name, scores in maps.items()]
     except Refused as refused:
         place = refused.__cause__
@@ -270,4 +272,4 @@ def _of_map(scores: dict[str, Any]) -> list[BoardRow]:
     for run, score in scores.items():
         if isinstance(score, bool) or not isinstance(score, (int, float)):
             raise Refused(f"the score of run {good_id(run, 'run')} is {score!r}, not a number")
-    return [BoardRow(good_id(run, "run"), float(score)) for run, score in scores.items()]
+    return [BoardRow(good_id(run, "run"), float(score)) for run, score in scores.items() if run != "_overall_"]

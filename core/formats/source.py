@@ -20,10 +20,9 @@ import orjson
 from core.errors import FileError, InputError, Problem
 from core.formats import json_shape
 from core.limits import exceeded, limit
-from core.text import fault_of_id
+from core.text import fault_of_id, quoted
 
 KEPT = 100
-LONGEST_ID = 512
 ONE_COLUMN = ("query", "page", "passage")
 """What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
 CHUNK = 1 << 20
@@ -447,10 +446,8 @@ def good_id(value: object, what: str) -> str:
         raise Refused(f"the {what} id is not a text")
     if not value or value.isspace():
         raise Refused(f"the {what} id is empty")
-    if len(value) > LONGEST_ID:
-        raise Refused(f"the {what} id is longer than {LONGEST_ID} characters")
     if fault := fault_of_id(value, what in ONE_COLUMN):
-        raise Refused(f"the {what} id {value!r} {fault}")
+        raise Refused(f"the {what} id {quoted(value)} {fault}")
     return value
 
 

@@ -35,7 +35,8 @@ def _questions(sources: Sequence[Source], report: Report) -> list[Any]:
 
 
 def _responses(sources: Sequence[Source], report: Report) -> list[Any]:
-    return [replace(response, file="", line=None) for response in read_responses(sources, report)]
+    # One that says nothing has nothing to be written.
+    return [replace(one, file="", line=None) for one in read_responses(sources, report) if one.text.strip()]
 
 
 def _judgments(sources: Sequence[Source], report: Report) -> list[Any]:
