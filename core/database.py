@@ -125,6 +125,9 @@ class Database:
                 checkpoints.mark(cursor, self.path)
                 self._marked = True
             return True
+        except duckdb.TransactionException:
+            # Something in this process is in the midst of a write that did not ask for `writing`: another time.
+            return False
         except (ProjectError, duckdb.Error) as error:
             _log.warning("%s: the log could not be written into the file now: %s", self.path, first_line(error))
             return False

@@ -21,7 +21,7 @@ from tests.fuzz.limits import MEMORY
 from tests.fuzz.worker import ROOT, made, send
 
 SEED = 50
-INPUTS = 150
+INPUTS = 400
 
 
 class Boundless:

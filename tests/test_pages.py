@@ -667,7 +667,7 @@ def test_text_from_outside_is_shown_as_text(project: Project) -> None:
 
     app = visit("leaderboard")
     app.session_state["systems"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
-    app.session_state[f"queries of {MARKUP} {hash((MARKUP,))}"] = {
+    app.session_state[f"queries of {MARKUP} {hash((MARKED,))}"] = {
         "selection": {"rows": [0], "columns": [], "cells": []}
     }
     sound(app.run())
