@@ -22,8 +22,17 @@ from core.types import Grade
 NO_KEY = "no-key"
 """Stands in for a key where a local endpoint wants none: the client insists on one."""
 
-OWN_FIELDS = ("model", "messages", "prompt")
-"""Fields of a request that nobody may put others in the place of: what a grade is about, and what may be asked."""
+OWN_FIELDS = frozenset(
+    (
+        *("model", "models", "fallbacks", "messages", "prompt", "input", "suffix", "echo"),
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "min_tokens"),
+        *("n_predict", "num_predict", "n", "best_of", "stream", "stream_options"),
+        *("temperature", "logprobs", "top_logprobs", "response_format", "tools", "tool_choice", "functions"),
+        *("function_call", "api_base", "base_url", "api_key"),
+    )
+)
+"""Fields of a request that nobody may add or put others in the place of, in lower case: what a grade is about, who is
+asked, and what a call may take, which is set aside before it is made."""
 
 Structured = Literal["auto", "json", "text"]
 
@@ -81,10 +90,10 @@ class EndpointBackEnd:
                 "A number of the endpoint's parameters is out of range.",
                 "attempts and max_tokens_in are at least 1, timeout_s is above 0, temperature is not below 0.",
             )
-        if taken := sorted(set(extra or {}) & set(OWN_FIELDS)):
+        if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
             raise InputError(
                 f"The further fields of every request hold {', '.join(taken)}, which the grader says itself.",
-                "Leave it out there.",
+                "Leave it out there. The temperature and the kind of output have parameters of their own.",
             )
         if key_variable is not None and not VARIABLE.fullmatch(key_variable):
             # It may be a key that was put here by mistake: it is not repeated.

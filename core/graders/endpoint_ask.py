@@ -30,6 +30,8 @@ from core.limits import limit
 from core.redaction import SECRET_LENGTH, redact, without_keys
 
 CONNECT_SECONDS = 10.0
+UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
+"""Faults of a connection, by type, before which nothing was sent that could be charged."""
 
 
 @dataclass
@@ -100,7 +102,7 @@ class Faulted:
         detail: the endpoint's own words; empty where there are none.
         wait: seconds that the endpoint asks to wait; None where it says nothing.
         for_all: whether every call has to wait, not this one alone.
-        used: tokens read and written, where the endpoint did its work.
+        used: tokens read and written, where the endpoint did its work, or may have.
     """
 
     reason: str
@@ -195,11 +197,12 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
                     )
                 ).content
         answer = read_answer(content, request, lambda text: redact(text, [key]))
-    except (TimeoutError, openai.APITimeoutError):
-        return Faulted(f"no answer within {endpoint.timeout_s:g} s")
+    except (TimeoutError, openai.APITimeoutError) as error:
+        return Faulted(f"no answer within {endpoint.timeout_s:g} s", used=_charged(error, request))
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
-        return Faulted("the connection failed", brief(redact(f"{type(cause).__name__}: {cause}", [key])))
+        detail = brief(redact(f"{type(cause).__name__}: {cause}", [key]))
+        return Faulted("the connection failed", detail, used=_charged(error, request))
     except UnreadableAnswerError as error:
         return Refused(str(error), request.reserved)
     except UnusableBodyError as error:
@@ -224,6 +227,11 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     if answer.model and answer.model != endpoint.model:
         completion = replace(completion, model=answer.model)
     return Answered(completion, answer.used, answer.model)
+
+
+def _charged(error: Exception, request: Request) -> tuple[int, int]:
+    """Tokens that a call may have used whose answer never came: all that was set aside, unless it was never sent."""
+    return (0, 0) if type(error.__cause__).__name__ in UNSENT else request.reserved
 
 
 def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Request, key: str) -> Verdict:
