@@ -172,6 +172,8 @@ class EndpointBackEnd:
     def _key(self) -> str:
         end = self._endpoint
         found = access.key_for(end.base_url, end.model, self._key_variable, self._access)
+        if found.offered is not None:
+            access.check_further_fields(end.extra, self._access)
         end.key_variable, end.is_openai = found.name, found.is_openai
         end.in_flight = found.offered.in_flight if found.offered else None
         if found.key is None:
