@@ -858,3 +858,42 @@ def test_the_server_runs_as_a_process_of_its_own_and_logs_what_it_answered(tmp_p
     assert {i: grade.rating for i, grade in grades.items()} == {i: digit(prompt(i)) for i in range(40)}
     answered = [json.loads(line)["prompt"] for line in log.read_text().splitlines()]
     assert set(answered) == {prompt(i) for i in range(40)}
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(400, b'{"error": {"message": {"a": 1%s}}}' % (b"0" * 30)),
+        Reply(400, b'{"error": {"message": {"a": 1%s}}}' % (b"0" * 6000)),
+        Reply(400, b'{"error": {"message": {"a": "\\ud800"}}}'),
+        Reply(400, b'{"error": {"message": "\\ud800 x"}}'),
+        *(Reply(400, b'{"error": {"message": %s}}' % nested(depth)) for depth in (300, 900, 980, 5000)),
+        *(Reply(400, b'{"error": {"code": %s, "message": "x"}}' % nested(depth)) for depth in (300, 900, 980)),
+        Reply(422, b'{"detail": [{"loc": 1%s}]}' % (b"0" * 25)),
+        Reply(200, b'{"error": {"message": {"a": 1%s}}}' % (b"0" * 30)),
+        Reply(200, b'{"error": {"message": %s}}' % nested(900)),
+        Reply(400, b"\xff\xfe"),
+    ],
+)
+def test_whatever_one_reply_holds_only_its_pair_fails(reply: Reply) -> None:
+    with EndpointServer(lambda seen: reply if seen.prompt == prompt(1) else rate(seen, 3)) as server:
+        grades = drive(make(server, attempts=1), pairs(3), Control(concurrency=1))
+    assert [grades[i].rating for i in range(3)] == [3, None, 3]
+    reason = grades[1].reason
+    assert reason and reason.startswith((f"HTTP {reply.status}", "the answer cannot be used"))
+
+
+@pytest.mark.parametrize("code", [200, 400, 429])
+def test_a_header_that_is_no_text_changes_nothing(code: int) -> None:
+    odd = {"retry-after": "\xff\xfe", "x-ratelimit-reset": "\xff"}
+
+    def behave(seen: Seen) -> Reply:
+        return Reply(code, rate(seen, 3).content, odd) if seen.prompt == prompt(0) else rate(seen, 3)
+
+    with EndpointServer(behave) as server:
+        grades = drive(make(server, attempts=1), pairs(2), Control(concurrency=1))
+    assert grades[1].rating == 3 and grades[0].rating == (3 if code == 200 else None)

@@ -99,9 +99,9 @@ class Control:
         Args:
             input_tokens, output_tokens: what the call may use at most; the money is set aside until `settle`.
             patient: whether leave is asked for again once another call is settled, where only what is set aside for
-                calls under way is in the way of it. Under a cap on money the first call goes alone, until it has ended, and
-                then a few are under way at once, or as many as the rest of the cap bears at the most that an answer
-                is believed to have used.
+                calls under way is in the way of it. Under a cap on money the first call goes alone, until it has ended,
+                and then a few are under way at once, or as many as the rest of the cap bears at the most that an
+                answer is believed to have used.
 
         Returns:
             Whether the caps allow it. Once they do not, `stopping` is true and stays so.

@@ -57,7 +57,10 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         headers = {
             name: redact(value, [self._key])
             for name, value in response.headers.items()
-            if (name.startswith("retry-after") or "ratelimit" in name) and len(value) <= LONGEST_HEADER
+            if (name.startswith("retry-after") or "ratelimit" in name)
+            # Other signs say nothing of a time, and could not be put into a header again.
+            and len(value) <= LONGEST_HEADER
+            and f"{name}{value}".isascii()
         }
         return type(response)(response.status_code, headers=headers, content=content, request=request)
 
