@@ -6,12 +6,14 @@ import json
 import logging
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -897,3 +899,63 @@ def test_a_header_that_is_no_text_changes_nothing(code: int) -> None:
     with EndpointServer(behave) as server:
         grades = drive(make(server, attempts=1), pairs(2), Control(concurrency=1))
     assert grades[1].rating == 3 and grades[0].rating == (3 if code == 200 else None)
+
+
+SECRET_PROXY = "http://me:s3cretword@127.0.0.1"
+
+
+def heard(port_of: dict[str, int]) -> tuple[threading.Thread, list[bytes]]:
+    """A proxy that takes one request, refuses it, and keeps what it was told."""
+    told: list[bytes] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(3)
+    port_of["proxy"] = listening.getsockname()[1]
+
+    def serve() -> None:
+        with listening, suppress(TimeoutError):
+            connection, _ = listening.accept()
+            with connection:
+                told.append(connection.recv(65536))
+                connection.sendall(b"HTTP/1.1 407 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread, told
+
+
+@pytest.mark.parametrize(("scheme", "goes_there"), [("http", False), ("https", True)])
+def test_a_key_goes_through_a_proxy_of_the_environment_only_where_it_is_sealed(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, goes_there: bool
+) -> None:
+    ports: dict[str, int] = {}
+    thread, told = heard(ports)
+    monkeypatch.setenv(f"{scheme}_proxy", f"http://127.0.0.1:{ports['proxy']}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    address = f"{scheme}://lab.example.invalid/v1"
+    with acting(naming(address, "OPENAI_API_KEY")):
+        end = EndpointBackEnd("m", address, "OPENAI_API_KEY", attempts=1, timeout_s=2)
+    assert only(drive(end, pairs(1))).reason == "the connection failed after 1 attempt"
+    thread.join()
+    assert len(told) == goes_there and all(KEY.encode() not in text for text in told)
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [f"{SECRET_PROXY}:99/x/s3cretword", "http://me:s3cretword/x@127.0.0.1:9", "me:s3cretword@127.0.0.1",
+     "http://me:s3c retword@127.0.0.1:99", "foo://me:s3cretword@127.0.0.1:9", f"{SECRET_PROXY}:99999",
+     "socks5://me:s3cretword@127.0.0.1:9"],
+)  # fmt: skip
+def test_what_a_proxy_of_the_environment_is_does_not_show_in_a_message(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("https_proxy", proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with acting(naming("https://lab.example.invalid/v1", "OPENAI_API_KEY")):
+        end = EndpointBackEnd("m", "https://lab.example.invalid/v1", "OPENAI_API_KEY", attempts=1, timeout_s=2)
+    lines: list[str] = []
+    try:
+        shown = str(only(drive(end, pairs(1), Control(report=lines.append))).reason)
+    except GradingError as error:
+        shown = f"{error} {error.hint}"
+        assert "proxy" in error.hint
+    assert all("s3c" not in text for text in [shown, *lines, caplog.text])

@@ -183,7 +183,7 @@ def test_an_endpoint_that_heeds_no_schema_is_asked_in_plain_text_and_a_stray_dig
     with EndpointServer(lambda seen: chat("4")) as server:
         grades = drive(make(server), pairs(5), Control(concurrency=1))
     assert [grade.raw for grade in grades.values()] == ["4"] * 5
-    assert [seen.wants_json for seen in server.seen] == [True] + [False] * 5
+    assert [seen.wants_json for seen in server.seen] == [True, False] * 3 + [False] * 2
 
     def stray(seen: Seen) -> Reply:
         return chat("5") if seen.prompt == prompt(1) else rate(seen, 2)
@@ -192,6 +192,18 @@ def test_an_endpoint_that_heeds_no_schema_is_asked_in_plain_text_and_a_stray_dig
         answers = make(server).complete([question(i) for i in range(3)], Control(concurrency=1))
     assert [answer.text for answer in answers] == ['{"rating": 2}', "5", '{"rating": 2}']
     assert all(answer.structured for answer in answers) and len(server.seen) == 3
+
+
+def test_one_answer_in_words_does_not_turn_schemas_off_for_other_pairs() -> None:
+    def behave(seen: Seen) -> Reply:
+        return chat("Rating: 3") if seen.prompt == prompt(0) else rate(seen, 2)
+
+    with EndpointServer(behave) as server:
+        grades = drive(make(server), pairs(8), Control(concurrency=1))
+    assert [grade.rating for grade in grades.values()][1:] == [2] * 7
+    assert [seen.wants_json for seen in server.seen] == [True, False] + [True] * 7
+    # The one pair was asked in plain text, and what came was read as that.
+    assert grades[0].raw == "Rating: 3"
 
 
 @pytest.mark.parametrize("text", ["I'm sorry, but I can't assist", "Please retry in 5 seconds.", "eh"])
