@@ -488,3 +488,20 @@ class TestAtAShell:
             for more in (("--key-variable", "MY_DB_PASSWORD"), ()):
                 assert run(*asked, *more).exit_code == 0
         assert [seen.headers["authorization"] for seen in server.seen] == [f"Bearer {SECRET}", "Bearer no-key"]
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "y" * 5000])
+def test_a_folder_that_cannot_be_looked_at_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path}:{tmp_path / 'loop'}")
+    for who in (VISITOR, OWNER):
+        with acting(who), pytest.raises(WorkbenchError):
+            make_grader("self-rating", {"model": f"{tmp_path}/{name}"})
+    assert offered_models() == []
+
+
+def test_a_home_of_nobody_is_refused_in_words() -> None:
+    with pytest.raises(WorkbenchError):
+        make_grader("self-rating", {"model": "~nobody-of-that-name/model"})
