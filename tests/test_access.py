@@ -16,6 +16,7 @@ from core.budgets import trial_control
 from core.cli import cli
 from core.endpoints import offered_endpoints
 from core.errors import GradingError, InputError, WorkbenchError
+from core.grader_list import list_of_graders
 from core.graders import make_grader, remade_from
 from core.graders.control import Control, Price
 from core.graders.endpoint import EndpointBackEnd
@@ -24,7 +25,7 @@ from core.graders.trying import try_pair
 from core.grading import Request, run_job
 from core.injections import try_injections
 from core.model_places import offered_models
-from core.named_graders import grader_again, save_named_grader
+from core.named_graders import fingerprints_of, grader_again, save_named_grader
 from core.prices import set_price
 from core.project import Project
 from core.types import Asked, GraderSpec, Question
@@ -505,3 +506,17 @@ def test_a_folder_that_cannot_be_looked_at_is_refused_in_words(
 def test_a_home_of_nobody_is_refused_in_words() -> None:
     with pytest.raises(WorkbenchError):
         make_grader("self-rating", {"model": "~nobody-of-that-name/model"})
+
+
+def test_a_saved_grader_whose_folder_is_gone_does_not_break_lists(project: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    project.write(
+        lambda cursor: cursor.execute(
+            "INSERT INTO named_graders VALUES ('mine', 'self-rating', ?, 'ann', now()::TIMESTAMP)",
+            [f'{{"model": "{folder}"}}'],
+        )
+    )
+    assert [one.name for one in list_of_graders(project)] == ["mine"]
+    assert fingerprints_of(project, "mine") == ()
+    gone = GraderSpec("g", "self-rating", "gone@sha256:abc", parameters={"back_end": "transformers"})
+    assert grader_again(project, gone) is None
