@@ -210,7 +210,7 @@ def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_
         with EndpointServer(behave) as server:
             ran = exam(
                 *("grade", "--grader", "self-rating", "--model", "m", "--base-url", server.url, "--concurrency", "16"),
-                *("--set", "timeout_s=4", "--set", "attempts=2"),
+                *("--set", "timeout_s=4", "--set", "attempts=2", "--set", "key_variable=OPENAI_API_KEY"),
             )  # fmt: skip
             assert server.seen[0].headers["authorization"] == f"Bearer {KEY}"
         assert ran.code == 0, ran.err[-2000:]
