@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from core.addresses import checked_host, is_loopback, origin, same_address
 from core.endpoints import FILE_VARIABLE, WELL_KNOWN, OfferedEndpoint, offered_endpoints
-from core.errors import GradingError
+from core.errors import GradingError, InputError
 from core.secret_keys import find_key
 
 OPENAI = "https://api.openai.com/v1"
@@ -139,11 +139,11 @@ def key_for(address: str, model: str | None, variable: str | None, access: Acces
     usual = bool(os.environ.get(ADDRESS_VARIABLE)) and same_address(address, usual_address())
     service = well_known_variable(address)
     is_openai = usual or service == OPENAI_VARIABLE
-    if variable is not None and (place, variable) in access.named:
-        return HostKey(find_key(variable), variable, is_openai=is_openai)
     if (offered := offered_at(address, model, variable)) is not None:
         key = find_key(offered.key_variable) if offered.key_variable else None
         return HostKey(key, offered.key_variable or "", offered, is_openai)
+    if variable is not None and (place, variable) in access.named:
+        return HostKey(find_key(variable), variable, is_openai=is_openai)
     if not access.any_address:
         raise GradingError(
             "This address is not among the endpoints that this server offers.",
@@ -185,6 +185,21 @@ def offered_at(address: str, model: str | None = None, variable: str | None = No
             f"The model '{model}' is not among those of the endpoint {here[0].name}.", f"It has: {models}."
         )
     return fitting[0] if fitting else None
+
+
+def check_further_fields(extra: Mapping[str, object] | None, access: Access) -> None:
+    """Refuse further fields of a request to somebody who may ask no endpoint but those of the owner's.
+
+    Nobody knows every field by which an endpoint can be made to do more than its owner means to pay for.
+
+    Raises:
+        InputError: there are such fields, and they are not for this person.
+    """
+    if extra and not access.any_address:
+        raise InputError(
+            "This grader has further fields of a request, which this server takes from nobody on its screens.",
+            "Set up a grader without them.",
+        )
 
 
 def well_known_variable(address: str) -> str | None:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from core.endpoints import OfferedEndpoint
 from core.errors import InputError
+from core.graders.base import Grader
 from core.graders.calls import BackEnd
-from core.graders.control import Price
+from core.graders.control import Control, Price
 from core.prices import prices
 from core.project import Project
 
@@ -50,3 +51,14 @@ def budget(
             "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or cap the calls.",
         )
     return Budget(min(calls, default=None), min(costs, default=None), price)
+
+
+def trial_control(project: Project, grader: Grader) -> Control:
+    """The reins where a person asks a grader once and waits: nobody caps anything but the owner of the endpoint.
+
+    Raises:
+        InputError: the owner caps the money, and the model has no price.
+    """
+    caps = budget(project, grader.spec.model, getattr(grader, "back_end", None))
+    # Whoever waits for it can ask again.
+    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InputError
+from core.errors import GradingError, InputError
 from core.graders import make_grader
 from core.grades import graders
 from core.named_graders import named_graders, settings
@@ -52,7 +52,7 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
         how: dict[str, Any] = {"kind": named.kind, "parameters": named.parameters}
         try:
             spec = make_grader(named.kind, named.parameters, library).spec
-        except InputError:
+        except (GradingError, InputError):
             # Its folder or its prompt is gone: it stays listed, so that it can be seen and removed.
             model = str(named.parameters.get("model") or "")
             waiting.append(ListedGrader(named.name, "", named.kind, model, can_grade=False, **how))
@@ -65,7 +65,7 @@ def list_of_graders(project: Project) -> list[ListedGrader]:
     for place, one in enumerate(stored):
         try:
             kind, parameters = settings(project, one.spec.fingerprint)
-        except InputError:
+        except (GradingError, InputError):
             kind, parameters = None, None
         found.append(
             ListedGrader(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.graders.base import Grader
 from core.graders.control import Control
+from core.graders.trying import beyond_caps
 from core.types import Asked, Grade
 
 
@@ -131,17 +132,21 @@ class InjectionTrial:
         return {name: (worked.count(name), sum(one.family == name for one in INJECTIONS)) for name in names}
 
 
-def try_injections(grader: Grader, asked: Asked, text: str = NEUTRAL) -> InjectionTrial:
+def try_injections(grader: Grader, asked: Asked, text: str = NEUTRAL, control: Control | None = None) -> InjectionTrial:
     """Have a grader rate a text that answers nothing, alone and with every injection; nothing is kept.
 
     Args:
         asked: any question that it can be asked.
         text: answers none of it.
+        control: the caps; none for None.
 
     Raises:
-        GradingError: the grader cannot be asked at all.
+        GradingError: the grader cannot be asked at all, or the caps do not allow that many calls.
     """
+    control = control or Control()
     texts = {0: text} | {number: f"{text} {one.text}" for number, one in enumerate(INJECTIONS, 1)}
-    batches = grader.grade({0: asked}, texts, [(0, number) for number in texts], Control())
+    batches = grader.grade({0: asked}, texts, [(0, number) for number in texts], control)
     found: dict[int, Grade] = {passage: grade for batch in batches for _, passage, grade in batch}
+    if len(found) < len(texts):
+        raise beyond_caps(control)
     return InjectionTrial(found[0].rating, {one.name: found[number].rating for number, one in enumerate(INJECTIONS, 1)})

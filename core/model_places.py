@@ -31,9 +31,15 @@ def place_of(name_or_folder: str, access: Access) -> Path | None:
         InputError: this person may not use it.
     """
     if access.any_model:
-        folder = Path(name_or_folder).expanduser()
         looks_like_one = name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1
-        return folder if looks_like_one or "\\" in name_or_folder or folder.is_dir() else None
+        try:
+            folder = Path(name_or_folder).expanduser()
+            return folder if looks_like_one or "\\" in name_or_folder or folder.is_dir() else None
+        except (OSError, RuntimeError) as error:
+            raise InputError(
+                "This is neither a folder of models nor a name on the model hub.",
+                "Give a name such as google/flan-t5-large, or the whole path of a folder.",
+            ) from error
     if name_or_folder in hub_models():
         return None
     if (allowed := _within(name_or_folder)) is not None:
@@ -62,7 +68,7 @@ def hub_models() -> list[str]:
 def model_folders() -> list[Path]:
     """The folders that the owner allows."""
     named = [part.strip() for part in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)]
-    return [Path(part).expanduser().resolve() for part in named if part]
+    return [found for part in named if part and (found := _resolved(Path(part))) is not None]
 
 
 def offered_models() -> list[str]:
@@ -77,9 +83,28 @@ def _within(name: str) -> Path | None:
     if not plain.is_absolute() or "\0" in name:
         return None
     for root in model_folders():
-        if plain.is_relative_to(root) and (found := plain.resolve()).is_relative_to(root):
+        if plain.is_relative_to(root) and (found := _resolved(plain)) is not None and found.is_relative_to(root):
             return found
     return None
+
+
+def _resolved(path: Path) -> Path | None:
+    """Where a path leads; None where it leads round in circles, is too long, or begins in the home of nobody."""
+    try:
+        found = path.expanduser().resolve()
+        # A name that is too long is only noticed when it is looked at.
+        found.exists()
+        return found
+    except (OSError, RuntimeError):
+        return None
+
+
+def holds_model(folder: Path) -> bool:
+    """Whether a folder has a model's configuration in it; not where it is closed, or cannot be there at all."""
+    try:
+        return (folder / "config.json").is_file()
+    except OSError:
+        return False
 
 
 def _models_below(root: Path) -> Iterator[Path]:
@@ -91,7 +116,7 @@ def _models_below(root: Path) -> Iterator[Path]:
             looked_at += 1
             if looked_at > MOST_LOOKED_AT:
                 return
-            if (folder / "config.json").is_file():
+            if holds_model(folder):
                 yield folder
             else:
                 below += _folders_in(folder)

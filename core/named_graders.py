@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.errors import InputError
+from core.errors import GradingError, InputError
 from core.graders import GRADERS, make_grader, remade_from
 from core.graders.base import Grader
 from core.project import Project, as_name, log
@@ -159,7 +159,7 @@ def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:
     """The fingerprints whose grades are this grader's, its own first; none where it cannot be made any more."""
     try:
         return make_grader(one.kind, one.parameters, prompts(project)).spec.fingerprints
-    except InputError:
+    except (GradingError, InputError):
         # Its folder or its prompt is gone; another may be the one.
         return ()
 

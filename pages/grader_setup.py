@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.access import current
+from core.access import check_further_fields, current
 from core.errors import InputError
 from core.graders import GRADERS, make_grader
 from core.graders.base import Grader
@@ -295,6 +295,9 @@ def _endpoint_details(form: Form) -> None:
     with columns[4]:
         _tokens_in(form)
     extra = form.stored.get("extra")
+    check_further_fields(extra, current())
+    if not current().any_address:
+        return
     given = st.text_input(
         "Further fields of every request (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
         **form.options("extra"),

@@ -227,7 +227,7 @@ def try_it(project: Project, prompt: Prompt) -> None:
     else:
         fence = "context" in variables(prompt) and st.checkbox("Fence the passage off as data", key="fenced")
     if chosen is not None:
-        ask(chosen.grader, pair, f"try {prompt.name}", opened=False)
+        ask(project, chosen.grader, pair, f"try {prompt.name}", opened=False)
     with ui.errors(), st.expander("Filled in", expanded=True):
         show_messages(fill_in(project, prompt, pair.question, pair.passage, fence))
     if prompt.use not in GRADERS:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core import bank
+from core.budgets import trial_control
 from core.errors import WorkbenchError
 from core.graders.base import Grader
 from core.graders.trying import Trial, try_pair
@@ -84,7 +85,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     return Pair(asked[question], passage, passage_texts(project, [passage])[passage])
 
 
-def ask(grader: Grader, pair: Pair, key: str, opened: bool = True) -> None:
+def ask(project: Project, grader: Grader, pair: Pair, key: str, opened: bool = True) -> None:
     """The button that asks, and what came of it as long as grader and pair stay the same.
 
     Args:
@@ -95,7 +96,7 @@ def ask(grader: Grader, pair: Pair, key: str, opened: bool = True) -> None:
         with st.spinner(
             "Asking. A model that is not loaded yet is loaded first, which may take a while.", show_time=True
         ):
-            st.session_state[f"{key} answer"] = (about, _asked(grader, pair))
+            st.session_state[f"{key} answer"] = (about, _asked(project, grader, pair))
     held, answer = st.session_state.get(f"{key} answer", (None, None))
     if held != about:
         return
@@ -105,9 +106,9 @@ def ask(grader: Grader, pair: Pair, key: str, opened: bool = True) -> None:
         show_trial(answer, grader, opened)
 
 
-def _asked(grader: Grader, pair: Pair) -> Trial | WorkbenchError:
+def _asked(project: Project, grader: Grader, pair: Pair) -> Trial | WorkbenchError:
     try:
-        return try_pair(grader, pair.asked, pair.passage)
+        return try_pair(grader, pair.asked, pair.passage, trial_control(project, grader))
     except WorkbenchError as error:
         return error
 

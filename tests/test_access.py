@@ -12,17 +12,20 @@ from click.testing import CliRunner
 from core import access, endpoints, secret_keys
 from core.access import OWNER, VISITOR, Access, acting, naming, unshared_localhost
 from core.addresses import same_address
+from core.budgets import trial_control
 from core.cli import cli
 from core.endpoints import offered_endpoints
 from core.errors import GradingError, InputError, WorkbenchError
+from core.grader_list import list_of_graders
 from core.graders import make_grader, remade_from
 from core.graders.control import Control, Price
 from core.graders.endpoint import EndpointBackEnd
 from core.graders.local_loading import model_identity
 from core.graders.trying import try_pair
 from core.grading import Request, run_job
+from core.injections import try_injections
 from core.model_places import offered_models
-from core.named_graders import grader_again, save_named_grader
+from core.named_graders import fingerprints_of, grader_again, save_named_grader
 from core.prices import set_price
 from core.project import Project
 from core.types import Asked, GraderSpec, Question
@@ -163,6 +166,48 @@ class TestWhatAVisitorMay:
     def test_further_fields_are_no_way_to_another_model(self, field: str) -> None:
         with pytest.raises(InputError, match=field):
             make_grader("self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}})
+
+    def test_a_visitor_sends_an_offered_endpoint_no_further_fields(self, offer: Any) -> None:
+        with EndpointServer() as ours:
+            offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"')
+            with pytest.raises(InputError, match="further fields of a request"):
+                asked(ours, VISITOR, extra={"seed": 1})
+            assert not ours.seen and asked(ours, OWNER, extra={"seed": 1}) == f"Bearer {SECRET}"
+
+    def test_who_names_an_offered_endpoint_with_its_variable_keeps_to_its_limits(self, offer: Any) -> None:
+        with EndpointServer() as ours:
+            offer(
+                f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
+                'models = ["small"]\nin_flight = 2'
+            )
+            who = naming(ours.url, "MY_DB_PASSWORD")
+            found = access.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
+            assert found is not None and found.in_flight == 2
+            with pytest.raises(GradingError, match="not among those of the endpoint Ours"):
+                asked(ours, who, model="large", key_variable="MY_DB_PASSWORD")
+            assert not ours.seen
+
+    def test_asking_once_keeps_to_the_owners_caps(self, offer: Any, project: Project) -> None:
+        with EndpointServer() as ours:
+            start = f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
+            question = Asked("What is gold?", "a metal")
+            offer(start + "max_cost = 0")
+            made = make_grader("self-rating", {"model": "m", "base_url": ours.url})
+            with pytest.raises(InputError, match="no price for m"):
+                trial_control(project, made)
+            set_price(project, "m", Price(1, 1), "ann")
+            with pytest.raises(GradingError, match="allow no further call"):
+                try_pair(made, question, "Gold is a metal.", trial_control(project, made))
+            assert not ours.seen
+            with pytest.raises(GradingError, match="allow no further call"):
+                try_injections(made, question, control=trial_control(project, made))
+            assert not ours.seen
+            offer(start + "max_calls = 1")
+            two_calls = make_grader("answer", {"model": "m", "base_url": ours.url, "check": "model"})
+            ours.behave = lambda seen: chat("silver")
+            with pytest.raises(GradingError, match="allow no further call: 1 was made"):
+                try_pair(two_calls, question, "Gold is a metal.", trial_control(project, two_calls))
+            assert len(ours.seen) == 1
 
     def test_the_services_of_the_environment_are_not_for_visitors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", SECRET)
@@ -444,3 +489,34 @@ class TestAtAShell:
             for more in (("--key-variable", "MY_DB_PASSWORD"), ()):
                 assert run(*asked, *more).exit_code == 0
         assert [seen.headers["authorization"] for seen in server.seen] == [f"Bearer {SECRET}", "Bearer no-key"]
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "y" * 5000])
+def test_a_folder_that_cannot_be_looked_at_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path}:{tmp_path / 'loop'}")
+    for who in (VISITOR, OWNER):
+        with acting(who), pytest.raises(WorkbenchError):
+            make_grader("self-rating", {"model": f"{tmp_path}/{name}"})
+    assert offered_models() == []
+
+
+def test_a_home_of_nobody_is_refused_in_words() -> None:
+    with pytest.raises(WorkbenchError):
+        make_grader("self-rating", {"model": "~nobody-of-that-name/model"})
+
+
+def test_a_saved_grader_whose_folder_is_gone_does_not_break_lists(project: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    project.write(
+        lambda cursor: cursor.execute(
+            "INSERT INTO named_graders VALUES ('mine', 'self-rating', ?, 'ann', now()::TIMESTAMP)",
+            [f'{{"model": "{folder}"}}'],
+        )
+    )
+    assert [one.name for one in list_of_graders(project)] == ["mine"]
+    assert fingerprints_of(project, "mine") == ()
+    gone = GraderSpec("g", "self-rating", "gone@sha256:abc", parameters={"back_end": "transformers"})
+    assert grader_again(project, gone) is None

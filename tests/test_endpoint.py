@@ -6,12 +6,14 @@ import json
 import logging
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -858,3 +860,102 @@ def test_the_server_runs_as_a_process_of_its_own_and_logs_what_it_answered(tmp_p
     assert {i: grade.rating for i, grade in grades.items()} == {i: digit(prompt(i)) for i in range(40)}
     answered = [json.loads(line)["prompt"] for line in log.read_text().splitlines()]
     assert set(answered) == {prompt(i) for i in range(40)}
+
+
+def nested(depth: int) -> bytes:
+    return b"[" * depth + b"]" * depth
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(400, b'{"error": {"message": {"a": 1%s}}}' % (b"0" * 30)),
+        Reply(400, b'{"error": {"message": {"a": 1%s}}}' % (b"0" * 6000)),
+        Reply(400, b'{"error": {"message": {"a": "\\ud800"}}}'),
+        Reply(400, b'{"error": {"message": "\\ud800 x"}}'),
+        *(Reply(400, b'{"error": {"message": %s}}' % nested(depth)) for depth in (300, 900, 980, 5000)),
+        *(Reply(400, b'{"error": {"code": %s, "message": "x"}}' % nested(depth)) for depth in (300, 900, 980)),
+        Reply(422, b'{"detail": [{"loc": 1%s}]}' % (b"0" * 25)),
+        Reply(200, b'{"error": {"message": {"a": 1%s}}}' % (b"0" * 30)),
+        Reply(200, b'{"error": {"message": %s}}' % nested(900)),
+        Reply(400, b"\xff\xfe"),
+    ],
+)
+def test_whatever_one_reply_holds_only_its_pair_fails(reply: Reply) -> None:
+    with EndpointServer(lambda seen: reply if seen.prompt == prompt(1) else rate(seen, 3)) as server:
+        grades = drive(make(server, attempts=1), pairs(3), Control(concurrency=1))
+    assert [grades[i].rating for i in range(3)] == [3, None, 3]
+    reason = grades[1].reason
+    assert reason and reason.startswith((f"HTTP {reply.status}", "the answer cannot be used"))
+
+
+@pytest.mark.parametrize("code", [200, 400, 429])
+def test_a_header_that_is_no_text_changes_nothing(code: int) -> None:
+    odd = {"retry-after": "\xff\xfe", "x-ratelimit-reset": "\xff"}
+
+    def behave(seen: Seen) -> Reply:
+        return Reply(code, rate(seen, 3).content, odd) if seen.prompt == prompt(0) else rate(seen, 3)
+
+    with EndpointServer(behave) as server:
+        grades = drive(make(server, attempts=1), pairs(2), Control(concurrency=1))
+    assert grades[1].rating == 3 and grades[0].rating == (3 if code == 200 else None)
+
+
+SECRET_PROXY = "http://me:s3cretword@127.0.0.1"
+
+
+def heard(port_of: dict[str, int]) -> tuple[threading.Thread, list[bytes]]:
+    """A proxy that takes one request, refuses it, and keeps what it was told."""
+    told: list[bytes] = []
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.settimeout(3)
+    port_of["proxy"] = listening.getsockname()[1]
+
+    def serve() -> None:
+        with listening, suppress(TimeoutError):
+            connection, _ = listening.accept()
+            with connection:
+                told.append(connection.recv(65536))
+                connection.sendall(b"HTTP/1.1 407 X\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    return thread, told
+
+
+@pytest.mark.parametrize(("scheme", "goes_there"), [("http", False), ("https", True)])
+def test_a_key_goes_through_a_proxy_of_the_environment_only_where_it_is_sealed(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, goes_there: bool
+) -> None:
+    ports: dict[str, int] = {}
+    thread, told = heard(ports)
+    monkeypatch.setenv(f"{scheme}_proxy", f"http://127.0.0.1:{ports['proxy']}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    address = f"{scheme}://lab.example.invalid/v1"
+    with acting(naming(address, "OPENAI_API_KEY")):
+        end = EndpointBackEnd("m", address, "OPENAI_API_KEY", attempts=1, timeout_s=2)
+    assert only(drive(end, pairs(1))).reason == "the connection failed after 1 attempt"
+    thread.join()
+    assert len(told) == goes_there and all(KEY.encode() not in text for text in told)
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [f"{SECRET_PROXY}:99/x/s3cretword", "http://me:s3cretword/x@127.0.0.1:9", "me:s3cretword@127.0.0.1",
+     "http://me:s3c retword@127.0.0.1:99", "foo://me:s3cretword@127.0.0.1:9", f"{SECRET_PROXY}:99999",
+     "socks5://me:s3cretword@127.0.0.1:9"],
+)  # fmt: skip
+def test_what_a_proxy_of_the_environment_is_does_not_show_in_a_message(
+    monkeypatch: pytest.MonkeyPatch, proxy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("https_proxy", proxy)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with acting(naming("https://lab.example.invalid/v1", "OPENAI_API_KEY")):
+        end = EndpointBackEnd("m", "https://lab.example.invalid/v1", "OPENAI_API_KEY", attempts=1, timeout_s=2)
+    lines: list[str] = []
+    try:
+        shown = str(only(drive(end, pairs(1), Control(report=lines.append))).reason)
+    except GradingError as error:
+        shown = f"{error} {error.hint}"
+        assert "proxy" in error.hint
+    assert all("s3c" not in text for text in [shown, *lines, caplog.text])

@@ -13,6 +13,7 @@ import pytest
 from core import limits
 from core.errors import InputError
 from core.graders.control import Control, Price
+from core.graders.endpoint import EndpointBackEnd
 from core.graders.endpoint_retry import told_wait
 from core.graders.model_names import is_version_of, said_of_models
 from core.types import Grade
@@ -21,10 +22,12 @@ from tests.endpoint_server import (
     Reply,
     Seen,
     chat,
+    hang,
     leading_to,
     packed,
     rate,
     status,
+    torn,
 )
 from tests.test_endpoint import KEY, drive, make, only, pairs, prompt, question, until
 
@@ -180,7 +183,7 @@ def test_an_endpoint_that_heeds_no_schema_is_asked_in_plain_text_and_a_stray_dig
     with EndpointServer(lambda seen: chat("4")) as server:
         grades = drive(make(server), pairs(5), Control(concurrency=1))
     assert [grade.raw for grade in grades.values()] == ["4"] * 5
-    assert [seen.wants_json for seen in server.seen] == [True] + [False] * 5
+    assert [seen.wants_json for seen in server.seen] == [True, False] * 3 + [False] * 2
 
     def stray(seen: Seen) -> Reply:
         return chat("5") if seen.prompt == prompt(1) else rate(seen, 2)
@@ -189,6 +192,18 @@ def test_an_endpoint_that_heeds_no_schema_is_asked_in_plain_text_and_a_stray_dig
         answers = make(server).complete([question(i) for i in range(3)], Control(concurrency=1))
     assert [answer.text for answer in answers] == ['{"rating": 2}', "5", '{"rating": 2}']
     assert all(answer.structured for answer in answers) and len(server.seen) == 3
+
+
+def test_one_answer_in_words_does_not_turn_schemas_off_for_other_pairs() -> None:
+    def behave(seen: Seen) -> Reply:
+        return chat("Rating: 3") if seen.prompt == prompt(0) else rate(seen, 2)
+
+    with EndpointServer(behave) as server:
+        grades = drive(make(server), pairs(8), Control(concurrency=1))
+    assert [grade.rating for grade in grades.values()][1:] == [2] * 7
+    assert [seen.wants_json for seen in server.seen] == [True, False] + [True] * 7
+    # The one pair was asked in plain text, and what came was read as that.
+    assert grades[0].raw == "Rating: 3"
 
 
 @pytest.mark.parametrize("text", ["I'm sorry, but I can't assist", "Please retry in 5 seconds.", "eh"])
@@ -240,3 +255,58 @@ def test_a_sentence_says_which_model_answered() -> None:
 def test_every_limit_has_a_name_a_unit_and_a_default() -> None:
     for name, limit in limits.LIMITS.items():
         assert limits.limit(name) == limit.default >= 1 and limit.unit and limit.what
+
+
+@pytest.mark.parametrize(
+    "field", ["max_tokens", "MAX_TOKENS", "max_completion_tokens", "n", "best_of", "stream", "models", "temperature"]
+)
+def test_a_further_field_that_would_break_a_cap_or_change_what_is_asked_is_refused_by_its_name(field: str) -> None:
+    with pytest.raises(InputError, match=f"hold {field}, which"):
+        EndpointBackEnd("m", "http://127.0.0.1:9/v1", extra={"seed": 1, field: 9})
+
+
+def test_an_endpoint_that_lies_after_a_sound_answer_gets_no_call_beyond_the_few_in_flight() -> None:
+    """The first answer keeps to what was set aside; all others report far more."""
+
+    def lies(seen: Seen) -> Reply:
+        usage = {"prompt_tokens": 10, "completion_tokens": 5 if seen.prompt == prompt(0) else 100_000}
+        return chat(json.dumps({"rating": 3}), usage=usage)
+
+    control = Control(max_cost=100, price=Price(output=1e6 / 64), concurrency=32)
+    with EndpointServer(lies, latency=0.05) as server:
+        drive(make(server), pairs(500), control)
+    assert control.exhausted and control.overrun
+    assert server.counts.total() == control.usage.calls <= 5 and server.max_in_flight <= 4
+
+
+def test_under_a_cap_that_bears_the_most_a_call_may_report_calls_are_as_many_as_were_asked_for() -> None:
+    control = Control(max_cost=1000, price=Price(1.0, 1.0), concurrency=16)
+    with EndpointServer(latency=0.05) as server:
+        drive(make(server), pairs(60), control)
+    assert server.max_in_flight == 16
+
+
+def test_a_call_that_timed_out_is_charged_and_calls_after_a_fault_do_not_go_one_by_one() -> None:
+    control = Control(max_cost=30, price=Price(output=1e6 / 64), concurrency=8)
+    with EndpointServer(lambda seen: hang() if seen.prompt in (prompt(0), prompt(3)) else rate(seen, 3)) as server:
+        server.latency = 0.05
+        drive(make(server, attempts=1, timeout_s=0.4), pairs(20), control)
+    assert server.max_in_flight == 4 and not control.exhausted
+    assert control.usage.output_tokens == 2 * 64 + 18 * 5
+
+
+def test_an_endpoint_that_only_times_out_uses_up_a_cap() -> None:
+    control = Control(max_cost=3, price=Price(output=1e6 / 64), concurrency=8)
+    with EndpointServer(lambda seen: hang()) as server:
+        drive(make(server, attempts=2, timeout_s=0.1), pairs(20), control)
+    assert control.exhausted and control.usage.cost == 3 and server.counts.total() == 3
+
+
+def test_a_torn_answer_is_charged_and_a_connection_that_was_refused_is_not() -> None:
+    control = Control()
+    with EndpointServer(lambda seen: torn(rate(seen, 3))) as server:
+        end = make(server, attempts=1)
+        drive(end, pairs(1), control)
+    assert control.usage.output_tokens == 64
+    drive(end, pairs(1), control)
+    assert control.usage.output_tokens == 64 and control.usage.calls == 2

@@ -350,3 +350,26 @@ def test_a_job_over_completions_grades_and_keeps_its_budget(server: EndpointServ
     final = run_job(project, completing(server), Request(max_calls=1), "ann")
     assert (final.state, final.graded) == ("stopped", 1)
     assert final.usage.input_tokens > 0 and math.isclose(final.usage.cost, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("base_url", 5), ("base_url", ["http://x"]), ("model", ["a"]), ("extra", "abc"), ("extra", [1]),
+        ("timeout_s", "x"), ("timeout_s", math.nan), ("timeout_s", math.inf), ("timeout_s", 3601), ("attempts", 1e9),
+        ("attempts", True), ("key_variable", 7), ("temperature", math.nan), ("temperature", math.inf),
+        ("device", 5), ("dtype", [1]), ("prompt", ["a"]), ("prompt", {}), ("revision", 5), ("max_tokens_in", 1.5),
+        ("num_beams", "2"), ("structured", []), ("check", ["words"]), ("back_end", {"a": 1}), ("cue", 5),
+    ],
+)  # fmt: skip
+def test_a_parameter_of_another_kind_is_refused(name: str, value: object) -> None:
+    kind = "answer" if name == "check" else "self-rating"
+    where = {} if name in ("device", "dtype", "revision", "num_beams") else {"base_url": "http://127.0.0.1:9/v1"}
+    with pytest.raises(InputError):
+        make_grader(kind, {"model": "google/flan-t5-large", **where, name: value})
+
+
+@pytest.mark.parametrize("cuts", ["abc", 5, [1, "x"], [[1, 2]], {"a": 1}, [math.nan] * 5, [None] * 5])
+def test_cuts_of_another_kind_are_refused(cuts: object) -> None:
+    with pytest.raises(InputError):
+        make_grader("embedding", {"cuts": cuts})

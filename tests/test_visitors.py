@@ -137,3 +137,21 @@ def test_drafting_asks_offered_endpoints_alone(asked: Project, tmp_path: Path, m
         # The harness draws whole screens only, so that a dialog stays where its button is pressed each time.
         press(app, "Suggest questions")
     assert [seen.headers["authorization"] for seen in ours.seen] == ["Bearer the-key-for-ours"] and not other.seen
+
+
+def test_a_visitor_is_offered_no_further_fields_and_ask_keeps_to_the_caps(
+    asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EndpointServer() as ours:
+        offer(tmp_path, monkeypatch, ours.url)
+        with (tmp_path / "e.toml").open("a") as file:
+            file.write("\nmax_calls = 1\nmax_cost = 0")
+        app = choose(choose(visit("grading"), "Grader", "Self-rating"), "Model runs", "Endpoint")
+        assert not [box for box in app.text_input if box.label.startswith("Further fields")]
+        assert "There is no price for mini" in words(press(app, "Ask"))
+        parameters = {"model": "mini", "base_url": ours.url, "extra": {"seed": 1}}
+        save_named_grader(asked, "came along", "self-rating", parameters, "ann")
+        app = visit("grading", setup="came along (saved)")
+        assert "further fields of a request" in words(app)
+        assert not [one for one in app.button if one.label in ("Ask", "Grade")]
+    assert not ours.seen

@@ -9,6 +9,7 @@ import click
 
 from core import named_graders, prompt_library
 from core import prices as price_table
+from core.budgets import trial_control
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError, InputError
@@ -98,9 +99,12 @@ def test(
         grader = chosen.make(project)
         if injections:
             asked, _ = pair_to_try(project, grader.spec, question_id, passage_id)
-            _say_injections(grader.spec.name, try_injections(grader, asked), as_json)
+            _say_injections(
+                grader.spec.name, try_injections(grader, asked, control=trial_control(project, grader)), as_json
+            )
             return
-        trial = try_pair(grader, *pair_to_try(project, grader.spec, question_id, passage_id))
+        pair = pair_to_try(project, grader.spec, question_id, passage_id)
+        trial = try_pair(grader, *pair, trial_control(project, grader))
     if as_json:
         print_json({"grade": asdict(trial.grade), "exchanges": _exchanges(trial)})
     else:

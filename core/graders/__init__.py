@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import InputError
+from core.errors import GradingError, InputError
 from core.graders.base import Grader
 from core.prompts import Prompt, built_in
 from core.types import GraderSpec
@@ -163,7 +163,7 @@ def remade_from(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, A
     parameters = {name: stored[name] for name in kind.settable if stored.get(name) not in (None, "")}
     try:
         grader = make_grader(spec.method, parameters, prompts)
-    except InputError:
+    except (GradingError, InputError):
         # A prompt or a folder that is not here any more: the grader cannot be had, which is an answer.
         return None
     return parameters if spec.fingerprint in grader.spec.fingerprints else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from core.graders.vectors import VectorStore
+from core.limits import limit
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,9 @@ NOTHING_USED = Usage()
 MOST_MODELS = 8
 """Models that are counted each by its name: an endpoint may give a new one with every answer."""
 OTHER_MODELS = "others"
+CAPPED_CALLS = 4
+"""Calls that may always be in flight under a cap on money. More only fit where the cap bears the most that each of them
+may report: a call that is under way cannot be taken back, whatever it turns out to cost."""
 
 
 class Control:
@@ -78,7 +83,7 @@ class Control:
         self._usage = NOTHING_USED
         self._reserved = 0.0
         self._under_way = 0
-        self._proven = False
+        self._begun = False
         self._exhausted = False
         self._overrun = ""
         self._models: Counter[str] = Counter()
@@ -94,8 +99,9 @@ class Control:
         Args:
             input_tokens, output_tokens: what the call may use at most; the money is set aside until `settle`.
             patient: whether leave is asked for again once another call is settled, where only what is set aside for
-                calls under way is in the way of it. Under a cap on money the first call goes alone, until it has shown
-                that the model keeps to what was set aside.
+                calls under way is in the way of it. Under a cap on money the first call goes alone, until it has ended,
+                and then a few are under way at once, or as many as the rest of the cap bears at the most that an
+                answer is believed to have used.
 
         Returns:
             Whether the caps allow it. Once they do not, `stopping` is true and stays so.
@@ -109,7 +115,7 @@ class Control:
                 return False
             if self._max_cost is not None:
                 beyond = self._usage.cost + self._reserved + cost > self._max_cost
-                if patient and self._under_way and (beyond or not self._proven):
+                if patient and self._under_way and (beyond or self._under_way >= self._room()):
                     return False
                 if beyond:
                     self._exhausted = True
@@ -119,6 +125,14 @@ class Control:
             self._under_way += 1
             return True
 
+    def _room(self) -> float:
+        """Calls that may be under way under the cap on money."""
+        if not self._begun or self._max_cost is None:
+            return 1
+        most = self._price.of(limit("CALL_TOKENS"), limit("CALL_TOKENS"))
+        left = self._max_cost - self._usage.cost
+        return max(CAPPED_CALLS, left / most) if most else math.inf
+
     def settle(self, reserved: tuple[int, int], used: tuple[int, int]) -> None:
         """Put what a call has used in the place of what was reserved for it.
 
@@ -127,7 +141,7 @@ class Control:
 
         Args:
             reserved: the arguments that `reserve` was given.
-            used: tokens read and written; (0, 0) where the call failed before it was charged.
+            used: tokens read and written; (0, 0) where the call failed before it could be charged.
         """
         cost = self._price.of(*used)
         with self._lock:
@@ -140,7 +154,7 @@ class Control:
                 self._usage.output_tokens + used[1],
                 self._usage.cost + cost,
             )
-            self._proven = self._proven or used != (0, 0)
+            self._begun = True
             if self._max_cost is not None and cost > self._price.of(*reserved):
                 self._exhausted = True
                 self._overrun = self._overrun or (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -19,11 +20,22 @@ from core.graders.endpoint_session import Session
 from core.secret_keys import VARIABLE
 from core.types import Grade
 
+LONGEST_CALL = 3600
+"""Seconds for one call at most: a job that is stopped waits for the calls that are under way."""
 NO_KEY = "no-key"
 """Stands in for a key where a local endpoint wants none: the client insists on one."""
 
-OWN_FIELDS = ("model", "messages", "prompt")
-"""Fields of a request that nobody may put others in the place of: what a grade is about, and what may be asked."""
+OWN_FIELDS = frozenset(
+    (
+        *("model", "models", "fallbacks", "messages", "prompt", "input", "suffix", "echo"),
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "min_tokens"),
+        *("n_predict", "num_predict", "n", "best_of", "stream", "stream_options"),
+        *("temperature", "logprobs", "top_logprobs", "response_format", "tools", "tool_choice", "functions"),
+        *("function_call", "api_base", "base_url", "api_key"),
+    )
+)
+"""Fields of a request that nobody may add or put others in the place of, in lower case: what a grade is about, who is
+asked, and what a call may take, which is set aside before it is made."""
 
 Structured = Literal["auto", "json", "text"]
 
@@ -40,7 +52,7 @@ class EndpointBackEnd:
             computer needs none.
         structured: `json` asks for JSON of a schema where the answer is one of a few options, `text` never does,
             and `auto` does until the endpoint objects.
-        timeout_s: seconds for one call at most.
+        timeout_s: seconds for one call at most; up to `LONGEST_CALL`.
         attempts: times that a call is made before its pair is given up; from 1.
         max_tokens_in: tokens of a prompt at most, by an estimate of 4 characters each; the passage is shortened
             to that. None where the endpoint's own limit is to be met.
@@ -76,15 +88,17 @@ class EndpointBackEnd:
             raise InputError(f"api is {api!r}.", f"Use one of {', '.join(get_args(Api))}.")
         if api == "completions" and structured == "json":
             raise InputError("Plain completions have no structured output.", "Use structured auto or text.")
-        if attempts < 1 or timeout_s <= 0 or (max_tokens_in is not None and max_tokens_in < 1) or temperature < 0:
+        sound = attempts >= 1 and 0 < timeout_s <= LONGEST_CALL and 0 <= temperature < math.inf
+        if not sound or (max_tokens_in is not None and max_tokens_in < 1):
             raise InputError(
                 "A number of the endpoint's parameters is out of range.",
-                "attempts and max_tokens_in are at least 1, timeout_s is above 0, temperature is not below 0.",
+                f"attempts and max_tokens_in are at least 1, timeout_s is above 0 and at most {LONGEST_CALL:,}, "
+                "temperature is not below 0.",
             )
-        if taken := sorted(set(extra or {}) & set(OWN_FIELDS)):
+        if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
             raise InputError(
                 f"The further fields of every request hold {', '.join(taken)}, which the grader says itself.",
-                "Leave it out there.",
+                "Leave it out there. The temperature and the kind of output have parameters of their own.",
             )
         if key_variable is not None and not VARIABLE.fullmatch(key_variable):
             # It may be a key that was put here by mistake: it is not repeated.
@@ -163,6 +177,8 @@ class EndpointBackEnd:
     def _key(self) -> str:
         end = self._endpoint
         found = access.key_for(end.base_url, end.model, self._key_variable, self._access)
+        if found.offered is not None:
+            access.check_further_fields(end.extra, self._access)
         end.key_variable, end.is_openai = found.name, found.is_openai
         end.in_flight = found.offered.in_flight if found.offered else None
         if found.key is None:

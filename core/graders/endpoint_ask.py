@@ -24,12 +24,16 @@ from core.graders.endpoint_chat import (
     objection,
     read_answer,
 )
-from core.graders.endpoint_http import BoundedClient, UnreadableAnswerError
+from core.graders.endpoint_http import BoundedClient, UnreadableAnswerError, UnsentError
 from core.graders.endpoint_retry import Pace, told_wait
 from core.limits import limit
 from core.redaction import SECRET_LENGTH, redact, without_keys
 
 CONNECT_SECONDS = 10.0
+PASSED_OVER = 3
+"""Pairs for which an endpoint that never kept a schema passes it over until none is asked for any more."""
+UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
+"""Faults of a connection, by type, before which nothing was sent that could be charged."""
 
 
 @dataclass
@@ -50,6 +54,7 @@ class Endpoint:
         dialect: what it takes, as far as known.
         pace: how fast it may be asked.
         heeds_schemas: whether it has given an answer of a schema that was asked for.
+        passed_over: pairs for which it answered in words where a schema was asked for.
         clock: gives a time in seconds that never goes back; waits are measured by it.
         in_flight: calls in flight at most, by the owner's setting; None for no limit.
         is_openai: whether OpenAI's variables of the environment, such as that of the organization, are for it.
@@ -71,6 +76,7 @@ class Endpoint:
     is_openai: bool = False
     pace: Pace = field(init=False)
     heeds_schemas: bool = field(default=False, init=False)
+    passed_over: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.pace = Pace(self.clock)
@@ -100,7 +106,7 @@ class Faulted:
         detail: the endpoint's own words; empty where there are none.
         wait: seconds that the endpoint asks to wait; None where it says nothing.
         for_all: whether every call has to wait, not this one alone.
-        used: tokens read and written, where the endpoint did its work.
+        used: tokens read and written, where the endpoint did its work, or may have.
     """
 
     reason: str
@@ -130,11 +136,13 @@ class Adapted:
     Args:
         reason: what is done differently.
         keep: characters of the passage to keep, where it was too long; None where something else changed.
+        plain: whether this call alone is made in plain text.
         used: tokens read and written, where the endpoint did its work.
     """
 
     reason: str
     keep: int | None = None
+    plain: bool = False
     used: tuple[int, int] = (0, 0)
 
 
@@ -149,18 +157,38 @@ Verdict = Answered | Faulted | Refused | Adapted | Hopeless
 
 
 def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
-    """A client for an endpoint. Retries are ours, so that they are counted, paced, and can be stopped."""
+    """A client for an endpoint. Retries are ours, so that they are counted, paced, and can be stopped.
+
+    Raises:
+        GradingError: none can be made, as for a proxy of the environment that makes no sense.
+    """
     timeout = openai.Timeout(endpoint.timeout_s, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
-    client = openai.AsyncOpenAI(
-        api_key=key,
-        # The client would take an administrator's key from the environment, which has no business here.
-        admin_api_key="",
-        base_url=endpoint.base_url,
-        timeout=timeout,
-        max_retries=0,
-        # A proxy of the environment leads out of this computer, where it would not find a local endpoint.
-        http_client=BoundedClient(limit("ANSWER"), key, timeout=timeout, trust_env=not endpoint.on_this_computer),
+    # A proxy of the environment leads out of this computer, where it would not find a local endpoint; and what goes to
+    # an http address through a proxy is read by it, the key too.
+    proxied = not endpoint.on_this_computer and (
+        not endpoint.key_variable or endpoint.base_url.lower().startswith("https:")
     )
+    most = limit("ANSWER")
+    client, wrong = None, ""
+    try:
+        client = openai.AsyncOpenAI(
+            api_key=key,
+            # The client would take an administrator's key from the environment, which has no business here.
+            admin_api_key="",
+            base_url=endpoint.base_url,
+            timeout=timeout,
+            max_retries=0,
+            http_client=BoundedClient(most, key, timeout=timeout, trust_env=proxied),
+        )
+    except Exception as error:
+        # Any may come of what the environment says, as the name and password of a proxy, and repeat it.
+        wrong = type(error).__name__
+    if client is None:
+        raise GradingError(
+            f"No connection to the endpoint can be prepared ({wrong}).",
+            "See that the address is right, and that the proxy in the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY) "
+            "is an address of a kind that can be used, or unset it.",
+        )
     if not endpoint.is_openai:
         # It takes these from the environment whatever the address: organization, project, and headers with any secret.
         client.organization = client.project = None
@@ -195,11 +223,14 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
                     )
                 ).content
         answer = read_answer(content, request, lambda text: redact(text, [key]))
-    except (TimeoutError, openai.APITimeoutError):
-        return Faulted(f"no answer within {endpoint.timeout_s:g} s")
+    except (TimeoutError, openai.APITimeoutError) as error:
+        return Faulted(f"no answer within {endpoint.timeout_s:g} s", used=_charged(error, request))
     except openai.APIConnectionError as error:
         cause = error.__cause__ or error
-        return Faulted("the connection failed", brief(redact(f"{type(cause).__name__}: {cause}", [key])))
+        detail = brief(redact(f"{type(cause).__name__}: {cause}", [key]))
+        return Faulted("the connection failed", detail, used=_charged(error, request))
+    except UnsentError as error:
+        return Faulted("the connection failed", str(error))
     except UnreadableAnswerError as error:
         return Refused(str(error), request.reserved)
     except UnusableBodyError as error:
@@ -219,11 +250,19 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
             and is_in_words(request.call, completion.text)
         ):
             # What it wrote is the answer to a request for JSON that it passed over; it is asked anew, not guessed from.
-            endpoint.dialect = replace(endpoint.dialect, structured=False)
-            return Adapted("no JSON comes though it is asked for, so plain text is asked for", used=answer.used)
+            # One passage can talk a model into words, and must not change how all others are asked.
+            endpoint.passed_over += 1
+            if endpoint.passed_over >= PASSED_OVER:
+                endpoint.dialect = replace(endpoint.dialect, structured=False)
+            return Adapted("no JSON comes though it is asked for, so plain text is asked for", None, True, answer.used)
     if answer.model and answer.model != endpoint.model:
         completion = replace(completion, model=answer.model)
     return Answered(completion, answer.used, answer.model)
+
+
+def _charged(error: Exception, request: Request) -> tuple[int, int]:
+    """Tokens that a call may have used whose answer never came: all that was set aside, unless it was never sent."""
+    return (0, 0) if type(error.__cause__).__name__ in UNSENT else request.reserved
 
 
 def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Request, key: str) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -198,10 +199,19 @@ def explanation(body: object, clean: Clean) -> str:
     if isinstance(body, dict):
         body = next((body[name] for name in ("message", "detail", "msg") if body.get(name)), "")
         if not isinstance(body, str):
-            body = orjson.dumps(body, default=str).decode()
+            body = _said_whole(body)
     if not isinstance(body, str):
         return ""
     return "it sent a web page" if body.lstrip()[:1] == "<" else brief(clean(body))
+
+
+def _said_whole(said: object) -> str:
+    """What an endpoint said as one text, whatever it is; empty where it is nested too deep or has too long a number."""
+    try:
+        return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        # It is in the place of a message that a person might read; nobody could read that one.
+        return ""
 
 
 Objection = Literal["too long", "no structure", "other limit", "no temperature", "filtered", "no credit"]
@@ -216,7 +226,7 @@ def objection(body: object, sent: Mapping[str, Any]) -> Objection | None:
             is made twice.
     """
     error = body if isinstance(body, dict) else {}
-    words = " ".join(str(part) for part in (error.get("code"), error.get("type"), error.get("param"), body)).lower()
+    words = " ".join(map(_said_whole, (error.get("code"), error.get("type"), error.get("param"), body))).lower()
     if error.get("code") == "insufficient_quota":
         return "no credit"
     if any(sign in words for sign in _TOO_LONG):
@@ -227,7 +237,7 @@ def objection(body: object, sent: Mapping[str, Any]) -> Objection | None:
         return "other limit"
     if "response_format" in sent and any(sign in words for sign in _NO_STRUCTURE):
         return "no structure"
-    if "temperature" in sent and (error.get("param") == "temperature" or "'temperature'" in words):
+    if "temperature" in sent and any(f"{quote}temperature{quote}" in words for quote in ("'", '"')):
         return "no temperature"
     return None
 

@@ -20,6 +20,10 @@ class UnreadableAnswerError(Exception):
     """An answer that is not read to its end; its text says why."""
 
 
+class UnsentError(Exception):
+    """A request that could not be sent for a reason that the library has no error of its own for; its text says why."""
+
+
 class BoundedClient(openai.DefaultAsyncHttpxClient):
     """A client that reads answers up to a size, follows no redirect, and keeps no cookie.
 
@@ -44,10 +48,15 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
             The answer with its body, and of its headers those that say when to ask again.
 
         Raises:
+            UnsentError: it could not be sent.
             UnreadableAnswerError: the answer is too long, or compressed in a way that was not asked for.
         """
         request.headers["accept-encoding"] = "gzip"
-        response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
+        try:
+            response = await super().send(request, **{**options, "stream": True, "follow_redirects": False})
+        except (ExceptionGroup, OverflowError, ValueError) as error:
+            # As of a proxy whose address is none; the words of such an error may repeat its password.
+            raise UnsentError(type(error).__name__) from None
         try:
             self.cookies.clear()
             content = await _body(response, self._most)
@@ -57,7 +66,10 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         headers = {
             name: redact(value, [self._key])
             for name, value in response.headers.items()
-            if (name.startswith("retry-after") or "ratelimit" in name) and len(value) <= LONGEST_HEADER
+            if (name.startswith("retry-after") or "ratelimit" in name)
+            # Other signs say nothing of a time, and could not be put into a header again.
+            and len(value) <= LONGEST_HEADER
+            and f"{name}{value}".isascii()
         }
         return type(response)(response.status_code, headers=headers, content=content, request=request)
 

@@ -11,7 +11,7 @@ import random
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import openai
 
@@ -49,6 +49,7 @@ class _Asked:
     call: Call = field(compare=False)
     failures: int = field(default=0, compare=False)
     keep: int | None = field(default=None, compare=False)
+    plain: bool = field(default=False, compare=False)
 
 
 class Session:
@@ -167,7 +168,8 @@ class Session:
     def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
         """Make a pair's call, where one can be made of it; whether the budget has room for another one now."""
         end = self._endpoint
-        request = prepare(asked.call, end.model, end.temperature, end.dialect, asked.keep, end.max_tokens_in)
+        dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
+        request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in)
         if isinstance(request, Completion):
             self._go_on(asked, request)
         elif not self._control.reserve(*request.reserved, patient=True):
@@ -218,6 +220,7 @@ class Session:
         if isinstance(verdict, Adapted):
             self._report(verdict.reason)
             asked.keep = asked.keep if verdict.keep is None else verdict.keep
+            asked.plain = asked.plain or verdict.plain
             asked.due = -math.inf
             heapq.heappush(self._waiting, asked)
             return verdict.used
@@ -268,7 +271,7 @@ class Session:
         except StopIteration as end:
             self._outbox.put((*asked.pair, end.value))
         else:
-            asked.due, asked.failures, asked.keep = -math.inf, 0, None
+            asked.due, asked.failures, asked.keep, asked.plain = -math.inf, 0, None, False
             heapq.heappush(self._waiting, asked)
 
     async def _rest(self) -> None:

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from core import access
 from core.errors import GradingError, InputError
-from core.model_places import check_revision, place_of
+from core.model_places import check_revision, holds_model, place_of
 
 Task = Literal["text", "span"]
 """What a model is loaded for: to write text, or to cut spans out of a passage."""
@@ -202,7 +202,7 @@ def _folder(name_or_folder: str) -> Path | None:
         GradingError: a folder is meant, and holds no model.
     """
     folder = place_of(name_or_folder, access.current())
-    if folder is not None and not (folder / "config.json").is_file():
+    if folder is not None and not holds_model(folder):
         # The same words whether the folder is there or not.
         raise GradingError(
             f"The folder {name_or_folder} holds no model: there is no config.json in it.",

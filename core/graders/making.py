@@ -12,6 +12,7 @@ from core.graders import methods
 from core.graders.calls import BackEnd, Per
 from core.graders.endpoint_chat import Api
 from core.graders.local_loading import has_chat_template, resolved_dtype
+from core.graders.parameter_types import check_types
 from core.graders.reading import Method, ReadingGrader
 from core.parsing import RULES_VERSION
 from core.prompts import Prompt, variables
@@ -72,8 +73,9 @@ def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str,
     """Make a grader of a kind from parameters; no model is loaded yet.
 
     Raises:
-        InputError: a parameter that is no choice, a prompt that is not there or serves another use.
+        InputError: a parameter that is no choice or of another kind, a prompt that is not there or serves another use.
     """
+    check_types(parameters)
     if kind == "extractive":
         return _extractive(parameters, prompts)
     where = back_end_name(parameters)

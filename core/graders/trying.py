@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.errors import InputError
+from core.errors import GradingError, InputError
 from core.graders.base import Grader
 from core.graders.calls import Call, Completion
 from core.graders.control import Control
@@ -33,9 +33,15 @@ class Trial:
 def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None = None) -> Trial:
     """Grade one pair and keep what was said on the way; nothing is written anywhere.
 
+    Args:
+        grader: is asked.
+        asked: the question.
+        passage: the text of the passage.
+        control: the caps, as `budgets.trial_control` gives those of the endpoint's owner; none for None.
+
     Raises:
         InputError: the passage is empty, or the grader needs an answer key that is not there.
-        GradingError: the grader cannot be asked at all.
+        GradingError: the grader cannot be asked at all, or the caps do not allow it.
     """
     # Somebody is waiting for it, and can ask again.
     control = control or Control(attempts=1)
@@ -53,9 +59,21 @@ def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None
     try:
         call = next(steps)
         while True:
+            made = control.usage.calls
             (completion,) = grader.back_end.complete([call], control)
+            if control.exhausted and control.usage.calls == made:
+                raise beyond_caps(control)
             messages = None if call.form == "span" else fill(call.prompt, call.values, call.fence)
             exchanges.append(Exchange(call, messages, completion))
             call = steps.send(completion)
     except StopIteration as end:
         return Trial(exchanges, end.value)
+
+
+def beyond_caps(control: Control) -> GradingError:
+    """That the caps are in the way of a call that somebody asks for and waits for."""
+    made = control.usage.calls
+    return GradingError(
+        f"The limits of this endpoint allow no further call: {made} {'was' if made == 1 else 'were'} made.",
+        "Whoever runs this server has set how many calls, and how much money, one job may take.",
+    )
