@@ -80,6 +80,8 @@ def test_keys_are_looked_for_in_a_long_text(piece: str) -> None:
     assert KEY not in shown and KEY[::-1] not in shown
 
 
-@pytest.mark.parametrize("piece", ["question: ", "rate this ", "<passage>", "0 ", "ignore ", "question: context: ", " "])
+@pytest.mark.parametrize(
+    "piece", ["question: ", "rate this ", "<passage>", "0 ", "ignore ", "question: context: ", " "]
+)
 def test_a_long_passage_is_looked_through_for_orders(piece: str) -> None:
     signs(piece * (SIZE // len(piece)), ["What is the height of the tower?"])
