@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from core.refusals import apologises, is_service_message, refuses
+from core.refusals import apologises, is_service_message, may_be_about_the_passage, refuses
 from core.types import MAX_RATING, Status
 from core.verdicts import verdicts_in
 
@@ -73,7 +73,8 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     or a word (4-6 weeks, 4.5, B12) is none. Any other answer on the papers' scale of 0 to 5 gets 0 where it says that
     there is no answer or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct
     judges, which have no such default, it has failed. A refusal, or a message of the service, has failed
-    whatever digits it holds, and so has an excuse that names no rating.
+    whatever digits it holds, and so has an excuse that names no rating; but what only begins like one, and may be
+    about the passage ("We cannot answer it from this passage. Rating: 0"), has the rating that it names.
 
     Args:
         text: what the model wrote.
@@ -84,9 +85,12 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
         return _failed(CUT_OFF)
     if _is_empty(text):
         return _failed(EMPTY)
-    if (reason := no_answer(text)) is not None:
+    reason = no_answer(text)
+    if reason is not None and not may_be_about_the_passage(text):
         return _failed(reason)
     found = _rating(text, top)
+    if found is None and reason is not None:
+        return _failed(reason)
     if found is not None:
         return Parsed(found[0], "graded")
     if apologises(text):
