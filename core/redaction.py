@@ -172,7 +172,12 @@ def _character(escape: re.Match[str]) -> str:
     """What an escape stands for; nothing for a line break that is written out."""
     if escape.lastindex == _LINE_BREAK:
         return ""
-    return _folded(chr(int(escape[escape.lastindex or 0], 10 if escape.lastindex == _DECIMAL else 16)))
+    return _of_code(escape[escape.lastindex or 0], 10 if escape.lastindex == _DECIMAL else 16)
+
+
+@lru_cache(maxsize=4096)
+def _of_code(digits: str, base: int) -> str:
+    return _folded(chr(int(digits, base)))
 
 
 def _decoded(folded: str) -> _View:

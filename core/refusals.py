@@ -22,7 +22,8 @@ REFUSALS = {
     "is sorry that it cannot": rf"{_SORRY}\W+(?:but |that )?(?:i|we) ?{_CANNOT}\b(?! (?:find(?! out)|locate|see)\b)",
     "must decline": r"(?:i|we) (?:must|have to|need to|would have to) (?:\w+ly )?(?:decline|refuse)\b",
     "declines": r"(?:i|we) (?:\w+ly )?(?:decline|refuse) to\b",
-    "is afraid that it cannot": rf"(?:i am|i'm|we are|we're) afraid(?: that)? (?:i|we) ?{_CANNOT} (?:\w+ly )?(?:{_DO})\b",
+    "is afraid that it cannot": rf"(?:i am|i'm|we are|we're) afraid(?: that)? (?:i|we) ?{_CANNOT}"
+    rf" (?:\w+ly )?(?:{_DO})\b",
     "refuses": r"(?:i (?:must )?refuse|no comment|request denied|rating refused)\W*\Z",
     "speaks of itself": r"as an? (?:(?:ai|artificial intelligence)(?:(?: [\w-]+)? model| assistant| system)?"
     r"|(?:large )?language model|assistant)(?:\W*\Z|[^\w\s-]|\s+(?:i|we|my|it|(?:built|created|designed|developed|made"
@@ -31,9 +32,10 @@ REFUSALS = {
     "names its rules": r"(?:this|the|your) (?:request|content|prompt|response|output)(?: (?:violates|goes against"
     r"|(?:is|was) blocked)\b| (?:is|was|has been) (?:filtered|flagged|refused|rejected)\b.{0,60}\b(?:content|guidelines"
     r"|moderation|policy|safety)\b)",
-    "is filtered": r"(?:blocked by (?:the |our )?(?:content|safety)|content (?:filter(?:ed)?|policy violation)|content_filter)\b",
-    "is held back by rules": r"my (?:guidelines|policy|policies|programming|rules) (?:prevents?|forbids?|do(?:es)? not allow"
-    r"|prohibits?)\b",
+    "is filtered": r"(?:blocked by (?:the |our )?(?:content|safety)|content (?:filter(?:ed)?|policy violation)"
+    r"|content_filter)\b",
+    "is held back by rules": r"my (?:guidelines|policy|policies|programming|rules) (?:prevents?|forbids?"
+    r"|do(?:es)? not allow|prohibits?)\b",
     "is not comfortable": r"(?:i am|i'm) not comfortable\b|i (?:do not|don't) feel (?:comfortable|able)\b",
     "in German": r"(?:(?:es )?tut mir (?:sehr )?leid|leider|entschuldigung)\W+(?:\w+ )?(?:ich (?:kann|darf|werde)"
     r"|(?:kann|darf|werde) ich)\b(?!.{0,60}\bfinden\b)"
@@ -42,8 +44,10 @@ REFUSALS = {
     r"(?!.{0,60}\btrouver\b)|je ne (?:peux|puis) pas (?:\w+ )?(?:aider|[ée]valuer|noter|r[ée]pondre)\b",
     "in Spanish": r"lo siento\W+(?:pero )?no (?:puedo|podemos)\b(?!.{0,60}\bencontrar\b)"
     r"|no (?:puedo|podemos) (?:ayudar|calificar|evaluar|responder)\w*\b",
-    "in Chinese": r"(?:很?抱歉|对不起|對不起)[，,。!！\s]*我?(?:无法|無法|不能|不可以)(?!找到)|我(?:无法|無法|不能)(?:协助|協助|回答|帮助|幫助|评|評|提供)",
-    "in Japanese": r"(?:申し訳(?:ありません|ございません)|すみません|ごめんなさい)(?:が|。|、|\s)*.{0,30}(?:できません|できない|出来ません)"
+    "in Chinese": r"(?:很?抱歉|对不起|對不起)[，,。!！\s]*我?(?:无法|無法|不能|不可以)(?!找到)"
+    r"|我(?:无法|無法|不能)(?:协助|協助|回答|帮助|幫助|评|評|提供)",
+    "in Japanese": r"(?:申し訳(?:ありません|ございません)|すみません|ごめんなさい)(?:が|。|、|\s)*"
+    r".{0,30}(?:できません|できない|出来ません)"
     r"|.{0,20}(?:お手伝い|回答|評価|お答え)(?:は|が|を|する(?:こと)?が|することは)?(?:できません|いたしかねます)",
 }
 """How refusals begin, as patterns, by what a model does there. Each is matched where an answer begins, in lower case,
@@ -68,8 +72,8 @@ _OVER = r"(?:exceeded|exhausted|hit|reached|used up)"
 SERVICE_MESSAGES = {
     "limits the rate": _LEAD + r"(?:\w+ ){0,2}rate[- ]?limit(?:s|ed|er)?\b(?:\W*\Z|\W?[.:!]|(?: \w+){0,3} "
     rf"(?:error|{_OVER})\b)",
-    "is the code of an error": r"[\"'{(\[]*\w*(?:insufficient_quota|rate_limit|context_length|content_filter|invalid_api_key"
-    r"|invalid_request|model_not_found|overloaded_error|server_error|authentication_error|permission_error)\w*\b",
+    "is the code of an error": r"[\"'{(\[]*\w*(?:insufficient_quota|rate_limit|context_length|content_filter"
+    r"|invalid_api_key|invalid_request|model_not_found|overloaded_error|server_error|authentication_error|permission_error)\w*[\"'})\]]*(?:\W*\Z|[:,.])",
     "is asked too often": _LEAD + r"too many (?:concurrent |parallel )?(?:calls|connections|requests|tokens)\b",
     "is asked too often, as a number": r"[0-9]\W{1,3}(?:too many requests|please (?:re-?try|try again|wait))(?:\W*\Z"
     r"|[,.;] (?:please|slow|try|wait)\b)",
@@ -127,12 +131,14 @@ _OF_THE_PASSAGE = r"(?:this|the) (?:context|document|passage|text)"
 ABOUT_THE_PASSAGE = {
     "cannot answer from it": rf"(?:i|we) ?{_CANNOT} (?:\w+ly )?(?:answer|assess|complete|judge)\b[^.!?:;]*"
     rf"\b(?:based on|from|given|in|using|with) {_OF_THE_PASSAGE}\b",
-    "says when a machine rests": rf"(?:the |an? )?{_MACHINE} (?:is|are|was|were) \w+ (?:because|during|if|in|unless|when)"
-    r" (?!\d|a few|maintenance|progress|the moment|use\b|your\b|you\b)\w",
-    "explains a status": r"(?:http |status |error )?[45]\d\d(?: \w+){1,4} (?:indicates|is|means|says|shows|stands|tells)\b",
+    "says when a machine rests": rf"(?:the |an? )?{_MACHINE} (?:is|are|was|were) \w+ (?:because|during|if|in|unless"
+    r"|when) (?!\d|a few|maintenance|progress|the moment|use\b|your\b|you\b)\w",
+    "explains a status": r"(?:http |status |error )?[45]\d\d(?: \w+){1,4}"
+    r" (?:indicates|is|means|says|shows|stands|tells)\b",
     "speaks of errors": r"(?:access|permission) denied (?:errors?|messages?)\b",
     "says when an account is closed": r"your account is \w+ (?:if|unless|when)\b",
-    "says where a thing is blocked": r"(?:this|the) (?:content|request) (?:is|was) blocked (?:by (?!our\b|the\b|a\b)|in )\w",
+    "says where a thing is blocked": r"(?:this|the) (?:content|request) (?:is|was) blocked"
+    r" (?:by (?!our\b|the\b|a\b)|in )\w",
 }
 """Statements about what a passage says that begin like refusals or messages do. They are answers where they name a
 rating after that; without one they are too like what they look like."""
