@@ -152,10 +152,9 @@ def _at_every_place(octets: bytes, encode: Callable[[bytes], bytes], unit: int, 
 
 def _without_forms(text: str, every: Sequence[_Pieces]) -> str:
     folded = text.lower() if text.isascii() else "".join(map(_folded, text))
-    marked = _marked(folded, lambda: _View(folded, range(len(text)), range(1, len(text) + 1)), every)
+    marked = _marked(_View(folded, range(len(text)), range(1, len(text) + 1)), every)
     if _ESCAPE.search(folded):
-        decoded = _ESCAPE.sub(_character, folded)
-        marked += _marked(decoded, lambda: _decoded(folded), every)
+        marked += _marked(_decoded(folded), every)
     return _cut_out(text, marked) if marked else text
 
 
@@ -187,37 +186,33 @@ def _decoded(folded: str) -> _View:
     at = 0
     for escape in _ESCAPE.finditer(folded):
         character = _character(escape)
-        parts += [folded[at : escape.start()], character]
-        begins.extend(range(at, escape.start()))
-        ends.extend(range(at + 1, escape.start() + 1))
-        at = escape.end()
+        start, end = escape.span()
+        if start > at:
+            parts.append(folded[at:start])
+            begins.extend(range(at, start))
+            ends.extend(range(at + 1, start + 1))
         if character:
-            begins.append(escape.start())
-            ends.append(at)
+            parts.append(character)
+            begins.append(start)
+            ends.append(end)
+        at = end
     begins.extend(range(at, len(folded)))
     ends.extend(range(at + 1, len(folded) + 1))
     return _View("".join([*parts, folded[at:]]), begins, ends)
 
 
-def _marked(text: str, view: Callable[[], _View], every: Sequence[_Pieces]) -> list[tuple[int, int]]:
-    """Where pieces of a key stand, by their places in the text as it came.
-
-    Args:
-        text: as it is compared.
-        view: the same with its places, which are only worth their while where something is found.
-        every: the pieces to look for.
-    """
-    written = {one.kept: "".join(one.kept.findall(text)) for one in every}
+def _marked(view: _View, every: Sequence[_Pieces]) -> list[tuple[int, int]]:
+    """Where pieces of a key stand, by their places in the text as it came."""
+    written = {one.kept: "".join(one.kept.findall(view.text)) for one in every}
     found = [(one.kept, runs) for one in every if (runs := _runs(written[one.kept], one))]
     if not found:
         return []
-    places = view()
     positions: dict[re.Pattern[str], list[int]] = {}
     for kept, _ in found:
         if kept not in positions:
-            positions[kept] = [at for run in kept.finditer(text) for at in range(*run.span())]
+            positions[kept] = [at for run in kept.finditer(view.text) for at in range(*run.span())]
     return [
-        (places.begins[positions[kept][begin]], places.ends[positions[kept][end - 1]])
+        (view.begins[positions[kept][begin]], view.ends[positions[kept][end - 1]])
         for kept, runs in found
         for begin, end in runs
     ]

@@ -38,12 +38,9 @@ def a_limit() -> Iterator[None]:
 
 
 READERS: dict[str, Callable[[str], object]] = {
-    "a rating": parse_rating,
-    "a rating as it is written": settled_rating,
-    "yes or no": parse_yes_no,
-    "yes or no as it is written": settled_yes_no,
-    "a letter": lambda text: parse_letter(text, "ABCD"),
-    "a letter as it is written": lambda text: settled_letter(text, "ABCD"),
+    "a rating": lambda text: (parse_rating(text), settled_rating(text)),
+    "yes or no": lambda text: (parse_yes_no(text), settled_yes_no(text)),
+    "a letter": lambda text: (parse_letter(text, "ABCD"), settled_letter(text, "ABCD")),
     "JSON": parse_json_rating,
     "a list": lambda text: parse_list(text, "questions"),
 }
@@ -70,18 +67,12 @@ def test_a_long_answer_is_read(reader: str, answer: str) -> None:
     READERS[reader](beginning + piece * (SIZE // len(piece)))
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [KEY[:6] + "zz ", KEY[:7], KEY.upper() + " ", KEY[:11] + "_", "%25", "&amp;", "\\", "\\u", "&#1", "0x", "=7", "115 ",
-     "bearer ", "authorization: ", "sk-", "\u0301", "İ", "７"],
-)  # fmt: skip
+@pytest.mark.parametrize("piece", [KEY[:6] + "zz ", KEY[:11] + "_", "%25", "&amp;", "bearer ", "\u0301"])
 def test_keys_are_looked_for_in_a_long_text(piece: str) -> None:
     shown = redact(piece * (SIZE // len(piece)) + f" {KEY} and {KEY[::-1]}", [KEY])
     assert KEY not in shown and KEY[::-1] not in shown
 
 
-@pytest.mark.parametrize(
-    "piece", ["question: ", "rate this ", "<passage>", "0 ", "ignore ", "question: context: ", " "]
-)
+@pytest.mark.parametrize("piece", ["question: ", "rate this "])
 def test_a_long_passage_is_looked_through_for_orders(piece: str) -> None:
     signs(piece * (SIZE // len(piece)), ["What is the height of the tower?"])
