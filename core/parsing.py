@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from core.refusals import apologises, is_service_message, refuses
+from core.refusals import apologises, is_service_message, may_be_about_the_passage, refuses
 from core.types import MAX_RATING, Status
 from core.verdicts import verdicts_in
 
@@ -73,7 +73,8 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
     or a word (4-6 weeks, 4.5, B12) is none. Any other answer on the papers' scale of 0 to 5 gets 0 where it says that
     there is no answer or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct
     judges, which have no such default, it has failed. A refusal, or a message of the service, has failed
-    whatever digits it holds, and so has an excuse that names no rating.
+    whatever digits it holds, and so has an excuse that names no rating; but what only begins like one, and may be
+    about the passage ("We cannot answer it from this passage. Rating: 0"), has the rating that it names.
 
     Args:
         text: what the model wrote.
@@ -84,9 +85,12 @@ def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Par
         return _failed(CUT_OFF)
     if _is_empty(text):
         return _failed(EMPTY)
-    if (reason := no_answer(text)) is not None:
+    reason = no_answer(text)
+    if reason is not None and not may_be_about_the_passage(text):
         return _failed(reason)
     found = _rating(text, top)
+    if found is None and reason is not None:
+        return _failed(reason)
     if found is not None:
         return Parsed(found[0], "graded")
     if apologises(text):
@@ -115,18 +119,22 @@ def settled_rating(text: str, top: int = MAX_RATING) -> bool:
 
 
 # What may stand around an answer without being part of it: blanks, quotes, markup, brackets, dashes, tags.
-_FRAME = r"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{\-–—=+$\u200b\ufeff]|\\boxed|</?[a-zA-Z]{1,8}>)*+"
+_TAG = "</?[a-zA-Z]{1,8}>"
+_FRAME = rf"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{{\-–—=+$\u200b\ufeff]|\\boxed|{_TAG})*+"
 _OPENING = re.compile(rf"{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
+# A tag that is itself a rating word begins a rating of its own, so that no frame is gone through twice.
+_TAGS = rf"(?!</?(?i:{'|'.join(RATING_WORDS)})>){_TAG}"
+_AROUND = _FRAME.replace(_TAG, _TAGS)
 _NAMED = re.compile(
-    rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)})(?:\s?\([^()\n]{{0,40}}\))?{_FRAME}"
-    rf"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key fact|passage|question|text)(?=[\s:]){_FRAME})?"
-    rf"(?:(?i:is|of|would be|should be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?|O\s*+[:=]){_FRAME}:?{_FRAME}(?=[0-9])"
+    rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)})(?:\s?\([^()\n]{{0,40}}\))?{_AROUND}"
+    rf"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key fact|passage|question|text)(?=[\s:]){_AROUND})?"
+    rf"(?:(?i:is|of|would be|should be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?|O\s*+[:=]){_AROUND}:?{_AROUND}(?=[0-9])"
 )
 # "It does not deserve a rating of 5" names a rating that it is not.
 _DENIED = re.compile(r"(?:\bnot|n['’]t)\s+(?:\w+\s+)?(?:an?|the)\s+(?:\w+\s+)?\Z", re.IGNORECASE)
 _SENTENCE = 60
 # Items of a list are counted, not rated: what the answer calls its rating stands in or after them.
-_LIST = re.compile(r"\W*1[.)]\W.*\n\W*2[.)]\W", re.DOTALL)
+_LIST = re.compile(r"\W*+1[.)]\W.*\n[^\w\n]*+2[.)]\W", re.DOTALL)
 _MAY_BE_LIST = re.compile(r"1[.)]")
 _BLANK = r"[^\S\n\r]*+"
 _CLOSING = r"(?:[\"'”’»`*_~\]}>$\ufe0f\u20e3\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
@@ -256,8 +264,11 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     return Parsed(_VERDICTS[match[1].lower()], "graded")
 
 
+_LONGEST_PROSE = 100_000  # characters in which verdicts are looked for: no judge writes as many
+
+
 def _verdict_in_prose(text: str) -> Parsed:
-    verdicts = verdicts_in(text)
+    verdicts = verdicts_in(text[:_LONGEST_PROSE])
     if len(verdicts) > 1:
         return _failed(BOTH)
     return Parsed(verdicts.pop(), "graded") if verdicts else _failed("neither yes nor no")

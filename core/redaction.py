@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,26 +30,41 @@ _TRACES = (
     re.compile(r"()\bsk-[\w*-]{6,}"),
 )
 
-# A character written as URLs, JSON, Python and HTML write it, also twice over; or a line break that is written out.
-_WRITTEN_OUT = (
-    r"%(?:25){0,4}([0-9a-f]{2})|\\{1,8}+(?:u([0-9a-f]{4})|x([0-9a-f]{2})|([nrt]))"
-    r"|&(?:amp;){0,4}+#(?:x0{0,4}([0-9a-f]{2,4})|0{0,4}([0-9]{2,4}));"
+_CHARACTERS_OF_KEY = 8
+"""Characters of a key that an encoding of them gives away."""
+
+# A character written as URLs, quoted-printable, JSON, Python and HTML write it, also twice over; or a line break that
+# is written out. In lower case.
+_ESCAPE = re.compile(
+    r"%(?:25){0,4}([0-9a-f]{2})|=([0-9a-f]{2})|\\{1,8}+(?:u([0-9a-f]{4})|u\{([0-9a-f]{1,5})\}|x\{?([0-9a-f]{2})|([nrt]))"
+    r"|&(?:amp;){0,4}+#x0{0,4}([0-9a-f]{2,4});?|&(?:amp;){0,4}+#0{0,4}(1[0-2][0-9]|[3-9][0-9]);?"
+    r"|u\+([0-9a-f]{4})|\b0x([0-9a-f]{2})"
 )
-_ESCAPE = re.compile(_WRITTEN_OUT, re.IGNORECASE)
-_UNIT = re.compile(rf"{_WRITTEN_OUT}|.", re.IGNORECASE | re.DOTALL)
-_ESCAPES = frozenset("%\\&")
-# White space and what is not seen.
-_GAPS = re.compile(r"[\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
-_BARE = re.compile(r"[^a-z0-9]+")
+_DECIMAL = 8  # the group whose digits are of base 10
+_LINE_BREAK = 6
+# What of a text is compared: all but white space and what is not seen; letters and digits; digits.
+_SEEN = re.compile(r"[^\s\x00-\x1f\x7f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
+_BARE = re.compile(r"[a-z0-9]+")
+_DIGITS = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True)
-class _Form:
-    """A way to write a key, in lower case, and how much of it gives it away; `bare` is without punctuation."""
+class _Pieces:
+    """All pieces of one length by which a key is found in what `kept` leaves of a text, and all their halves."""
+
+    kept: re.Pattern[str]
+    length: int
+    pieces: frozenset[str]
+    halves: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _View:
+    """A text as it is compared, and where each of its characters begins and ends in the text as it came."""
 
     text: str
-    piece: int
-    bare: bool
+    begins: Sequence[int]
+    ends: Sequence[int]
 
 
 def redact(text: str, keys: Iterable[str]) -> str:
@@ -68,8 +84,10 @@ def redact(text: str, keys: Iterable[str]) -> str:
 def without_keys(text: str, keys: Iterable[str]) -> str:
     """A text without keys, and otherwise as it is.
 
-    A key of 12 characters or more is found whole and in pieces, in any case, reversed, in base64, in hexadecimal, with
-    characters escaped as URLs, JSON or HTML do, and split by white space, line breaks or punctuation.
+    A key of 12 characters or more is found whole and in pieces, in any case, reversed, in base64 (also twice over, or
+    of UTF-16), in base32, in hexadecimal, as decimal, octal or binary codes, in wide or ornate letters, with
+    characters escaped as URLs, mail, JSON or HTML do, and all of these reversed, or split by white space, line breaks
+    or punctuation. The time it takes grows with the length of the text alone.
 
     Args:
         text: what came from outside.
@@ -78,68 +96,145 @@ def without_keys(text: str, keys: Iterable[str]) -> str:
     for key in sorted(filter(None, keys), key=len, reverse=True):
         text = text.replace(key, REDACTED)
         if len(key) >= SECRET_LENGTH:
-            text = _without_forms(text, _forms(key))
+            text = _without_forms(text, _pieces_of(key))
     return text
 
 
-@lru_cache(maxsize=64)
-def _forms(key: str) -> tuple[_Form, ...]:
-    forms: list[_Form] = []
-    for one in (key.lower(), key.lower()[::-1]):
-        forms += [_Form(one, PIECE, False), _Form(_BARE.sub("", one), BARE_PIECE, True)]
+@lru_cache(maxsize=16)
+def _pieces_of(key: str) -> tuple[_Pieces, ...]:
+    found: dict[tuple[re.Pattern[str], int], set[str]] = {}
+    for kept, length, form in _forms(key):
+        written = "".join(kept.findall(form.lower()))
+        for one in (written, written[::-1]):
+            found.setdefault((kept, length), set()).update(one[at : at + length] for at in range(len(one) - length + 1))
+    return tuple(
+        _Pieces(
+            kept,
+            length,
+            frozenset(pieces),
+            frozenset(piece[at : at + length // 2] for piece in pieces for at in range(length - length // 2 + 1)),
+        )
+        for (kept, length), pieces in found.items()
+        if pieces
+    )
+
+
+def _forms(key: str) -> Iterator[tuple[re.Pattern[str], int, str]]:
+    """The ways to write a key: what of a text to compare with each, and how many characters give the key away."""
+    yield _SEEN, PIECE, key
+    yield _BARE, BARE_PIECE, key
     for octets in (key.encode(), key.encode()[::-1]):
-        forms.append(_Form(octets.hex(), HEX_PIECE, False))
-        for shift in range(3):
-            # What stands before a key decides at which of three places its bytes begin; the first and last characters
-            # hang on the bytes around it.
-            encoded = base64.b64encode(b"\0" * shift + octets).decode().rstrip("=")[-(-shift * 4 // 3) :].lower()
-            urlsafe = encoded.replace("+", "-").replace("/", "_")
-            forms += [_Form(each, ENCODED_PIECE, False) for each in dict.fromkeys((encoded, urlsafe))]
-    return tuple(form for form in forms if len(form.text) >= form.piece)
+        wide = octets.decode("utf-8", "replace").encode("utf-16-le")
+        yield _BARE, HEX_PIECE, octets.hex()
+        yield _BARE, 2 * HEX_PIECE, wide.hex()
+        for base, width in (("d", 1), ("03d", 3), ("03o", 3), ("08b", 8)):
+            written = "".join(format(octet, base) for octet in octets)
+            yield _DIGITS, _CHARACTERS_OF_KEY * max(width, 2), written
+        for once in _at_every_place(octets, base64.b64encode, 3, 4):
+            yield _BARE, ENCODED_PIECE, once
+            for twice in _at_every_place(once.encode(), base64.b64encode, 3, 4):
+                yield _BARE, ENCODED_PIECE, twice
+        for encoded in _at_every_place(wide, base64.b64encode, 3, 4):
+            yield _BARE, 2 * ENCODED_PIECE, encoded
+        for encoded in _at_every_place(octets, base64.b32encode, 5, 8):
+            yield _BARE, ENCODED_PIECE, encoded
 
 
-def _without_forms(text: str, forms: Sequence[_Form]) -> str:
-    plain = text
-    if not _ESCAPES.isdisjoint(text):
-        plain = _ESCAPE.sub(_character, text)
-    seen = _GAPS.sub("", plain).lower()
-    bare = _BARE.sub("", seen)
-    if not any(_may_hold(bare if form.bare else seen, form) for form in forms):
-        return text
-    # Only now the places of the characters are worth their while.
-    units = [(unit, _character(unit).lower()) for unit in _UNIT.finditer(text)]
-    seen_units = [(unit, one) for unit, one in units if one and not _GAPS.match(one)]
-    bare_units = [(unit, one) for unit, one in seen_units if not _BARE.match(one)]
-    marked: list[tuple[int, int]] = []
-    for form in forms:
-        within = bare_units if form.bare else seen_units
-        marked += _places("".join(one[0] for _, one in within), [unit.span() for unit, _ in within], form)
-    return _cut_out(text, marked)
+def _at_every_place(octets: bytes, encode: Callable[[bytes], bytes], unit: int, digits: int) -> Iterator[str]:
+    """Bytes encoded in all ways in which they may stand within others.
+
+    What stands before a key decides where in a unit of so many bytes it begins; the first and last of its digits hang
+    on the bytes around it.
+    """
+    for shift in range(unit):
+        yield encode(b"\0" * shift + octets).decode().rstrip("=")[-(-shift * digits // unit) :]
 
 
-def _character(unit: re.Match[str]) -> str:
-    """What a unit of a text stands for; nothing for a line break that is written out."""
-    for base, digits in ((16, unit[1] or unit[2] or unit[3] or unit[5]), (10, unit[6])):
-        if digits:
-            return chr(int(digits, base))
-    return "" if unit[4] else unit[0]
+def _without_forms(text: str, every: Sequence[_Pieces]) -> str:
+    folded = text.lower() if text.isascii() else "".join(map(_folded, text))
+    marked = _marked(_View(folded, range(len(text)), range(1, len(text) + 1)), every)
+    if _ESCAPE.search(folded):
+        marked += _marked(_decoded(folded), every)
+    return _cut_out(text, marked) if marked else text
 
 
-def _may_hold(text: str, form: _Form) -> bool:
-    """Whether a text has any piece of a form: every piece has a whole half of itself at a multiple of that length."""
-    half = form.piece // 2
-    halves = {form.text[at : at + half] for at in range(len(form.text) - half + 1)}
-    return any(text[at : at + half] in halves for at in range(0, len(text) - half + 1, half))
+@lru_cache(maxsize=4096)
+def _folded(character: str) -> str:
+    """One character in place of one: in lower case, and plain where it is a wide or ornate form of a plain one."""
+    for folded in (unicodedata.normalize("NFKC", character).lower(), character.lower()):
+        if len(folded) == 1:
+            return folded
+    return character
 
 
-def _places(text: str, spans: Sequence[tuple[int, int]], form: _Form) -> list[tuple[int, int]]:
-    """Where pieces of a form stand, by the spans of the characters in the text as it came."""
-    pieces = {form.text[at : at + form.piece] for at in range(len(form.text) - form.piece + 1)}
+def _character(escape: re.Match[str]) -> str:
+    """What an escape stands for; nothing for a line break that is written out."""
+    if escape.lastindex == _LINE_BREAK:
+        return ""
+    return _of_code(escape[escape.lastindex or 0], 10 if escape.lastindex == _DECIMAL else 16)
+
+
+@lru_cache(maxsize=4096)
+def _of_code(digits: str, base: int) -> str:
+    return _folded(chr(int(digits, base)))
+
+
+def _decoded(folded: str) -> _View:
+    parts: list[str] = []
+    begins: list[int] = []
+    ends: list[int] = []
+    at = 0
+    for escape in _ESCAPE.finditer(folded):
+        character = _character(escape)
+        start, end = escape.span()
+        if start > at:
+            parts.append(folded[at:start])
+            begins.extend(range(at, start))
+            ends.extend(range(at + 1, start + 1))
+        if character:
+            parts.append(character)
+            begins.append(start)
+            ends.append(end)
+        at = end
+    begins.extend(range(at, len(folded)))
+    ends.extend(range(at + 1, len(folded) + 1))
+    return _View("".join([*parts, folded[at:]]), begins, ends)
+
+
+def _marked(view: _View, every: Sequence[_Pieces]) -> list[tuple[int, int]]:
+    """Where pieces of a key stand, by their places in the text as it came."""
+    written = {one.kept: "".join(one.kept.findall(view.text)) for one in every}
+    found = [(one.kept, runs) for one in every if (runs := _runs(written[one.kept], one))]
+    if not found:
+        return []
+    positions: dict[re.Pattern[str], list[int]] = {}
+    for kept, _ in found:
+        if kept not in positions:
+            positions[kept] = [at for run in kept.finditer(view.text) for at in range(*run.span())]
     return [
-        (spans[at][0], spans[at + form.piece - 1][1])
-        for at in range(len(text) - form.piece + 1)
-        if text[at : at + form.piece] in pieces
+        (view.begins[positions[kept][begin]], view.ends[positions[kept][end - 1]])
+        for kept, runs in found
+        for begin, end in runs
     ]
+
+
+def _runs(text: str, looked_for: _Pieces) -> list[tuple[int, int]]:
+    """Where pieces stand, those that overlap as one.
+
+    Every piece has a whole half of itself at a multiple of that length, so that only there more is compared.
+    """
+    length, half = looked_for.length, looked_for.length // 2
+    runs: list[tuple[int, int]] = []
+    for block in range(0, len(text) - half + 1, half):
+        if text[block : block + half] not in looked_for.halves:
+            continue
+        for begin in range(max(block - half + 1, 0), block + 1):
+            if text[begin : begin + length] in looked_for.pieces:
+                if runs and begin <= runs[-1][1]:
+                    runs[-1] = (runs[-1][0], begin + length)
+                else:
+                    runs.append((begin, begin + length))
+    return runs
 
 
 def _cut_out(text: str, marked: list[tuple[int, int]]) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import string
 
 _SORRY = (
     r"(?:(?:i am|i'm|we are|we're) (?:\w+ )?sorry|sorry|(?:i apologi[sz]e|apologies)(?: for \w+ \w+)?|unfortunately)"
 )
-_CANNOT = r"(?:can ?not|can't|could not|couldn't|will not|won't|(?:am|'m) (?:unable|not able) to)"
+_CANNOT = (
+    r"(?:can ?not|can't|could not|couldn't|(?:will not|won't)(?: be able to)?|(?:am|'m) (?:unable|not able) to"
+    r"|(?:do not|don't) (?:think|believe|feel) (?:i|we) (?:can|could|should)|would rather not|'d rather not)"
+)
 _DO = (
     "answer|assess|assist|comment|complete|comply|continue|discuss|do|engage|evaluate|fulfil|fulfill|generate|give"
     "|grade|help|judge|offer|participate|process|produce|provide|rate|respond|score|support|write"
@@ -18,17 +22,40 @@ REFUSALS = {
     "is sorry that it cannot": rf"{_SORRY}\W+(?:but |that )?(?:i|we) ?{_CANNOT}\b(?! (?:find(?! out)|locate|see)\b)",
     "must decline": r"(?:i|we) (?:must|have to|need to|would have to) (?:\w+ly )?(?:decline|refuse)\b",
     "declines": r"(?:i|we) (?:\w+ly )?(?:decline|refuse) to\b",
-    "speaks of itself": r"as an? (?:ai|artificial intelligence|large language model|language model|assistant)\b",
+    "is afraid that it cannot": rf"(?:i am|i'm|we are|we're) afraid(?: that)? (?:i|we) ?{_CANNOT}"
+    rf" (?:\w+ly )?(?:{_DO})\b",
+    "refuses": r"(?:i (?:must )?refuse|no comment|request denied|rating refused)\W*\Z",
+    "speaks of itself": r"as an? (?:(?:ai|artificial intelligence)(?:(?: [\w-]+)? model| assistant| system)?"
+    r"|(?:large )?language model|assistant)(?:\W*\Z|[^\w\s-]|\s+(?:i|we|my|it|(?:built|created|designed|developed|made"
+    r"|trained) by|with|without)\b)",
     "says what it is": r"(?:i am|i'm) (?:just |only )?an? (?:ai|large language model|language model)\b",
-    "names its rules": r"(?:this|the|your) (?:request|content|prompt) (?:violates|goes against|(?:is|was) blocked)\b",
-    "is not comfortable": r"(?:i am|i'm) not comfortable\b",
+    "names its rules": r"(?:this|the|your) (?:request|content|prompt|response|output)(?: (?:violates|goes against"
+    r"|(?:is|was) blocked)\b| (?:is|was|has been) (?:filtered|flagged|refused|rejected)\b.{0,60}\b(?:content|guidelines"
+    r"|moderation|policy|safety)\b)",
+    "is filtered": r"(?:blocked by (?:the |our )?(?:content|safety)|content (?:filter(?:ed)?|policy violation)"
+    r"|content_filter)\b",
+    "is held back by rules": r"my (?:guidelines|policy|policies|programming|rules) (?:prevents?|forbids?"
+    r"|do(?:es)? not allow|prohibits?)\b",
+    "is not comfortable": r"(?:i am|i'm) not comfortable\b|i (?:do not|don't) feel (?:comfortable|able)\b",
+    "in German": r"(?:(?:es )?tut mir (?:sehr )?leid|leider|entschuldigung)\W+(?:\w+ )?(?:ich (?:kann|darf|werde)"
+    r"|(?:kann|darf|werde) ich)\b(?!.{0,60}\bfinden\b)"
+    r"|ich (?:kann|darf|werde) (?:\w+ ){0,4}nicht (?:\w+ )?(?:antworten|beantworten|bewerten|beurteilen|helfen)\b",
+    "in French": r"(?:je suis (?:vraiment )?d[ée]sol[ée]e?|d[ée]sol[ée]e?)\W+(?:mais )?je (?:ne (?:peux|puis)|refuse)\b"
+    r"(?!.{0,60}\btrouver\b)|je ne (?:peux|puis) pas (?:\w+ )?(?:aider|[ée]valuer|noter|r[ée]pondre)\b",
+    "in Spanish": r"lo siento\W+(?:pero )?no (?:puedo|podemos)\b(?!.{0,60}\bencontrar\b)"
+    r"|no (?:puedo|podemos) (?:ayudar|calificar|evaluar|responder)\w*\b",
+    "in Chinese": r"(?:很?抱歉|对不起|對不起)[，,。!！\s]*我?(?:无法|無法|不能|不可以)(?!找到)"
+    r"|我(?:无法|無法|不能)(?:协助|協助|回答|帮助|幫助|评|評|提供)",
+    "in Japanese": r"(?:申し訳(?:ありません|ございません)|すみません|ごめんなさい)(?:が|。|、|\s)*"
+    r".{0,30}(?:できません|できない|出来ません)"
+    r"|.{0,20}(?:お手伝い|回答|評価|お答え)(?:は|が|を|する(?:こと)?が|することは)?(?:できません|いたしかねます)",
 }
 """How refusals begin, as patterns, by what a model does there. Each is matched where an answer begins, in lower case,
 with plain apostrophes and single blanks. "I cannot find it in the passage" is an answer, and none of them."""
 
 APOLOGY = (
     r"(?:(?:i am|i'm|we are|we're) (?:\w+ )?sorry|sorry|i apologi[sz]e|(?:my )?apologies)"
-    r"(?:\W*\Z|\W+(?:but |that |for \w+ \w+\W+)?(?:i|we|you|your|there was an?)\b"
+    r"(?:\W*[0-9]?\W*\Z|\W+(?:but |that |for \w+ \w+\W+)?(?:i|we|you|your|there was an?|to hear)\b"
     r"(?! (?:can ?not|can't|could not|couldn't|did not|didn't|do not|don't) (?:find|locate|see)\b))"
 )
 """How a model excuses itself, and speaks of itself or of who asks. "I'm sorry, the passage does not say" is about the
@@ -45,7 +72,11 @@ _OVER = r"(?:exceeded|exhausted|hit|reached|used up)"
 SERVICE_MESSAGES = {
     "limits the rate": _LEAD + r"(?:\w+ ){0,2}rate[- ]?limit(?:s|ed|er)?\b(?:\W*\Z|\W?[.:!]|(?: \w+){0,3} "
     rf"(?:error|{_OVER})\b)",
+    "is the code of an error": r"[\"'{(\[]*\w*(?:insufficient_quota|rate_limit|context_length|content_filter"
+    r"|invalid_api_key|invalid_request|model_not_found|overloaded_error|server_error|authentication_error|permission_error)\w*[\"'})\]]*(?:\W*\Z|[:,.])",
     "is asked too often": _LEAD + r"too many (?:concurrent |parallel )?(?:calls|connections|requests|tokens)\b",
+    "is asked too often, as a number": r"[0-9]\W{1,3}(?:too many requests|please (?:re-?try|try again|wait))(?:\W*\Z"
+    r"|[,.;] (?:please|slow|try|wait)\b)",
     "names a quota": _LEAD + r"(?:\w+ ){0,3}(?:quota|(?:credit|daily|monthly|request|spending|token|usage) limit)"
     rf"(?: \w+){{0,3}} {_OVER}\b",
     "says what was used up": r"you(?:'ve| have| are)? (?:\w+ )?(?:been (?:banned|blocked|throttled)\b|(?:exceeded|hit"
@@ -53,6 +84,10 @@ SERVICE_MESSAGES = {
     r"|tokens)\b)",
     "counts what is left": r"(?:you (?:\w+ )?have |your \w+ (?:has |have )?|there (?:are|is) )?(?:only )?"
     rf"(?:\d[\d.,]*|no|zero) (?:\w+ ){{0,2}}{_SHORT} (?:available|left|remain|remaining)\b",
+    "lacks money, it says": _LEAD
+    + r"(?:\w+ ){0,2}(?:balance|credits?) (?:is|are) (?:too low|exhausted|insufficient|used up)\b",
+    "names its longest text": _LEAD + r"(?:model's )?(?:maximum|max) context length (?:is|was|exceeded|of \d+)\b"
+    r"|(?:the |your )?(?:input|prompt)(?: is)? too long\b",
     "lacks money": _LEAD + r"(?:you (?:\w+ )?have )?(?:insufficient|low|not enough|out of) (?:\w+ )?"
     r"(?:balance|credits?|quota|tokens)\b",
     "asks to come back": r"(?:please (?:re-?try|slow down|try again|wait)|(?:re-?try|try again|wait) (?:\d|after|in"
@@ -78,7 +113,8 @@ SERVICE_MESSAGES = {
     r"|time[d-]* ?out\W*\Z|authentication (?:error|failed|required)"
     r"|(?:incorrect|invalid|missing) (?:api[- ]?key|credentials|request|token)|context (?:length|window) exceeded"
     r"|(?:cuda )?out of memory)",
-    "is an error": r"(?:\w*(?:error|exception)|traceback|fatal|failure)(?: code| \w+)?\s*(?:[:([]|\b[45]\d\d\b)",
+    "is an error": r"(?:\w*(?:error|exception)|traceback|fatal|failure)(?:(?: \w+)?\s*[:([]"
+    r"|(?: code| http| status)?\s*\b[45]\d\d\b)",
     "reports an error": r"(?:an?(?: \w+)? error (?:has )?(?:happened|occurred)|something went wrong|oops\b"
     r"|there was an? (?:error|issue|problem) (?:generating|processing|with your)|(?:failed|unable) to \w+(?:\W*\Z|[:.]"
     r"|(?: an?| the| your| any)? (?:answer|completion|model|output|request|response|server)))",
@@ -91,10 +127,28 @@ SERVICE_MESSAGES = {
 """How messages of a service begin, as patterns, by what they do; matched as refusals are. A text about an error, as an
 answer may be, does not begin like one."""
 
+_OF_THE_PASSAGE = r"(?:this|the) (?:context|document|passage|text)"
+ABOUT_THE_PASSAGE = {
+    "cannot answer from it": rf"(?:i|we) ?{_CANNOT} (?:\w+ly )?(?:answer|assess|complete|judge)\b[^.!?:;]*"
+    rf"\b(?:based on|from|given|in|using|with) {_OF_THE_PASSAGE}\b",
+    "says when a machine rests": rf"(?:the |an? )?{_MACHINE} (?:is|are|was|were) \w+ (?:because|during|if|in|unless"
+    r"|when) (?!\d|a few|maintenance|progress|the moment|use\b|your\b|you\b)\w",
+    "explains a status": r"(?:http |status |error )?[45]\d\d(?: \w+){1,4}"
+    r" (?:indicates|is|means|says|shows|stands|tells)\b",
+    "speaks of errors": r"(?:access|permission) denied (?:errors?|messages?)\b",
+    "says when an account is closed": r"your account is \w+ (?:if|unless|when)\b",
+    "says where a thing is blocked": r"(?:this|the) (?:content|request) (?:is|was) blocked"
+    r" (?:by (?!our\b|the\b|a\b)|in )\w",
+}
+"""Statements about what a passage says that begin like refusals or messages do. They are answers where they name a
+rating after that; without one they are too like what they look like."""
+
+_ABOUT = re.compile("|".join(f"(?:{pattern})" for pattern in ABOUT_THE_PASSAGE.values()))
 _REFUSAL = re.compile("|".join(f"(?:{pattern})" for pattern in REFUSALS.values()))
 _SERVICE = re.compile("|".join(f"(?:{pattern})" for pattern in SERVICE_MESSAGES.values()))
 _APOLOGY = re.compile(APOLOGY)
 _LONGEST = 200
+_AROUND = string.whitespace + "\u00a0\u200b\u3000\ufeff\"'“”«»*_#>([-`"
 _QUOTES = str.maketrans("‘’`´", "'" * 4)
 
 
@@ -113,6 +167,11 @@ def apologises(text: str) -> bool:
     return _APOLOGY.match(_beginning(text)) is not None
 
 
+def may_be_about_the_passage(text: str) -> bool:
+    """Whether what begins like a refusal or a message may be about the passage: an answer where it names a rating."""
+    return _ABOUT.match(_beginning(text)) is not None
+
+
 def _beginning(text: str) -> str:
-    beginning = " ".join(text.lstrip()[:_LONGEST].lower().translate(_QUOTES).split())
-    return beginning.lstrip("\"'“”«»*_#>([ -")
+    beginning = " ".join(text.lstrip(_AROUND)[:_LONGEST].lower().translate(_QUOTES).split())
+    return beginning.lstrip(_AROUND)

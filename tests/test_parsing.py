@@ -114,7 +114,60 @@ def test_a_refusal_fails_whatever_digits_it_holds(text: str) -> None:
         assert parsed == Parsed(None, "failed", "a refusal")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I won't be able to rate this passage. 5", "I'm afraid I can't help with that.",
+        "Your request was rejected as a result of our safety system.", "Blocked by content filter.",
+        "The response was filtered due to the prompt triggering the content management policy. 4",
+        "I don't think I can rate this passage. 3", "My guidelines prevent me from rating this: 2",
+        "I don't feel comfortable rating this. 1", "I refuse.", "As an AI, my rating: 3",
+        "** \u200b**I cannot rate it. 5",
+        "Es tut mir leid, aber ich kann dabei nicht helfen.", "Leider kann ich das nicht bewerten. 3",
+        "Je suis désolé, mais je ne peux pas répondre.", "Lo siento, pero no puedo ayudar con eso. 4",
+        "抱歉，我无法协助。", "申し訳ありませんが、お手伝いできません。", "I cannot rate this passage. Rating: 5",
+    ],
+)  # fmt: skip
+def test_refusals_in_other_words_and_languages_fail(text: str) -> None:
+    assert parse_rating(text) == Parsed(None, "failed", "a refusal")
+
+
+@pytest.mark.parametrize(
+    ("text", "rating"),
+    [
+        ("We cannot answer the question from this passage. Rating: 0", 0),
+        ("404 Not Found means the page is missing. Rating: 5", 5),
+        ("The service is unavailable in winter. Rating: 3", 3),
+        ("As an AI researcher, the author explains. Rating: 4", 4),
+        ("As an assistant professor, he writes. Rating: 2", 2),
+        ("Permission denied errors come from the mode. Rating: 5", 5),
+        ("The content is blocked in Germany. Rating: 2", 2),
+        # An apology refuses nothing: the number after "Rating" rates.
+        ("I'm sorry. Rating: 3", 3),
+    ],
+)
+def test_a_statement_about_the_passage_that_names_a_rating_has_it(text: str, rating: int) -> None:
+    assert parse_rating(text) == Parsed(rating, "graded")
+
+
+@pytest.mark.parametrize(
+    "text", ["Failure rate 500 per year", "Leider kann ich es im Text nicht finden", "As an AI researcher, he writes"]
+)
+def test_words_of_refusals_and_messages_in_an_answer_get_the_default(text: str) -> None:
+    assert parse_rating(text) == Parsed(1, "defaulted")
+
+
+@pytest.mark.parametrize(
+    "text", ["We cannot answer the question from this passage.", "The service is unavailable in winter. 3"]
+)
+def test_what_only_may_be_about_the_passage_fails_where_it_names_no_rating(text: str) -> None:
+    assert parse_rating(text).status == "failed"
+
+
 SERVICE_MESSAGES = [
+    "5: too many requests", "insufficient_quota", "rate_limit_exceeded", "context_length_exceeded: 4",
+    "Your credit balance is too low to access the API. 3", "Maximum context length is 4 tokens",
+    "This model's maximum context length is 4097 tokens. Score: 5", "3. Please retry.",
     "Rate limit exceeded. Please retry in 5 seconds.", "You have 0 credits left",
     "You have 3 requests remaining today.",
     "Error: rate limit reached for gpt-4o. Limit: 3 per minute.", "RateLimitError: 429 score: 5",

@@ -18,6 +18,10 @@ KEY = "sk-test-0123456789abcdef0123456789ABCDEF"
 RANDOM = "Zq8vK2mXw7RtYb4NcP1sLd9HfJ6gTe3A"
 
 
+def encoded(key: str) -> str:
+    return base64.b64encode(key.encode()).decode()
+
+
 def percent(key: str) -> str:
     return "".join(f"%{ord(one):02x}" for one in key)
 
@@ -54,6 +58,22 @@ FORMS: dict[str, Callable[[str], str]] = {
     "letter by letter": " ".join,
     "with blanks that are not seen": "\u200b".join,
     "with dashes": "-".join,
+    "hexadecimal with colons": lambda key: ":".join(f"{ord(one):02x}" for one in key),
+    "hexadecimal with dashes": lambda key: "-".join(key.encode().hex()[i : i + 4] for i in range(0, len(key) * 2, 4)),
+    "hexadecimal as numbers": lambda key: ", ".join(f"0x{ord(one):02x}" for one in key),
+    "hexadecimal reversed": lambda key: key.encode().hex()[::-1],
+    "base64 with dashes": lambda key: "-".join(encoded(key)[i : i + 4] for i in range(0, len(encoded(key)), 4)),
+    "base64 in quotes": lambda key: '" "'.join(encoded(key)[i : i + 8] for i in range(0, len(encoded(key)), 8)),
+    "base64 written backwards": lambda key: encoded(key)[::-1],
+    "base64 twice": lambda key: base64.b64encode(encoded(key).encode()).decode(),
+    "base64 of UTF-16": lambda key: base64.b64encode(key.encode("utf-16le")).decode(),
+    "base32": lambda key: base64.b32encode(key.encode()).decode(),
+    "octal": lambda key: "".join(f"\\{ord(one):03o}" for one in key),
+    "decimal codes": lambda key: ", ".join(str(ord(one)) for one in key),
+    "JavaScript": lambda key: "".join(f"\\u{{{ord(one):x}}}" for one in key),
+    "quoted-printable": lambda key: "".join(f"={ord(one):02X}" for one in key),
+    "HTML without semicolons": lambda key: "".join(f"&#{ord(one)}" for one in key),
+    "full-width": lambda key: "".join(chr(ord(one) + 0xFEE0) for one in key),
     "in quotes": lambda key: "' + '".join(key[i : i + 4] for i in range(0, len(key), 4)),
 }
 
