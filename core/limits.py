@@ -59,9 +59,11 @@ LIMITS: dict[str, Limit] = {
         Limit("IDS", 1_000_000, "ids", "different queries of a run or of qrels, different questions of a graded file"),
         Limit("SYSTEMS", 10_000, "systems", "different runs, or graders, that one file names"),
         Limit("SMALL_FILE", 16 * _MIB, "bytes", "a leaderboard, a prompt, a manifest, or examples for a prompt"),
-        Limit("ANSWER", _MIB, "bytes", "an answer of an endpoint, expanded"),
-        Limit("KEPT_ANSWER", 20_000, "characters", "what is kept of an answer beside its grade"),
-        Limit("CALL_TOKENS", 2_000_000, "tokens", "what an endpoint may report as read, or as written, by one call"),
+        Limit("ENDPOINT_ANSWER", _MIB, "bytes", "an answer of an endpoint, expanded"),
+        Limit("ENDPOINT_KEPT", 20_000, "characters", "what is kept of an answer beside its grade"),
+        Limit(
+            "ENDPOINT_TOKENS", 2_000_000, "tokens", "what an endpoint may report as read, or as written, by one call"
+        ),
     )
 }
 """Every limit by its name, in the order in which the docs list them."""

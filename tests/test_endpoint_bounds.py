@@ -89,10 +89,10 @@ def test_an_answer_that_is_compressed_as_asked_is_read_and_another_way_is_not() 
 
 def test_the_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     with EndpointServer(lambda seen: rate(seen, 4)) as server:
-        monkeypatch.setenv("EXAM_LIMIT_ANSWER", "100")
+        monkeypatch.setenv("EXAM_LIMIT_ENDPOINT_ANSWER", "100")
         assert only(drive(make(server), pairs(1))).reason == "the answer is longer than 100 bytes"
-        monkeypatch.setenv("EXAM_LIMIT_ANSWER", "100 kB")
-        with pytest.raises(InputError, match="EXAM_LIMIT_ANSWER is '100 kB'"):
+        monkeypatch.setenv("EXAM_LIMIT_ENDPOINT_ANSWER", "100 kB")
+        with pytest.raises(InputError, match="EXAM_LIMIT_ENDPOINT_ANSWER is '100 kB'"):
             drive(make(server), pairs(1))
 
 

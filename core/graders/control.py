@@ -129,7 +129,7 @@ class Control:
         """Calls that may be under way under the cap on money."""
         if not self._begun or self._max_cost is None:
             return 1
-        most = self._price.of(limit("CALL_TOKENS"), limit("CALL_TOKENS"))
+        most = self._price.of(limit("ENDPOINT_TOKENS"), limit("ENDPOINT_TOKENS"))
         left = self._max_cost - self._usage.cost
         return max(CAPPED_CALLS, left / most) if most else math.inf
 

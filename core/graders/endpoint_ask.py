@@ -168,7 +168,7 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
     proxied = not endpoint.on_this_computer and (
         not endpoint.key_variable or endpoint.base_url.lower().startswith("https:")
     )
-    most = limit("ANSWER")
+    most = limit("ENDPOINT_ANSWER")
     client, wrong = None, ""
     try:
         client = openai.AsyncOpenAI(

@@ -313,7 +313,7 @@ def _tokens(reported: object, estimate: int) -> int:
         reported = int(reported)
     if isinstance(reported, bool) or not isinstance(reported, int) or reported < 0 or (reported == 0 and estimate):
         return estimate
-    return min(reported, limit("CALL_TOKENS"))
+    return min(reported, limit("ENDPOINT_TOKENS"))
 
 
 def brief(text: str) -> str:

@@ -275,7 +275,7 @@ def _with(grade: Grade, completion: Completion, written: str | None = None) -> G
 
 def _kept(text: str) -> str:
     """The part of a text that is stored: the length of an answer is its sender's choice."""
-    most = limit("KEPT_ANSWER")
+    most = limit("ENDPOINT_KEPT")
     return text if len(text) <= most else f"{text[:most]}… [{len(text) - most:,} more characters are not kept]"
 
 
