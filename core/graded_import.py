@@ -19,6 +19,7 @@ from core.grades import put_grader, question_text_key, write_staged_grades
 from core.limits import exceeded, limit
 from core.project import Cursor, stage, stage_table
 from core.replacing import Keeper
+from core.text import clean_text
 from core.topics import TITLES, add_topics, take_queries
 from core.types import (
     GradeColumns,
@@ -160,7 +161,8 @@ class GradedFiles:
                 columns["question_id"].extend(grades.question_ids)
                 columns["passage_id"].extend(grades.passage_ids)
                 columns["rating"].extend(grades.ratings)
-                columns["answer"].extend(grades.answers)
+                # An answer is marked in its passage, which is kept clean too.
+                columns["answer"].extend([answer and clean_text(answer) for answer in grades.answers])
                 _extend_details(columns, grades)
                 if grades.grader.method == "direct" or grades.grader.reads:
                     asked |= dict.fromkeys((number, asked_of) for asked_of in dict.fromkeys(grades.question_ids))

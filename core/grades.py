@@ -13,6 +13,7 @@ from core.graders import GRADERS
 from core.graders.base import Outcome
 from core.named_graders import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
 from core.project import Cursor, Project, stage
+from core.text import clean_text
 from core.topics import PLACES, TITLES, asks
 from core.types import SEPARATOR, GraderSpec
 
@@ -234,17 +235,21 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
             grade.rating,
             grade.status == "defaulted",
             _share(grade.confidence),
-            grade.answer,
-            grade.raw,
+            _clean(grade.answer),
+            _clean(grade.raw),
             job_key,
-            grade.note,
+            _clean(grade.note),
             _shares(grade.distribution),
-            grade.reason,
+            _clean(grade.reason),
         )
         for name, value in zip(_GRADE_COLUMNS, values, strict=True):
             columns[name].append(value)
     stage(cursor, "new_grades", columns, _GRADE_COLUMNS)
     write_staged_grades(cursor)
+
+
+def _clean(text: str | None) -> str | None:
+    return None if text is None else clean_text(text)
 
 
 def _share(number: float | None) -> float | None:

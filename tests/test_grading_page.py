@@ -21,7 +21,7 @@ from core.prices import prices, set_price
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
 from pages import ui
-from tests.endpoint_server import EndpointServer, Reply, Seen, chat, rate, refuse
+from tests.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse
 from tests.small import SPEC, fill
 from tests.test_failures import say
 from tests.test_pages import (
@@ -109,7 +109,9 @@ def codes(app: AppTest) -> list[str]:
 
 
 def failing(seen: Seen) -> Reply:
-    """Rates gold, refuses tin about one passage and chats about the other."""
+    """Knows no schemas; rates gold, refuses tin about one passage and chats about the other."""
+    if seen.wants_json:
+        return no_structure()
     if "gold" in seen.prompt:
         return rate(seen, 4)
     return refuse() if "text of p1" in seen.prompt else chat(f"Hm. {MARKUP}")
@@ -260,7 +262,7 @@ class TestAskingOneQuestion:
         assert not [shown for shown in app.metric if shown.label == "Rating"]
 
     def test_an_answer_without_a_number_is_shown_as_text_and_as_a_default(self, asked: Project) -> None:
-        with EndpointServer(lambda seen: chat(MARKUP)) as server:
+        with EndpointServer(lambda seen: no_structure() if seen.wants_json else chat(MARKUP)) as server:
             app = press(endpoint(server), "Ask")
         assert MARKUP in codes(app)
         assert (metric(app, "Rating"), metric(app, "Status")) == ("1 of 5", "defaulted")
