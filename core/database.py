@@ -128,7 +128,8 @@ class Database:
         except duckdb.TransactionException:
             # Something in this process is in the midst of a write that did not ask for `writing`: another time.
             return False
-        except (ProjectError, duckdb.Error) as error:
+        except (ProjectError, duckdb.Error, OSError) as error:
+            # Among them that the file is gone, which somebody deleted under the running program.
             _log.warning("%s: the log could not be written into the file now: %s", self.path, first_line(error))
             return False
         finally:
