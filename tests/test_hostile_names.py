@@ -25,12 +25,12 @@ from core.project import Project
 from core.publication import publish
 from core.types import Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked, Subtopic
 from pages import ui
-from tests.browser import chromium, chromium_page, serving, tab_of
+from tests.browser import serving
 from tests.browser import visit as go_to
 from tests.screens import served, visit
 from tests.small import new_project
 
-__all__ = ["chromium", "chromium_page", "served", "tab_of"]
+__all__ = ["served"]
 
 MARKUP = ":material/delete: :streamlit: :+1: -> :red[r] $x$ **b** `c` [l](http://x) <i>i</i> # h"
 LONG = "w" * 100_000
