@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from core.bank import AT_VERSION, questions
+from core.collection import kept_as_they_are
 from core.errors import InputError
 from core.project import Cursor, Project, log, stage
-from core.text import clean_text, fault_of_id
+from core.text import clean_or_none, clean_text, fault_of_id
 from core.types import KINDS, MAX_WEIGHT, Question
 
 
@@ -150,10 +151,7 @@ def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Questio
     unclean = [a.text for a, b in zip(changed, clean, strict=True) if a.text and a.text != b.text]
     if not unclean:
         return clean
-    # Halves of surrogate pairs cannot be asked for, nor be there.
-    asked = [text.strip() for text in unclean if text.encode(errors="ignore").decode() == text]
-    rows = cursor.execute("SELECT text FROM question_texts WHERE list_contains(?, text)", [asked]).fetchall()
-    kept = {text for (text,) in rows}
+    kept = kept_as_they_are(cursor, "question_texts", [text.strip() for text in unclean])
     return [
         replace(after, text=before.text) if before.text and before.text.strip() in kept else after
         for before, after in zip(changed, clean, strict=True)
@@ -162,16 +160,12 @@ def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Questio
 
 def clean_question(question: Question) -> Question:
     """A question all of whose texts are as `clean_text` keeps them."""
-
-    def clean(text: str | None) -> str | None:
-        return None if text is None else clean_text(text)
-
     return replace(
         question,
-        text=clean(question.text),
-        answer_key=clean(question.answer_key),
+        text=clean_or_none(question.text),
+        answer_key=clean_or_none(question.answer_key),
         choices=tuple(map(clean_text, question.choices)),
-        note=clean(question.note),
+        note=clean_or_none(question.note),
     )
 
 

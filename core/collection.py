@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.kept_passages import in_batches
 from core.project import Cursor, log, stage, stage_table
 from core.replacing import Keeper
-from core.text import clean_text, fault_of_id, quoted
+from core.text import clean_or_none, clean_text, fault_of_id, quoted
 from core.types import Board, Judgment, Passage, Query, Ranked, Subtopic
 
 RANKED = pa.schema(
@@ -117,9 +117,9 @@ def _clean_query(query: Query) -> Query:
     return Query(
         query.query_id,
         clean_text(query.text),
-        None if query.narrative is None else clean_text(query.narrative),
+        clean_or_none(query.narrative),
         tuple(Subtopic(clean_text(s.subtopic_id), clean_text(s.text)) for s in query.subtopics),
-        None if query.answer is None else clean_text(query.answer),
+        clean_or_none(query.answer),
     )
 
 
@@ -191,12 +191,19 @@ def _clean_passages(cursor: Cursor, passages: list[Passage]) -> list[Passage]:
     unclean = {p.text: clean for p in passages if (clean := clean_text(p.text)) != p.text}
     if not unclean:
         return passages
+    kept = kept_as_they_are(cursor, "passage_texts", unclean)
+    return [Passage(p.passage_id, p.text if p.text in kept else unclean.get(p.text, p.text)) for p in passages]
+
+
+def kept_as_they_are(
+    cursor: Cursor, table: Literal["question_texts", "passage_texts"], texts: Iterable[str]
+) -> set[str]:
+    """Which of some unclean texts earlier versions took in as they were: these stay, with their grades."""
     # Halves of surrogate pairs cannot be asked for, nor be there.
-    asked = [text for text in unclean if text.isascii() or text.encode(errors="ignore").decode() == text]
-    kept = cursor.execute("SELECT text FROM passage_texts WHERE list_contains(?, text)", [asked]).fetchall()
-    for (text,) in kept:
-        unclean[text] = text
-    return [Passage(p.passage_id, unclean.get(p.text, p.text)) for p in passages]
+    asked = [text for text in texts if text.encode(errors="ignore").decode() == text]
+    return {
+        text for (text,) in cursor.execute(f"SELECT text FROM {table} WHERE list_contains(?, text)", [asked]).fetchall()
+    }
 
 
 def _add_passage_batch(cursor: Cursor, keeper: Keeper | None) -> int:

@@ -236,6 +236,13 @@ def is_open(path: Path) -> bool:
     return any(database._file == file and not database._closed for database in list(_open))
 
 
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+"""Nothing is ever loaded from outside, not even to look at a file of another kind: the file alone is the project."""
+
+
 def connect(path: Path, read_only: bool = False) -> Connection:
     """A connection to a file; a new file where there is none and it may be written.
 
@@ -244,16 +251,10 @@ def connect(path: Path, read_only: bool = False) -> Connection:
     Raises:
         ProjectError: another process holds it, it comes from a newer DuckDB, or it is no database.
     """
-    # Nothing is ever loaded from outside, not even to look at a file of another kind: the file alone
-    # is the project.
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config=config)
+            return duckdb.connect(str(path), read_only=read_only, config=CONFIG)
         except duckdb.Error as error:
             if "set lock" not in str(error) or time.monotonic() >= deadline:
                 raise explained(path, error) from error

@@ -13,7 +13,7 @@ from core.graders import GRADERS
 from core.graders.base import Outcome
 from core.named_graders import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
 from core.project import Cursor, Project, stage
-from core.text import clean_text
+from core.text import clean_or_none
 from core.topics import PLACES, TITLES, asks
 from core.types import SEPARATOR, GraderSpec
 
@@ -235,21 +235,17 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
             grade.rating,
             grade.status == "defaulted",
             _share(grade.confidence),
-            _clean(grade.answer),
-            _clean(grade.raw),
+            clean_or_none(grade.answer),
+            clean_or_none(grade.raw),
             job_key,
-            _clean(grade.note),
+            clean_or_none(grade.note),
             _shares(grade.distribution),
-            _clean(grade.reason),
+            clean_or_none(grade.reason),
         )
         for name, value in zip(_GRADE_COLUMNS, values, strict=True):
             columns[name].append(value)
     stage(cursor, "new_grades", columns, _GRADE_COLUMNS)
     write_staged_grades(cursor)
-
-
-def _clean(text: str | None) -> str | None:
-    return None if text is None else clean_text(text)
 
 
 def _share(number: float | None) -> float | None:

@@ -14,6 +14,7 @@ import duckdb
 from core import __version__, migrations
 from core.bundle import write_zip
 from core.checkpoints import MARK
+from core.database import CONFIG
 from core.engine_errors import first_line, no_room
 from core.errors import FileError, InputError, Problem
 from core.parquet_checks import faults
@@ -138,11 +139,7 @@ def import_project(source: Path, path: Path) -> Project:
 
 def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
     """Make the project file in the schema that was exported, fill it, bring it to the current schema and check it."""
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    with duckdb.connect(str(path), config=config) as connection:
+    with duckdb.connect(str(path), config=CONFIG) as connection:
         migrations.upgrade(connection, manifest.steps)
         expected = _tables(connection)
         if odd := expected ^ {table.name for table in manifest.tables}:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from core.database import CONFIG
 from core.project import Cursor, Project
 
 _WITH_TEXTS = frozenset({"passages", "graded", "responses"})
@@ -56,11 +57,7 @@ def rehearsal(project: Project, kinds: Collection[str], folder: Path) -> Iterato
         kinds: of imports.
         folder: for the copy, which goes with the folder.
     """
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    with duckdb.connect(str(folder / "rehearsal.duckdb"), config=config) as copy:
+    with duckdb.connect(str(folder / "rehearsal.duckdb"), config=CONFIG) as copy:
         with project.cursor() as cursor:
             cursor.execute("BEGIN")
             _copy(cursor, copy, kinds)

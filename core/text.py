@@ -27,6 +27,11 @@ def clean_text(text: str) -> str:
     return _BLANKED.sub(" ", _LINE_END.sub("\n", text))
 
 
+def clean_or_none(text: str | None) -> str | None:
+    """The same where there may be no text."""
+    return None if text is None else clean_text(text)
+
+
 def fault_of_id(text: str, one_column: bool = False) -> str | None:
     """What keeps a text from being an id, said of "it"; None where it can be one.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import cli, drafts
+from core import drafts
 from core import project as projects
 from core.downloads import recorded
 from core.drafts import put_draft
@@ -21,6 +21,7 @@ from core.project import open_project
 from core.types import Question
 from tests.screens import served, visit  # noqa: F401
 from tests.small import fill, new_project
+from tests.test_reading_together import run
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
 GRADED = 5_000
@@ -105,16 +106,6 @@ def test_what_is_no_whole_project_is_refused_with_what_to_do_and_left_as_it_is(
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def command(path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    monkeypatch.setenv("EXAM_PROJECT", str(path))
-    monkeypatch.setattr(sys, "argv", ["exam", *words])
-    try:
-        cli.main()
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return 0
-
-
 def damage_grades(path: Path) -> None:
     """Let what no table but that of the grades holds be unreadable."""
     with duckdb.connect(str(path), read_only=True) as connection:
@@ -137,9 +128,9 @@ def test_what_lies_beside_the_damage_can_be_read_and_the_rest_is_a_sentence(
         project.rows("SELECT answer FROM grades")
     assert project.value("SELECT text FROM queries") == "query q1"
     project.close()
-    assert command(path, monkeypatch, "bank", "list") == 0
+    assert run(path, monkeypatch, "bank", "list") == 0
     capsys.readouterr()
-    assert command(path, monkeypatch, "export", "graded", "-o", str(path.with_name("graded.jsonl.gz"))) == 1
+    assert run(path, monkeypatch, "export", "graded", "-o", str(path.with_name("graded.jsonl.gz"))) == 1
     said = capsys.readouterr().err
     assert "is damaged" in said and "Traceback" not in said and len(said.splitlines()) == 1
 
@@ -164,8 +155,8 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
         put_draft(project, "ann", Question("q1/a", "q1", "Reworded?"))
     assert recorded(project, "ann", "qrels", "some.qrels", lambda: "what is read") == b"what is read"
     project.close()
-    assert command(path, monkeypatch, "status") == 0
-    assert command(path, monkeypatch, "judge", "set", "q1", "p0", "1") == 1
+    assert run(path, monkeypatch, "status") == 0
+    assert run(path, monkeypatch, "judge", "set", "q1", "p0", "1") == 1
     assert "cannot be written" in capsys.readouterr().err
     assert path.read_bytes() == before
 
