@@ -329,6 +329,14 @@ class TestJobs:
             app = ended(app, asked)
         assert f"Last job done: {PAIRS} pairs graded" in said(app)
 
+    def test_the_bank_shows_a_job_and_cannot_cancel_it_as_if_it_were_its_trial(self, asked: Project) -> None:
+        with EndpointServer(latency=0.2) as server:
+            press(choose(endpoint(server), "Calls in flight", 1), "Grade")
+            started(asked).control.pause()
+            app = visit("question_bank")
+            assert "Cancel the trial" not in [button.label for button in app.button]
+            assert "See Grading" in [link.proto.label for link in app.get("page_link")]
+
     def test_a_cancelled_job_keeps_what_it_has(self, asked: Project) -> None:
         with EndpointServer(latency=0.2) as server:
             app = press(choose(endpoint(server), "Calls in flight", 1), "Grade")

@@ -173,6 +173,14 @@ class TestHome:
         assert counts(with_name)["queries"] == 0
         with_name.close()
 
+    def test_a_link_to_a_project_that_is_not_here_says_which_one_opened(self, small: Project, tmp_path: Path) -> None:
+        new_project(tmp_path / "other.duckdb").close()
+        app = visit("question_bank", project="gone")
+        assert "There is no project gone here. This is other" in said(app).replace("\\", "")
+        app.selectbox("project").set_value("test")
+        assert "There is no project" not in said(sound(app.run()))
+        assert "There is no project" not in said(visit("question_bank", project="test"))
+
     @pytest.mark.parametrize("name", ["", "../elsewhere", ".hidden"])
     def test_a_name_that_is_no_file_name_is_refused(self, tmp_path: Path, name: str) -> None:
         app = visit("home")
