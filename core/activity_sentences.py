@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
+from core.text import first_few
+
 Place = tuple[str, dict[str, str]]
 """Name of a screen, and what its URL says."""
 
@@ -84,8 +86,7 @@ def _imported(act: str, detail: Detail) -> str:
 
 
 def _listed(detail: Detail, name: str) -> str:
-    things = [str(thing) for thing in detail.get(name) or []]
-    return "; ".join(things[:3]) + (f"; and {len(things) - 3} more" if things[3:] else "")
+    return first_few(detail.get(name) or [], "; ")
 
 
 def _ended(act: str, detail: Detail) -> str:

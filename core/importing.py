@@ -28,6 +28,7 @@ from core.rehearsal import rehearsal
 from core.replacing import Keeper, Replaced
 from core.responses import known_responses, write_responses
 from core.run_import import RunFiles, RunImport, unknown_reason
+from core.text import first_few
 from core.topics import add_topics, take_queries
 from core.types import Judgment, Query, Question
 
@@ -142,7 +143,7 @@ def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: 
         raise
     except InputError as error:
         # What does not fit the project was found where nobody knows of files.
-        raise InputError(f"{_first(files)}: {error.message}", error.hint) from error
+        raise InputError(f"{first_few(files)}: {error.message}", error.hint) from error
     report.raise_if_refused(_MEND)
     settled = keeper.settle()
     replaced = tuple(one for _, _, one in settled)
@@ -156,22 +157,15 @@ def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> 
     results = [one for one in results if one.replaced and one.kind not in asked_for]
     if results:
         going = [replaced for result in results for replaced in result.replaced]
-        files = _first([name for result in results for name in result.files])
+        files = first_few([name for result in results for name in result.files])
         apart = any(one.kind in ("judgments", "leaderboard") for one in going)
         raise InputError(
-            f"{files}: this would replace {_first(going, '; ')}. Nothing was imported.",
+            f"{files}: this would replace {first_few(going, '; ')}. Nothing was imported.",
             "Where that is meant, say so (--replace): what goes is kept and can be brought back."
             + (" Under another name (--source) both stay." if apart else ""),
         )
 
 
-def _first(things: Sequence[object], between: str = ", ") -> str:
-    """The first few of some things, and how many more there are."""
-    named = between.join(map(str, things[:_NAMED]))
-    return named + (f"{between}and {len(things) - _NAMED} more" if things[_NAMED:] else "")
-
-
-_NAMED = 3
 _NAME_QUERIES = "Import the queries first, or a bank that names them, or leave unknown queries out (--skip-unknown)."
 _MEND = "Nothing was imported. Mend the file and import it again."
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from core.errors import InputError
 from core.project import Cursor
+from core.text import first_few
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,6 @@ _SINGULAR = (
     ("they cite", "it cites"),
     ("the texts", "the text"),
 )
-
-_NAMED = 3
 
 _RESTS = (
     ("grades", "SELECT count(*) FROM grades g WHERE g.passage_text_key = c.text_key"),
@@ -273,7 +272,7 @@ class Keeper:
             " JOIN queries USING (query_key) WHERE replacement_key = $key AND o.text <> s.text ORDER BY query_id",
             {"key": replacement},
         ).fetchall()
-        return Replaced("queries", _some([name for (name,) in rows]), len(rows), len(rows), len(rows))
+        return Replaced("queries", first_few([name for (name,) in rows]), len(rows), len(rows), len(rows))
 
     def _compare_passages(self, replacement: int) -> Replaced:
         rows = self.cursor.execute(
@@ -281,7 +280,7 @@ class Keeper:
             " WHERE replacement_key = ? AND o.text_key IS DISTINCT FROM p.text_key ORDER BY passage_key",
             [replacement],
         ).fetchall()
-        return Replaced("passages", _some([name for (name,) in rows]), len(rows), len(rows), len(rows))
+        return Replaced("passages", first_few([name for (name,) in rows]), len(rows), len(rows), len(rows))
 
     def _count(self, sql: str) -> int:
         return int(self.cursor.execute(f"SELECT count(*) FROM ({sql})").fetchall()[0][0])
@@ -312,8 +311,3 @@ def _tables_of(kind: str) -> tuple[str, ...]:
     if kind == "queries":
         return ("queries", "subtopics")
     return KINDS[kind].tables + ((KINDS[kind].named_in,) if KINDS[kind].named_in else ())
-
-
-def _some(things: Sequence[str]) -> str:
-    rest = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
-    return ", ".join(things[:_NAMED]) + rest

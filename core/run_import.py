@@ -17,6 +17,7 @@ from core.formats.trec_run import RunLine, name_runs, read_run_lines
 from core.limits import exceeded, limit
 from core.project import Cursor, stage
 from core.replacing import Keeper
+from core.text import first_few
 from core.topics import add_topics
 
 LINES_A_BATCH = 50_000
@@ -41,7 +42,6 @@ _REMARKS = {
     "contradicts": "the rank contradicts the order of the scores; the scores count",
     "unreadable": "the rank is not a number; the scores count",
 }
-_NAMED = 3
 """Things that one note names at most."""
 
 _REPEATED = "the query has this passage already; the better score is kept (trec_eval would refuse)"
@@ -197,10 +197,12 @@ class RunImport:
                 renamed.append(f"{name} is called {called}")
             free.append(called)
         if replaced:
-            reason = f"what the project had of runs of the same names gives way to these files: {_some(replaced)}"
+            reason = f"what the project had of runs of the same names gives way to these files: {first_few(replaced)}"
             self.report.remark(self.found[0][0].file, None, reason)
         if renamed:
-            reason = f"runs of other files have the names already, so runs are called by their files: {_some(renamed)}"
+            reason = (
+                f"runs of other files have the names already, so runs are called by their files: {first_few(renamed)}"
+            )
             self.report.remark(self.found[0][0].file, None, reason)
         return free
 
@@ -295,12 +297,6 @@ def _numbered(name: str) -> Iterator[str]:
     yield name
     for number in count(2):
         yield f"{name}-{number}"
-
-
-def _some(things: Sequence[str]) -> str:
-    """The first of some things, and how many there are more."""
-    rest = f" and {len(things) - _NAMED} more" if len(things) > _NAMED else ""
-    return ", ".join(things[:_NAMED]) + rest
 
 
 def _sql_text(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANKED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -66,6 +67,16 @@ def one_line(text: str, longest: int | None = None) -> str:
         return _cut(_joined(text), longest)
     line = _joined(text)
     return line if longest is None or len(line) <= longest else _cut(line, longest)
+
+
+NAMED = 3
+"""Of many things, how many a sentence names."""
+
+
+def first_few(things: Sequence[object], between: str = ", ") -> str:
+    """The first few of some things, and how many more there are: "a, b, c and 2 more"."""
+    rest = f"{between.rstrip(', ')} and {len(things) - NAMED} more" if len(things) > NAMED else ""
+    return between.join(map(str, things[:NAMED])) + rest
 
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
