@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -81,17 +82,18 @@ def _limits(one: OfferedEndpoint) -> str:
 def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     """An address that one types, with what is known of its key."""
     left, right = st.columns([3, 2])
+    typed = f"{key} base_url"
     given = left.text_input(
-        "Base URL", stored.get("base_url", ""), placeholder=usual_address(), key=f"{key} base_url",
+        "Base URL", stored.get("base_url", ""), placeholder=usual_address(), key=typed,
         persist_state="session",
         help="Address of any OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp, LiteLLM.",
     ).strip()  # fmt: skip
     address = given or usual_address()
     place, host = origin(address), checked_host(address)
-    box = f"{key} key for {place}"
+    box = f"{key} key"
     right.text_input(
         "Key for this address", type="password", key=box, placeholder="Only where none is known", autocomplete="off",
-        on_change=_take_key, args=(place, box),
+        on_change=_take_key, args=(typed, box),
         help="It is held in memory for this browser window, goes to this address alone, and is kept nowhere.",
     )  # fmt: skip
     found = {"base_url": given} if given else {}
@@ -102,8 +104,12 @@ def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     return found
 
 
-def _take_key(place: str, box: str) -> None:
-    visitor.type_key(place, str(st.session_state.get(box) or ""))
+def _take_key(typed: str, box: str) -> None:
+    # The address beside it may be newer than the last drawing: the key is for the one that the person sees.
+    address = str(st.session_state.get(typed) or "").strip() or usual_address()
+    # Where it is no address, the screen says so and asks for the key again.
+    with suppress(InputError):
+        visitor.type_key(origin(address), str(st.session_state.get(box) or ""))
     # The widget would send it back to the browser.
     st.session_state[box] = ""
 

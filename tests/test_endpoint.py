@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from core.graders.control import Control, Price
 from core.graders.endpoint import EndpointBackEnd
 from core.graders.endpoint_chat import objection
 from core.graders.endpoint_retry import MAX_WAIT, Pace, backoff, told_wait
+from core.graders.endpoint_session import SILENT_PAIRS
 from core.prompts import Prompt
 from core.redaction import redact
 from core.types import Grade
@@ -242,6 +244,18 @@ def test_failures_between_successes_do_not_end_a_job() -> None:
         work = [((i, j), rated(question(i))) for j in range(2) for i in (1, 2, 3, 4, 5, 6, 8, 9, 7)]
         outcomes = [o for batch in make(server, attempts=1).drive(work, Control(concurrency=1)) for o in batch]
     assert [grade.rating for _, _, grade in outcomes] == [*[None] * 8, 1] * 2
+
+
+def test_failures_that_come_late_and_together_do_not_end_a_job_where_pairs_between_them_got_their_answer() -> None:
+    def behave(seen: Seen) -> Reply:
+        if int(seen.prompt.split("?")[0].removeprefix("Question: q")) % 2:
+            return rate(seen, 1)
+        return replace(status(500), delay=0.5 - time.monotonic() % 0.5)
+
+    with EndpointServer(behave) as server:
+        grades = drive(make(server, attempts=1), pairs(4 * SILENT_PAIRS), Control(concurrency=SILENT_PAIRS))
+    assert [grade.rating for grade in grades.values()].count(1) == 2 * SILENT_PAIRS
+    assert len(grades) == 4 * SILENT_PAIRS
 
 
 @pytest.mark.parametrize(

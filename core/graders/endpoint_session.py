@@ -73,6 +73,7 @@ class Session:
         self._waiting: list[_Asked] = []
         self._flying: dict[asyncio.Task[tuple[int, int]], tuple[_Asked, Request]] = {}
         self._silent = 0
+        self._answered = -1
         self._failure: BaseException | None = None
         self._failed_at = math.inf
         self._abandoned = threading.Event()
@@ -206,7 +207,7 @@ class Session:
         """Make one call, do what its verdict says, and return the tokens read and written."""
         verdict = await ask(client, self._endpoint, request, self._key)
         if isinstance(verdict, Answered):
-            self._silent = 0
+            self._silent, self._answered = 0, max(self._answered, asked.age)
             self._endpoint.pace.answered()
             if verdict.model:
                 self._control.answered_by(verdict.model)
@@ -227,7 +228,7 @@ class Session:
         if isinstance(verdict, Refused):
             self._report(verdict.reason)
             self._go_on(asked, Completion(error=verdict.reason))
-            self._count_silence("refuses the calls", verdict.reason)
+            self._count_silence(asked, "refuses the calls", verdict.reason)
             return verdict.used
         asked.steps.close()
         self._report(verdict.error.message)
@@ -251,10 +252,13 @@ class Session:
         self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
         plural = "s" if asked.failures > 1 else ""
         self._go_on(asked, Completion(error=f"{fault.reason} after {asked.failures} attempt{plural}"))
-        self._count_silence("does not answer", said)
+        self._count_silence(asked, "does not answer", said)
 
-    def _count_silence(self, what: str, last: str) -> None:
+    def _count_silence(self, asked: _Asked, what: str, last: str) -> None:
         """Give the endpoint up where pair after pair fails for good and not one call in between succeeds."""
+        if asked.age < self._answered:
+            # One that was begun later has its answer: that this one took longer to fail says nothing of the endpoint.
+            return
         self._silent += 1
         if self._silent >= max(SILENT_PAIRS, self._most):
             self._fail(
