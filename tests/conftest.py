@@ -9,7 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from core import access, endpoints
+from core import access, database, endpoints
 from core.project import Project
 from tests.small import new_project
 
@@ -18,6 +18,9 @@ pytest_plugins = ["tests.browser"]
 # A busy machine makes no test fail.
 hypothesis.settings.register_profile("project", deadline=None)
 hypothesis.settings.load_profile("project")
+
+# The tests keep every core busy by themselves, and waking another one costs a small query more than it gains.
+database.CONFIG["threads"] = 1
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

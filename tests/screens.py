@@ -11,7 +11,8 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
-from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from pages import person, visitor
 
@@ -21,6 +22,17 @@ DEADLINE = 120
 
 components_of_packages = cache(manifest_scanner.scan_component_manifests)
 """A server looks once for components in all installed packages, the harness at every visit."""
+
+
+_look_for_its_end = local_script_runner.require_widgets_deltas
+
+
+def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
+    """Wait for a run of a screen; the harness would look a thousand times a second whether it ended."""
+    assert runner._script_thread is not None
+    runner._script_thread.join(timeout)
+    if runner._script_thread.is_alive():
+        _look_for_its_end(runner, 0)
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +54,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(PagesManager, "__init__", declared)
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", components_of_packages)
+    monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
     yield
     st.cache_resource.clear()
 

@@ -8,6 +8,7 @@ import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from core import bank_saving, collection
 from core.formats.source import Source
@@ -31,7 +32,15 @@ def new_project(path: Path) -> Project:
     """What `create` makes, copied: going through every migration again takes five times as long."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_empty())
-    return open_project(path)
+    project = open_project(path)
+    _new[project] = project._database.last_commit
+    return project
+
+
+_new: WeakKeyDictionary[Project, int] = WeakKeyDictionary()
+"""Projects as `new_project` made them, with the commit that each was at."""
+_filled: dict[str, bytes | None] = {}
+"""The file of a project by what `fill` put into it; None where that was done once."""
 
 
 def fill(
@@ -43,11 +52,44 @@ def fill(
 ) -> None:
     """Put queries, passages, runs, questions and grades into a project.
 
+    What many tests put into a new project is copied as a file from the third time on.
+
     Args:
         questions: the bank; its queries are made.
         ratings: rating by (question text, passage id); None for a failed pair.
         runs: passage ids, best first, by query id by run.
     """
+    if _new.get(project) != project._database.last_commit:
+        _fill(project, questions, ratings, runs, spec)
+        return
+    key = repr((questions, list(ratings.items()), runs, spec))
+    raw = _filled.get(key)
+    if raw is None:
+        _fill(project, questions, ratings, runs, spec)
+    if key in _filled:
+        _filled[key] = _replaced(project, raw)
+    else:
+        _filled[key] = None
+
+
+def _replaced(project: Project, raw: bytes | None) -> bytes:
+    """Close a project's file, put another one in its place if there is one, and open it again; what it holds."""
+    path = project.path
+    project.close()
+    if raw is not None:
+        path.write_bytes(raw)
+    found = path.read_bytes() if raw is None else raw
+    Project.__init__(project, open_project(path)._database)
+    return found
+
+
+def _fill(
+    project: Project,
+    questions: list[Question],
+    ratings: Mapping[tuple[str, str], int | None],
+    runs: Mapping[str, Mapping[str, list[str]]],
+    spec: GraderSpec,
+) -> None:
     query_ids = list(dict.fromkeys([q.query_id for q in questions] + [q for run in runs.values() for q in run]))
     passage_ids = list(
         dict.fromkeys(
