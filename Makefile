@@ -16,6 +16,8 @@ PORT ?= 8501
 # Processes that share the tests, file by file; 0 runs them in one.
 WORKERS ?= 2
 TESTFLAGS ?=
+# Properties are tried on a few examples, or on so many times as many: `make test TIMES=50` for a night.
+TIMES ?= 1
 # A soak: for how long, how many persons at once. The seed is of all dice (any for none).
 MINUTES ?= 10
 PERSONS ?= 1
@@ -38,6 +40,7 @@ env: $(VENV)/.installed-dev ## set up the environment with the tools of developm
 test: export OMP_NUM_THREADS := 1
 # Thousands of small projects are made and closed, each with a wait for the disk: in memory where there is such a place.
 test: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
+test: export EXAMPLES_TIMES := $(TIMES)
 test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTFLAGS)
 

@@ -11,12 +11,12 @@ import pytest
 
 from core import access, database, endpoints
 from core.project import Project
-from tests.small import new_project
+from tests.small import examples, new_project
 
 pytest_plugins = ["tests.browser"]
 
 # A busy machine makes no test fail.
-hypothesis.settings.register_profile("project", deadline=None)
+hypothesis.settings.register_profile("project", deadline=None, max_examples=examples(50))
 hypothesis.settings.load_profile("project")
 
 # The tests keep every core busy by themselves, and waking another one costs a small query more than it gains.

@@ -16,7 +16,7 @@ from core.errors import InputError
 from core.pairs import make_plan
 from core.project import Project, open_project
 from core.types import Question
-from tests.small import SPEC, fill, import_bank, new_project
+from tests.small import SPEC, examples, fill, import_bank, new_project
 
 A = Question("q1/a", "q1", "What is A?")
 B = Question("q1/b", "q1", "What is B?")
@@ -208,7 +208,7 @@ saves = st.lists(
 )
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
 @given(saves)
 def test_any_version_reads_as_a_plain_model_of_the_saves_says(made: list[list[Question]]):
     with tempfile.TemporaryDirectory() as folder:

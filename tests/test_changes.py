@@ -20,7 +20,7 @@ from core.policy import Policy
 from core.project import Project
 from core.scores import labels
 from core.types import Query, Question
-from tests.small import fill, new_project
+from tests.small import examples, fill, new_project
 
 PASSAGES = [f"p{i}" for i in range(5)]
 QUERIES = ["q1", "q2"]
@@ -70,7 +70,7 @@ policies = st.builds(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow])
 @given(st.randoms(use_true_random=False), policies)
 def test_impact_equals_saving_and_computing_again(dice, policy):
     with tempfile.TemporaryDirectory() as folder:

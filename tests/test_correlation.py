@@ -17,6 +17,7 @@ from core.correlation import bootstrap, bootstrap_samples, correlate
 from core.errors import InputError
 from core.measures import make_evaluator
 from core.statistics import system_score
+from tests.small import examples
 from tests.test_measures import read_qrels, read_run
 
 ALL = ("spearman", "kendall", "tau_ap", "pearson")
@@ -87,7 +88,7 @@ def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], ran
 
 
 @given(tied_lists)
-@settings(max_examples=60)
+@settings(max_examples=examples(40))
 def test_with_ties_average_is_scipys_and_the_expected_tau_ap(pairs: list[tuple[int, int]]) -> None:
     a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
     found = correlate(a, b)

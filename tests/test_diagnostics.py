@@ -20,7 +20,7 @@ from core.errors import InputError
 from core.policy import Policy
 from core.project import Project
 from core.types import GraderSpec, Question
-from tests.small import SPEC, fill, grade, judge, new_project
+from tests.small import SPEC, examples, fill, grade, judge, new_project
 
 PASSAGES = [f"p{i}" for i in range(6)]
 WORDINGS = ["A?", "B?", "C?", "D?", "never graded?"]
@@ -92,7 +92,7 @@ def questions_at_random(dice: Random) -> list[Question]:
 
 
 # Shrinking a stream of dice takes minutes and tells nothing more.
-@settings(max_examples=15, phases=(Phase.generate,))
+@settings(max_examples=examples(8), phases=(Phase.generate,))
 @given(st.randoms(use_true_random=False))
 def test_figures_equal_counting_by_hand(dice: Random):
     pairs = [(wording, passage) for wording in WORDINGS[:-1] for passage in PASSAGES]

@@ -17,7 +17,7 @@ from core import bank, bank_saving, drafts, editing, migrations
 from core.errors import InputError
 from core.project import Project, create, open_project
 from core.types import Question
-from tests.small import fill, new_project
+from tests.small import examples, fill, new_project
 
 A = Question("q1/a", "q1", "What is A?")
 B = Question("q1/b", "q1", "What is B?")
@@ -157,7 +157,7 @@ acts = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow])
 @given(acts)
 def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: list):
     author = next(people)

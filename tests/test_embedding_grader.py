@@ -20,6 +20,7 @@ from core.graders.base import Pair
 from core.graders.control import Control
 from core.graders.embedding import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
 from core.types import KINDS, Asked, Grade
+from tests.small import examples
 
 QUESTIONS = {
     1: "How hot does the surface of Venus get?",
@@ -79,7 +80,7 @@ def test_the_answer_is_the_nearest_sentence_of_the_passage() -> None:
 
 
 @given(st.lists(st.integers(-99, 99), min_size=5, max_size=5, unique=True))
-@settings(max_examples=30)
+@settings(max_examples=examples(20))
 def test_the_rating_is_the_number_of_cuts_that_the_stored_cosine_reaches(hundredths: list[int]) -> None:
     cuts = tuple(sorted(value / 100 for value in hundredths))
     for grade in grades(PAIRS, cuts=cuts).values():

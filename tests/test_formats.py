@@ -34,8 +34,9 @@ from core.types import (
     Ranked,
     Subtopic,
 )
+from tests.small import examples
 
-few = settings(max_examples=60)
+few = settings(max_examples=examples(30))
 
 words = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=8)
 ids = words.map(lambda word: "i" + word)

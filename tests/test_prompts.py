@@ -31,6 +31,7 @@ from core.prompts import (
     write_prompt,
 )
 from core.types import KINDS
+from tests.small import examples
 
 PAPERS = Path(__file__).resolve().parents[2] / "shared" / "papers"
 EXAM, ML6 = "exam-plus-plus.txt", "llm-judge-retriever-selection.txt"
@@ -52,7 +53,7 @@ INSTRUMENTS = {
     "QA-judge": (ML6, "047747039032f73392dc5cb235a9d29c4ec8c33c00966e9afb82d72534c75afb"),
 }
 
-few = settings(max_examples=80)
+few = settings(max_examples=examples(40))
 plain = st.characters(exclude_categories=("Cc", "Cs"))
 texts = st.text(plain | st.sampled_from("\n\t{} \u2028")).map(lambda text: text.replace("\r", ""))
 lines = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1).map(lambda line: f"a {line}")

@@ -20,7 +20,7 @@ from core.importing import Options, import_files
 from core.leaderboard import rankings
 from core.project import Project
 from core.types import Ranked
-from tests.small import new_project
+from tests.small import examples, new_project
 from tests.test_formats import ids, scores, source_of, words
 
 
@@ -45,7 +45,7 @@ def ranking(project: Project, run: str) -> list[Ranked]:
     ]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(words, st.dictionaries(st.tuples(ids, ids), scores, min_size=1))
 def test_a_run_round_trips(name: str, ranked: dict[tuple[str, str], float]) -> None:
     out = io.StringIO()
@@ -153,7 +153,7 @@ lines_of_runs = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(15))
 @given(lines_of_runs, st.integers(1, 4), st.integers(1, 8))
 def test_batches_and_parts_change_nothing(lines: list[Line], batch: int, part: int) -> None:
     text = "".join(f"{q} Q0 {p} {'-' if rank is None else rank} {score!r} t\n" for q, p, rank, score in lines)

@@ -22,7 +22,7 @@ from core.project import Project
 from core.ratings import labels_of
 from core.scores import coverage, labels
 from core.types import GraderSpec, Question
-from tests.small import expected_coverage, expected_label, fill, grade, judge, new_project
+from tests.small import examples, expected_coverage, expected_label, fill, grade, judge, new_project
 
 PASSAGES = [f"p{i}" for i in range(6)]
 
@@ -40,7 +40,7 @@ def small_projects(draw: st.DrawFn) -> tuple[list[Question], dict[tuple[str, str
     return questions, ratings, runs
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
 @given(
     small_projects(),
     st.sampled_from(["max", "mean", "support:1", "support:2", "support:3"]),
