@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from core.bank import AT_VERSION, questions
-from core.collection import kept_as_they_are
+from core.collection import check_new, kept_as_they_are
 from core.errors import InputError
-from core.project import Cursor, Project, log, stage
-from core.text import clean_or_none, clean_text, fault_of_id
+from core.project import Cursor, Project, as_name, log, stage
+from core.text import clean_or_none, clean_text
 from core.types import KINDS, MAX_WEIGHT, Question
 
 
@@ -94,7 +94,7 @@ def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, autho
         if question.question_id in ids:
             raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
         ids.add(question.question_id)
-    _check_ids(cursor, changed)
+    check_ids(cursor, changed)
     stage_questions(cursor, changed)
     stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
     if stray:
@@ -119,27 +119,20 @@ def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
     Raises:
         InputError: the id of a new question has control characters.
     """
-    _check_ids(cursor, named)
+    check_ids(cursor, named)
     stage_questions(cursor, named)
     _name_questions(cursor)
     _add_texts(cursor)
 
 
-def _check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
-    """Refuse new questions that no file could name.
+def check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
+    """Refuse ids of questions and subtopics that no file could name; what the bank has already may stay.
 
     Raises:
-        InputError: the id of a new question, or of its subtopic, has control characters.
+        InputError: a new id has control characters.
     """
-    ids = {question.question_id: fault_of_id(question.question_id) for question in changed}
-    ids |= {q.question_id: fault_of_id(q.subtopic_id) for q in changed if q.subtopic_id and not ids[q.question_id]}
-    faulty = [name for name, fault in ids.items() if fault]
-    if not faulty:
-        return
-    asked = [clean_text(name) for name in faulty]
-    known = cursor.execute("SELECT question_id FROM questions WHERE list_contains(?, question_id)", [asked]).fetchall()
-    if new := [name for name in faulty if (name,) not in known]:
-        raise InputError(f"The id of question {new[0]!r}, or of its subtopic, {ids[new[0]]}.", "Give it another id.")
+    check_new(cursor, "question", (question.question_id for question in changed))
+    check_new(cursor, "subtopic", (question.subtopic_id for question in changed if question.subtopic_id))
 
 
 def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Question]:
@@ -159,14 +152,19 @@ def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Questio
 
 
 def clean_question(question: Question) -> Question:
-    """A question all of whose texts are as `clean_text` keeps them."""
+    """A question all of whose texts are as `clean_text` keeps them; beside its words, blanks alone are none."""
     return replace(
         question,
         text=clean_or_none(question.text),
-        answer_key=clean_or_none(question.answer_key),
-        choices=tuple(map(clean_text, question.choices)),
-        note=clean_or_none(question.note),
+        answer_key=_words_or_none(question.answer_key),
+        choices=tuple(choice for choice in map(clean_text, question.choices) if choice.strip()),
+        note=_words_or_none(question.note),
     )
+
+
+def _words_or_none(text: str | None) -> str | None:
+    clean = clean_or_none(text)
+    return None if clean is not None and clean.isspace() else clean
 
 
 def _name_questions(cursor: Cursor) -> None:
@@ -243,7 +241,8 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
         return None
     version = int(newest) + 1
     cursor.execute(
-        "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)", [version, clean_text(note).strip(), author]
+        "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)",
+        [version, clean_text(note).strip(), as_name(author)],
     )
     cursor.execute(
         "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"

@@ -43,7 +43,7 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
     Raises:
         InputError: the id of a new query could not stand in qrels.
     """
-    _check_new(cursor, "query", (q.query_id for q in queries))
+    check_new(cursor, "query", (q.query_id for q in queries))
     queries = [_clean_query(query) for query in queries]
     stage(
         cursor,
@@ -92,11 +92,13 @@ _NAMES = {
     "run": ("runs", "name", False),
     "source": ("sources", "name", False),
     "leaderboard": ("boards", "name", False),
+    "question": ("questions", "question_id", False),
+    "subtopic": ("question_revisions", "subtopic_id", False),
 }
 """Table and column of what has an id or a name here, and whether it stands in one column of TREC files as it is."""
 
 
-def _check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
+def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
     """Refuse what could not be written out again; what the project has already may stay.
 
     Raises:
@@ -178,7 +180,7 @@ def add_passages(cursor: Cursor, passages: Iterable[Passage], keeper: Keeper | N
     """
     added = 0
     for batch in in_batches(passages):
-        _check_new(cursor, "passage", (p.passage_id for p in batch))
+        check_new(cursor, "passage", (p.passage_id for p in batch))
         batch = _clean_passages(cursor, batch)
         columns = {"passage_id": [p.passage_id for p in batch], "text": [p.text for p in batch]}
         stage(cursor, "new_passages", columns, {"passage_id": "VARCHAR", "text": "VARCHAR"})
@@ -265,7 +267,7 @@ def name_passages(cursor: Cursor, passage_ids: Sequence[str]) -> None:
     Raises:
         InputError: the id of a new one could not stand in qrels.
     """
-    _check_new(cursor, "passage", passage_ids)
+    check_new(cursor, "passage", passage_ids)
     stage(cursor, "new_names", {"passage_id": passage_ids}, {"passage_id": "VARCHAR"})
     name_passages_of(cursor, "new_names")
 
@@ -297,7 +299,7 @@ def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
         InputError: the id of a new passage could not stand in qrels.
     """
     # Halves of surrogate pairs cannot stand in a table.
-    _check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
+    check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
     stage_ranked(cursor, ranked_table(rankings))
 
 
@@ -316,7 +318,7 @@ def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
 
 def stage_ranked(cursor: Cursor, ranked: pa.Table) -> None:
     """The same as `stage_rankings`, for rankings as `ranked_table` makes them."""
-    _check_new(cursor, "passage", ranked["passage_id"].unique().to_pylist())
+    check_new(cursor, "passage", ranked["passage_id"].unique().to_pylist())
     stage_table(cursor, "new_rankings", ranked)
     # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
     # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
@@ -407,7 +409,7 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
     Raises:
         InputError: the name of a new one has control characters.
     """
-    _check_new(cursor, "run", (name for name, _, _ in runs))
+    check_new(cursor, "run", (name for name, _, _ in runs))
     keys = []
     for name, tag, file in runs:
         known = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [name]).fetchall()
@@ -430,7 +432,7 @@ def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
     Raises:
         InputError: the id of a new passage could not stand in qrels.
     """
-    _check_new(cursor, "passage", (j.passage_id for j in judgments))
+    check_new(cursor, "passage", (j.passage_id for j in judgments))
     columns: dict[str, list[Any]] = {
         "query_id": [j.query_id for j in judgments],
         "passage_id": [j.passage_id for j in judgments],
@@ -456,7 +458,7 @@ def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -
     Raises:
         InputError: the name of a new source has control characters.
     """
-    _check_new(cursor, "source", [source])
+    check_new(cursor, "source", [source])
     name_passages_of(cursor, "staged_judgments")
     cursor.execute(
         "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
@@ -498,8 +500,8 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
     Raises:
         InputError: the name of a new one, or of a run on it, has control characters.
     """
-    _check_new(cursor, "leaderboard", [board.name])
-    _check_new(cursor, "run", (row.run for row in board.rows))
+    check_new(cursor, "leaderboard", [board.name])
+    check_new(cursor, "run", (row.run for row in board.rows))
     known = cursor.execute("SELECT board_key FROM boards WHERE name = ?", [board.name]).fetchall()
     if known:
         if keeper is not None:

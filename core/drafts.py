@@ -200,6 +200,7 @@ def _step(
     for question in after.values():
         # What is drafted is scored at once, by the impact beside it.
         bank_saving.check_weight(question)
+    bank_saving.check_ids(cursor, list(after.values()))
     known = drafts(project, author)
     clean = dict(zip(after, bank_saving.clean_questions(cursor, list(after.values())), strict=True))
     begun = bank.latest_version(project) if seen is None else seen

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from core.bank import AT_VERSION, latest_version
 from core.errors import InputError
-from core.project import Cursor, Project, log
+from core.project import Cursor, Project, as_name, log
 from core.text import clean_text
 from core.types import RATINGS
 
@@ -72,7 +72,7 @@ def write_override(
     key = cursor.execute(
         "INSERT INTO overrides VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, NULL, NULL)"
         " RETURNING override_key",
-        [*pair[0], rating, reason, author],
+        [*pair[0], rating, reason, as_name(author)],
     ).fetchall()[0][0]
     log(cursor, author, "override", question=question_id, passage=passage_id, rating=rating, reason=reason)
     return int(key)
@@ -93,7 +93,7 @@ def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:
     done = cursor.execute(
         "UPDATE overrides SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP"
         " WHERE override_key = ? AND withdrawn_at IS NULL",
-        [author, key],
+        [as_name(author), key],
     ).fetchall()[0][0]
     if not done:
         raise InputError("There is no such override any more.", "Look at the list again (exam override list).")

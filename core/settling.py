@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.grades import find_grader
 from core.leaderboard import find_source
 from core.overrides import overrides, write_override, write_withdrawal
-from core.project import Cursor, Project, log
+from core.project import Cursor, Project, as_name, log
 from core.settled_cases import NO_REASON, Act, Case, settled
 from core.text import clean_text
 
@@ -175,7 +175,7 @@ def _record(
         "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, ?, ?, ?, ?)",
         [
             *(case.left, case.right, query, passage, question, case.left_value, case.right_value),
-            *(act, reason, author, about, rating, source, value),
+            *(act, reason, as_name(author), about, rating, source, value),
         ],
     )
     detail: dict[str, Any] = {"left": case.left, "right": case.right, "values": [case.left_value, case.right_value]}

@@ -39,6 +39,8 @@ def fault_of_id(text: str, one_column: bool = False) -> str | None:
     Args:
         one_column: whether it has to stand in one column of a TREC file, so that white space has no place in it.
     """
+    if not text.strip():
+        return "is empty"
     if len(text) > LONGEST_ID:
         return f"is longer than {LONGEST_ID} characters"
     if text.isprintable() and not (one_column and " " in text):

@@ -106,6 +106,9 @@ def test_a_broken_lesson_is_named(project: Project) -> None:
     ]
     with pytest.raises(InputError, match="lesson L_1, question NDQ_1: the question's text is not a text"):
         import_files(project, "bank", [car.source("tqa.json", lessons)], "ann")
+    lessons[0]["globalID"] = "L\u00a01"
+    with pytest.raises(InputError, match=r"the lesson id 'L.*1' has white space"):
+        import_files(project, "bank", [car.source("tqa.json", lessons)], "ann")
     with pytest.raises(InputError, match="none of TQA's lessons"):
         import_files(project, "bank", [car.source("tqa.json", [{"x": 1}])], "ann")
 

@@ -19,7 +19,7 @@ from core.grading import Request, run_job
 from core.importing import import_files
 from core.judging import source_of
 from core.named_graders import save_named_grader
-from core.overrides import override, overrides
+from core.overrides import override, overrides, withdraw
 from core.project import Project
 from core.types import Asked, Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.small import fill, new_project
@@ -120,8 +120,35 @@ def test_reasons_and_names_are_kept_clean(project: Project) -> None:
     assert source_of("An\nn\x1f") == source_of("An n")
     with pytest.raises(InputError, match="reason is empty"):
         override(project, "q/0", "p1", 3, "\x1f\x00", "ann")
+    key = override(project, "q/0", "p2", 3, "it is", "an\udcffn")
+    withdraw(project, key, "bo\udcffb")
+    assert project.rows("SELECT author, withdrawn_by FROM overrides WHERE override_key = ?", [key]) == [
+        ("an n", "bo b")
+    ]
+    bank_saving.save(project, [Question("q/0", "q", "How?")], "", "an\udcffn")
+    assert bank.history(project, "q/0")[0].author == "an n"
     save_named_grader(project, "my\x1f\ngrader", "embedding", {}, "ann")
     assert project.rows("SELECT name FROM named_graders") == [("my grader",)]
+
+
+def test_what_is_nothing_but_blanks_beside_the_words_of_a_question_is_none(project: Project) -> None:
+    blank = Question("q/0", "q", "Why?", answer_key="\x1f", choices=("\x00", "this"), note="\x1f \x00")
+    bank_saving.save(project, [blank], "", "ann")
+    found = bank.questions(project)[0]
+    assert (found.answer_key, found.choices, found.note) == (None, ("this",), None)
+    # What is exported can be read again.
+    import_files(project, "bank", [Source("b.jsonl", data=exporting.bank_jsonl(project).encode())], "ann")
+
+
+@pytest.mark.parametrize("name", ["\udcff", "a\tb", "\u3000"])
+def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(project: Project, name: str) -> None:
+    question = Question("q/0", "q", "Why?", subtopic_id=name)
+    for door in (
+        lambda: bank_saving.save(project, [question], "", "ann"),
+        lambda: drafts.put_draft(project, "ann", question),
+    ):
+        with pytest.raises(InputError, match=r"^The subtopic .*(control|empty).*Give it another name"):
+            door()
 
 
 BAD = ("a b", "a\tb", "a\nb", "a\x1fb", "a\u00a0b", "a\u202eb", "a\ud800b")
@@ -143,7 +170,7 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(project: Project, name: 
     assert before == project.rows("SELECT count(*) FROM passages") + project.rows("SELECT count(*) FROM queries")
 
 
-@pytest.mark.parametrize("name", [name for name in BAD if name not in ("a b", "a\u00a0b")])
+@pytest.mark.parametrize("name", [name for name in BAD if name not in ("a b", "a\u00a0b")] + ["\u3000"])
 def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(project: Project, name: str) -> None:
     doors = (
         lambda cursor: collection.clear_runs(cursor, [(name, "tag", "file")]),
@@ -154,7 +181,7 @@ def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(projec
         lambda cursor: bank_saving.save_questions(cursor, [Question("q/2", "q", "W?", subtopic_id=name)], "", "ann"),
     )
     for door in doors:
-        with pytest.raises(InputError, match="control character"), project.transaction() as cursor:
+        with pytest.raises(InputError, match=r"control character|empty"), project.transaction() as cursor:
             collection.stage_judgments(cursor, [Judgment("q", "p1", 1)])
             door(cursor)
 

@@ -53,6 +53,8 @@ def test_a_clean_text_stays_as_it_is_and_can_be_stored(text: str) -> None:
         ("\ufeffq", "control", "control"),
         ("5\u202e1", "control", "control"),
         ("\ud800", "control", "control"),
+        ("\u3000", "empty", "empty"),
+        ("", "empty", "empty"),
     ],
 )
 def test_an_id_has_no_control_signs_and_in_a_column_no_white_space(

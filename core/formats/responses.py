@@ -138,7 +138,7 @@ def _response(row: dict[str, Any], source: Source, line: int, report: Report) ->
     fields = {**metadata, **row} if isinstance(metadata, dict) else row
     query_id = good_id(first_of(fields, QUERY_KEYS), "query")
     run = first_of(fields, RUN_KEYS)
-    run = source.stem if run is None else good_id(run, "run")
+    run = good_id(source.stem if run is None else run, "run")
     query_text = first_of(fields, QUERY_TEXT_KEYS)
     query_text = None if query_text is None else good_text(query_text, "query's text").strip()
     listed = next((fields[key] for key in SENTENCE_KEYS if isinstance(fields.get(key), list)), None)

@@ -23,7 +23,7 @@ from core.limits import exceeded, limit
 from core.text import fault_of_id, quoted
 
 KEPT = 100
-ONE_COLUMN = ("query", "page", "passage")
+ONE_COLUMN = ("query", "lesson", "page", "passage")
 """What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
 CHUNK = 1 << 20
 PACKED_CHUNK = 1 << 14
