@@ -33,6 +33,12 @@ _log = logging.getLogger(__name__)
 
 REMEMBERED = 200
 """Derived results that are kept at most; the oldest goes when one more comes."""
+KNOWN_ANSWERS = 300
+"""Answers of the database that are kept at most until something is written; likewise."""
+SMALL_ANSWER = 500
+"""Rows of an answer that is kept, and values of a list that is asked with."""
+SHORT_ANSWER = 50_000
+"""Characters of all texts in an answer that is kept."""
 
 
 class Project:
@@ -49,6 +55,7 @@ class Project:
         self._remembering = threading.Lock()
         self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any]] = {}
         self._state: tuple[int, tuple[int, int, int]] | None = None
+        self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
 
     @property
     def path(self) -> Path:
@@ -100,8 +107,17 @@ class Project:
             ) from error
 
     def rows(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
-        """Every row of a query as tuples."""
-        return self.read(lambda cursor: cursor.execute(sql, parameters).fetchall())
+        """Every row of a query as tuples; one that was asked before is answered again without asking, where nothing
+        was written since: a screen asks much the same at every redraw."""
+        commit, key = self._database.last_commit, _question(sql, parameters)
+        known = self._answers.get(key)
+        if known is not None and known[0] == commit:
+            return list(known[1])
+        rows = self.read(lambda cursor: cursor.execute(sql, parameters).fetchall())
+        if key is not None and _can_be_kept(rows):
+            self._keep(self._answers, key, (commit, rows), KNOWN_ANSWERS)
+            return list(rows)
+        return rows
 
     def table(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> pa.Table:
         """The result of a query as an Arrow table."""
@@ -193,12 +209,15 @@ class Project:
         if known is not None and known[0] == state:
             return cast(T, known[1])
         result = compute()
-        with self._remembering:
-            self._remembered.pop(key, None)
-            self._remembered[key] = (state, result)
-            while len(self._remembered) > REMEMBERED:
-                self._remembered.pop(next(iter(self._remembered)))
+        self._keep(self._remembered, key, (state, result), REMEMBERED)
         return result
+
+    def _keep(self, where: dict[Hashable, T], key: Hashable, what: T, most: int) -> None:
+        with self._remembering:
+            where.pop(key, None)
+            where[key] = what
+            while len(where) > most:
+                where.pop(next(iter(where)))
 
     def checkpoint_when_idle(self) -> None:
         """From now on, whenever nobody has written for a few seconds, see to it that the file alone holds everything.
@@ -214,6 +233,23 @@ class Project:
     def close(self) -> None:
         """Write everything out and let go of the file."""
         self._database.close()
+
+
+def _question(sql: str, parameters: list[Any] | dict[str, Any] | None) -> Hashable | None:
+    """What tells one question to the database from another; None where it may write, or has a long list in it."""
+    if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:
+        return None
+    values = parameters.values() if isinstance(parameters, dict) else parameters or ()
+    if any(isinstance(value, (list, tuple)) and len(value) > SMALL_ANSWER for value in values):
+        return None
+    return sql, repr(parameters)
+
+
+def _can_be_kept(rows: list[tuple[Any, ...]]) -> bool:
+    """Whether an answer is small, and nobody who gets it can change what is in its rows."""
+    if len(rows) > SMALL_ANSWER or (rows and any(isinstance(cell, (list, dict)) for cell in rows[0])):
+        return False
+    return sum(len(cell) for row in rows for cell in row if isinstance(cell, str)) <= SHORT_ANSWER
 
 
 def close_projects() -> None:

@@ -252,3 +252,24 @@ def test_writers_in_several_threads_lose_nothing(project: Project):
     assert [v.version for v in bank.versions(project)] == list(range(25, 0, -1))
     assert all(v.changed == 1 for v in bank.versions(project)[:-1])
     assert project.value("SELECT count(*) FROM grades") == 24
+
+
+def test_an_answer_is_given_again_until_something_is_written_by_whomever(project: Project):
+    other = open_project(project.path)
+    asked = "SELECT query_id, text FROM queries WHERE query_id <> ? ORDER BY query_key"
+    try:
+        assert project.rows(asked, ["none"]) == other.rows(asked, ["none"]) == []
+        # Whoever gets an answer may do with it what they like.
+        project.rows(asked, ["none"]).append(("made up", ""))
+        assert project.rows(asked, ["none"]) == []
+        for writer, name in ((project, "q1"), (other, "q2")):
+            with writer.transaction() as cursor:
+                cursor.execute(
+                    "INSERT INTO queries (query_key, query_id, text) VALUES (nextval('keys'), ?, '')", [name]
+                )
+                # Nobody sees what is not committed yet, nor keeps it.
+                assert (name, "") not in project.rows(asked, ["none"])
+            assert (name, "") in project.rows(asked, ["none"]) and (name, "") in other.rows(asked, ["none"])
+        assert project.rows(asked, ["q1"]) == [("q2", "")]
+    finally:
+        other.close()

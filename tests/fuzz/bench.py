@@ -48,6 +48,7 @@ class Rehearsal(Project):
             except BaseException:
                 self.undo()
                 raise
+            self._database.committed()
             return
         cursor = self._database._connection.cursor()
         cursor.execute("BEGIN")
