@@ -34,9 +34,10 @@ class Presses:
         pressed, there = self.made.pop(key, (None, None))
         return pressed is not None and there == place and time.monotonic() - pressed < LONGEST
 
-    def forget(self) -> None:
-        """Drop what is left at the end of a run that came to its end: the buttons of these presses are not there."""
-        self.made.clear()
+    def forget(self, *keys: str) -> None:
+        """Drop what is left of some buttons that are not there now, or of all at the end of a run that came to it."""
+        for key in keys or tuple(self.made):
+            self.made.pop(key, None)
 
 
 def presses() -> Presses:

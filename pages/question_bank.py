@@ -90,6 +90,8 @@ def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
         if presses.button("Redo", buttons, icon=":material/redo:", shortcut="Alt+Y", disabled=not redoable):
             _on_all(project, drafts.redo)
         if open_conflicts := drafts.conflicts(project, ui.person()):
+            # What was pressed before anybody saw these was about another state than the one that they leave.
+            presses.presses().forget("Save version", "Discard all")
             if save_key:
                 st.toast("Choose a wording for each question that somebody else changed; then save.")
             bank_review.settle(project, open_conflicts)

@@ -73,8 +73,8 @@ def test_a_head_without_end_and_a_body_that_trickles_are_given_up() -> None:
     with EndpointServer(lambda seen: head) as server:
         assert only(drive(make(server, attempts=1), pairs(1))).reason == "the connection failed after 1 attempt"
         server.behave = lambda seen: trickle
-        reason = only(drive(make(server, attempts=1, timeout_s=0.3), pairs(1))).reason
-    assert reason == "no answer within 0.3 s after 1 attempt"
+        reason = only(drive(make(server, attempts=1, timeout_s=2), pairs(1))).reason
+    assert reason == "no answer within 2 s after 1 attempt"
     assert server.poured < 16 * MIB
 
 
@@ -290,7 +290,7 @@ def test_a_call_that_timed_out_is_charged_and_calls_after_a_fault_do_not_go_one_
     control = Control(max_cost=30, price=Price(output=1e6 / 64), concurrency=8)
     with EndpointServer(lambda seen: hang() if seen.prompt in (prompt(0), prompt(3)) else rate(seen, 3)) as server:
         server.latency = 0.05
-        drive(make(server, attempts=1, timeout_s=0.4), pairs(20), control)
+        drive(make(server, attempts=1, timeout_s=3), pairs(20), control)
     assert server.max_in_flight == 4 and not control.exhausted
     assert control.usage.output_tokens == 2 * 64 + 18 * 5
 
@@ -298,7 +298,7 @@ def test_a_call_that_timed_out_is_charged_and_calls_after_a_fault_do_not_go_one_
 def test_an_endpoint_that_only_times_out_uses_up_a_cap() -> None:
     control = Control(max_cost=3, price=Price(output=1e6 / 64), concurrency=8)
     with EndpointServer(lambda seen: hang()) as server:
-        drive(make(server, attempts=2, timeout_s=0.1), pairs(20), control)
+        drive(make(server, attempts=2, timeout_s=1), pairs(20), control)
     assert control.exhausted and control.usage.cost == 3 and server.counts.total() == 3
 
 

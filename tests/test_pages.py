@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from core.project import Project, open_project
 from core.scores import labels
 from core.status import counts
 from core.types import Question
-from pages import ui
+from pages import presses, ui
 from pages.charts import short_names
 from pages.system_queries import table_key
 from tests.screens import DEADLINE, served, sound, visit
@@ -256,6 +257,22 @@ class TestQuestionBank:
         again = visit("question_bank")
         assert holding(again.text_area, "Who is A?")
         assert "1 unsaved change" in said(again)
+
+    @pytest.mark.parametrize("pressed", ["Save version", "Discard all"])
+    def test_what_was_pressed_before_a_conflict_was_seen_is_not_done_after_it_is_settled(
+        self, small: Project, pressed: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(presses, "_place", lambda: None)
+        app = visit("question_bank")
+        holding(app.text_area, "What is A?").set_value("Who is A?")
+        sound(app.run())
+        bank_saving.save(small, [replace(QUESTIONS[0], text="Which is A?")], "theirs", "bob")
+        sound(app.run())
+        # A run that was ended before it drew the button left this to the next.
+        app.session_state["presses"].press(pressed)
+        press(app, "Keep mine")
+        assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
+        assert bank.latest_version(small) == 2
 
     @pytest.mark.parametrize("button", ["Take back", "Discard all"])
     def test_taking_back_shows_and_has_the_saved_question(self, small: Project, button: str) -> None:
