@@ -12,7 +12,7 @@ from core.exporting import graded_file
 from core.formats import detect
 from core.formats.car_outlines import outline_of
 from core.formats.queries import read_queries
-from core.formats.source import Report, Source
+from core.formats.source import Refused, Report, Source
 from core.formats.tqa import read_tqa
 from core.grades import find_grader
 from core.importing import Options, import_files
@@ -79,6 +79,18 @@ def test_nested_sections_bear_both_ids() -> None:
         "headings": [{"heading": "Rain", "headingId": "rain", "headings": [inner]}],
     }
     assert outline_of(page).subtopics == (Subtopic("rain", "Rain"), Subtopic("rain/hail", "Rain / Hail"))
+
+
+INNER = [{"headingId": "i" * 300, "heading": "B"}]
+
+
+@pytest.mark.parametrize(
+    ("section", "fault"),
+    [({"headingId": "o" * 300, "headings": INNER}, "is longer than"), ({"headingId": "q/"}, "is empty")],
+)
+def test_sections_whose_ids_make_none_together_are_refused(section: dict[str, object], fault: str) -> None:
+    with pytest.raises(Refused, match=f"the heading id .*{fault}"):
+        outline_of({"page_id": "q", "page_name": "Q", "headings": [{**section, "heading": "A"}]})
 
 
 def test_tqa_is_a_bank_of_choices_with_keys() -> None:

@@ -58,6 +58,7 @@ def _sections(row: dict[str, Any], page: str, outer: str, above: str) -> Iterato
         heading = good_text(section["heading"], "heading")
         # The facets of a page name it in their ids.
         own = good_id(first_of(section, HEADING_ID_KEYS), "heading").removeprefix(f"{page}/")
-        subtopic = Subtopic(outer + own, above + heading)
+        # Ids that are in order each may be too long together, or nothing without the page's.
+        subtopic = Subtopic(good_id(outer + own, "heading"), above + heading)
         yield subtopic
         yield from _sections(section, page, f"{subtopic.subtopic_id}/", f"{subtopic.text} / ")
