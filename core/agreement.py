@@ -6,10 +6,9 @@ import csv
 import io
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from core.agreement_sides import Rater, Side, match
 from core.agreement_statistics import (
@@ -27,6 +26,9 @@ from core.agreement_statistics import (
 from core.bank import AT_VERSION, latest_version
 from core.formats.leaderboards import LATEX
 from core.project import Project
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Order = Literal["worst", "left", "right"]
 

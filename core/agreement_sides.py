@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
-
-import pandas as pd
+from typing import TYPE_CHECKING, TypeAlias
 
 from core import judging
 from core.bank import AT_VERSION, latest_version
@@ -16,6 +14,9 @@ from core.policy import Policy
 from core.project import Project
 from core.scores import Basis, basis, graded_pairs, labels
 from core.types import RATINGS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Matched:
         return self.pairs if queries is None else self.pairs[self.pairs["query_id"].isin(list(queries))]
 
 
-Values: TypeAlias = tuple[pd.DataFrame, dict[str, int]]
+Values: TypeAlias = "tuple[pd.DataFrame, dict[str, int]]"
 """A side's values with query_id, passage_id, value and perhaps question_id, and how many it has by query id."""
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from core.agreement_sides import Judgments, Labels, Matched, Person, Rater, Side, match
@@ -17,6 +16,9 @@ from core.leaderboard import Leaderboard, Qrels, find_source, judgments, label_q
 from core.measures import parse_measure, trec_order
 from core.policy import Policy
 from core.project import Project
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 By = Literal["board", "kappa"]
 
@@ -215,6 +217,8 @@ def _tried(
 
 def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
     """Sum over runs of 1 / log2(1 + rank) of each pair; 0 where no run returned it."""
+
+    import pandas as pd
 
     def compute() -> pd.Series:
         frame = project.table(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from core.agreement import Pair
@@ -21,6 +20,9 @@ from core.project import Project
 from core.scores import basis, graded_pairs
 from core.settled_cases import Place, Settling, settled
 from core.settling import side_name
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Order = Literal["worst", "left", "right", "board", "kappa"]
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import simplemma
-
 from core.errors import InputError
 from core.gold import gold_texts
 from core.matching import meaningful_words
@@ -54,6 +52,8 @@ def chrf(text: str, gold: str) -> float:
 
 def lemmas(text: str) -> str:
     """The lemmas of a text in lower case, without punctuation and stop words, parted by spaces."""
+    import simplemma
+
     return " ".join(simplemma.lemmatize(word, lang="en").lower() for word in meaningful_words(text))
 
 

@@ -27,7 +27,7 @@ from core.project import Cursor, Project, log
 from core.rehearsal import rehearsal
 from core.replacing import Keeper, Replaced
 from core.responses import known_responses, write_responses
-from core.run_import import RunFiles, RunImport, unknown_reason
+from core.run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 from core.text import first_few
 from core.topics import add_topics, take_queries
 from core.types import Judgment, Query, Question
@@ -274,6 +274,8 @@ def _unknown(
         say = report.remark if options.skip_unknown else report.refuse
         reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
         say(source.name, first_lines[unknown[0]], reason)
+    if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
+        report.refuse(source.name, None, NOTHING_LEFT)
     return unknown
 
 

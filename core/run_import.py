@@ -17,7 +17,7 @@ from core.formats.trec_run import RunLine, name_runs, read_run_lines
 from core.limits import exceeded, limit
 from core.project import Cursor, stage
 from core.replacing import Keeper
-from core.text import first_few
+from core.text import first_few, quoted
 from core.topics import add_topics
 
 LINES_A_BATCH = 50_000
@@ -146,6 +146,11 @@ class RunImport:
                 say = self.report.remark if self.skip_unknown else self.report.refuse
                 reason = unknown_reason(missing[0], len(missing) - 1, self.skip_unknown)
                 say(source.file, first_lines[missing[0]], reason)
+        if self.skip_unknown and not self.report.count:
+            left = {run for (run,) in self.cursor.execute(f"SELECT DISTINCT run FROM {self._lines}").fetchall()}
+            for run, (source, tag) in enumerate(self.found):
+                if run not in left:
+                    self.report.refuse(source.file, None, f"the run {quoted(tag)}: {NOTHING_LEFT}")
 
     def write(self) -> dict[str, int]:
         """Write the runs; one of the same name and file gives way to the new one.
@@ -301,6 +306,9 @@ def _numbered(name: str) -> Iterator[str]:
 
 def _sql_text(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
+
+
+NOTHING_LEFT = "none of its queries is in the project, so nothing of it would be left"
 
 
 def unknown_reason(query_id: str, others: int, left_out: bool) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import pyarrow as pa
 
 from core.bank import check_version
@@ -14,6 +13,9 @@ from core.grades import StoredGrader, bank_for, find_grader
 from core.policy import Policy, label_sql, weight_sql
 from core.project import Project
 from core.types import ANSWERED, MAX_RATING, SEPARATOR
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Scores = dict[str, dict[str, float]]
 """Score by query id, by run name."""
@@ -114,6 +116,8 @@ def labels(project: Project, policy: Policy) -> pd.DataFrame:
     base = basis(project, policy)
 
     def compute() -> pd.DataFrame:
+        import pandas as pd
+
         found: pd.DataFrame = project.table(
             # From the grades to the pool, not the other way round: pairs are never written out.
             f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from core.errors import InputError
 from core.leaderboard import Leaderboard
@@ -165,6 +164,8 @@ def t_test(differences: Array) -> Array:
     Returns:
         p values, shape (comparisons,); NaN with fewer than 2 queries or differences without spread.
     """
+    from scipy.special import stdtr
+
     present = ~np.isnan(differences)
     n = present.sum(axis=0)
     filled = np.where(present, differences, 0.0)

@@ -450,3 +450,15 @@ def test_passages_may_get_their_texts_after_the_runs_that_name_them(project: Pro
     assert take(project, "passages", PASSAGES).counts == {"new passages": 3}
     assert project.value("SELECT count(*) FROM pool WHERE text_key IS NULL") == 0
     assert project.value("SELECT count(*) FROM passages") == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines"), [("qrels", b"zz 0 p1 1\n"), ("runs", b"q1 Q0 p1 1 1 a\nzz Q0 p1 1 1.0 b\n")]
+)
+def test_a_file_of_which_nothing_would_be_left_is_refused_and_takes_nothing_away(
+    full: Project, kind: str, lines: bytes
+) -> None:
+    before = snapshot(full)
+    with pytest.raises(FileError, match="none of its queries is in the project"):
+        import_files(full, kind, [Source("zz.txt", data=lines)], "ann", Options(skip_unknown=True))
+    assert snapshot(full) == before
