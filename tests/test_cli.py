@@ -19,6 +19,7 @@ from core.leaderboard import label_qrels
 from core.policy import Policy
 from core.project import open_project
 from tests.browser import free_port, wait_until_healthy
+from tests.small import new_project
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
 PASSAGES = (
@@ -465,3 +466,20 @@ def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path
         process.wait(timeout=60)
     with socket.socket() as probe:
         assert probe.connect_ex(("localhost", port)) != 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["status"], ["bank", "list"], ["leaderboard"], ["jobs"]])
+def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_need(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    new_project(tmp_path / "p.duckdb").close()
+    program = "import sys, core.cli\ntry: core.cli.main()\nfinally: print('\\n'.join(sys.modules), file=sys.stderr)"
+    run = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "EXAM_PROJECT": str(tmp_path / "p.duckdb")},
+        capture_output=True,
+        text=True,
+    )
+    heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair"}
+    assert "core.project" in run.stderr.splitlines() or arguments == ["--help"]
+    assert heavy & set(run.stderr.splitlines()) == set()

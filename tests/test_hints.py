@@ -41,8 +41,12 @@ def commands(path: Path) -> Iterator[tuple[str, click.Command, str]]:
         for found in NAMED.finditer(" ".join(text.split())):
             words, rest = found[1].split(), found[2]
             command: click.Command = cli
-            while words and isinstance(command, click.Group) and words[0] in command.commands:
-                command = command.commands[words.pop(0)]
+            while words and isinstance(command, click.Group):
+                inner = command.get_command(click.Context(command), words[0])
+                if inner is None:
+                    break
+                command = inner
+                words.pop(0)
             if command is cli and words[0] in PROSE:
                 continue
             yield found[0], command, f"{' '.join(words)} {rest}".strip()

@@ -89,7 +89,10 @@ def test_what_is_said_to_only_read_is_a_command() -> None:
     def words(command: click.Command, before: str) -> Iterator[str]:
         yield before
         if isinstance(command, click.Group):
-            for name, one in command.commands.items():
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                one = command.get_command(context, name)
+                assert one is not None
                 yield from words(one, f"{before} {name}".strip())
 
     assert set(READING) <= set(words(cli.cli, ""))

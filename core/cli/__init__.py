@@ -6,84 +6,58 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 from core import __version__
-from core.cli import (
-    activity,
-    agreement,
-    bank,
-    changes,
-    disagreements,
-    drafts,
-    evaluation,
-    files,
-    generate,
-    grade,
-    graders,
-    meta,
-    passages,
-    people,
-    records,
-    responses,
-    scores,
-    serve,
-    significance,
-    vectors,
-)
 from core.errors import LONGEST_MESSAGE, InputError, WorkbenchError
 from core.text import one_line
 
+COMMANDS = {
+    "files": ("init", "demo", "import", "status", "export"),
+    "bank": ("bank",),
+    "grade": ("plan", "grade"),
+    "generate": ("generate", "proposals"),
+    "graders": ("graders", "prompts", "prices"),
+    "vectors": ("vectors",),
+    "scores": ("leaderboard", "correlate"),
+    "responses": ("responses", "gold"),
+    "meta": ("meta",),
+    "significance": ("significance",),
+    "evaluation": ("curve", "selection", "unjudged"),
+    "agreement": ("agreement",),
+    "changes": ("changes",),
+    "passages": ("passages",),
+    "people": ("override", "judge"),
+    "disagreements": ("disagreements",),
+    "records": ("pool", "jobs", "failures", "publications"),
+    "activity": ("activity", "bring-back"),
+    "serve": ("serve",),
+}
+"""The commands of each module, which is loaded when one of them is asked for: most load what others need not."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+class _OnDemand(click.Group):
+    """A group whose commands are loaded one by one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(name for names in COMMANDS.values() for name in names)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = next((module for module, names in COMMANDS.items() if cmd_name in names), None)
+        if module is None:
+            return None
+        # `import` is no name in Python.
+        name = "import_" if cmd_name == "import" else cmd_name.replace("-", "_")
+        found: click.Command = getattr(import_module(f"{__name__}.{module}"), name)
+        return found
+
+
+@click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="exam")
 def cli() -> None:
     """Evaluate retrieval and RAG systems with exam questions that people curate."""
-
-
-for _command in (
-    files.init,
-    files.demo,
-    files.import_,
-    files.status,
-    bank.bank,
-    grade.plan,
-    grade.grade,
-    generate.generate,
-    generate.proposals,
-    graders.graders,
-    graders.prompts,
-    graders.prices,
-    vectors.vectors,
-    scores.leaderboard,
-    scores.correlate,
-    responses.responses,
-    responses.gold,
-    meta.meta,
-    significance.significance,
-    evaluation.curve,
-    evaluation.selection,
-    evaluation.unjudged,
-    agreement.agreement,
-    changes.changes,
-    passages.passages,
-    people.override,
-    people.judge,
-    disagreements.disagreements,
-    records.pool,
-    records.jobs,
-    records.failures,
-    records.publications,
-    activity.activity,
-    activity.bring_back,
-    files.export,
-    serve.serve,
-):
-    cli.add_command(_command)
-
-for _command in (drafts.list_drafts, drafts.discard, drafts.settle):
-    bank.bank.add_command(_command)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import click
 
 from core import bank as banks
 from core import bank_saving, bank_words, drafts, editing
+from core.cli.drafts import discard, list_drafts, settle
 from core.cli.options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
 from core.drafts import new_question
 from core.errors import InputError
@@ -236,3 +237,7 @@ def restore(
             _find(banks.questions(project), question_id)
         saved = bank_saving.restore(project, version, _written(note), author, questions or None)
         _say_saved(saved, banks.latest_version(project), as_json)
+
+
+for _command in (list_drafts, discard, settle):
+    bank.add_command(_command)

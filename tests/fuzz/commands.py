@@ -52,7 +52,10 @@ RARE_PATHS = ("/dev/zero", "pipe", "/proc/self/mem")
 
 
 def _commands(group: click.Group = cli, words: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    for name, command in sorted(group.commands.items()):
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from _commands(command, (*words, name))
         elif (path := " ".join((*words, name))) not in LEFT_OUT:
