@@ -92,6 +92,10 @@ STYLE = """
 """Density and the few things that the theme cannot say; colours carry meaning and nothing else."""
 
 
+EVERYWHERE = ("grader", "tau", "label", "cutoff", "relevant", "weights", "measure", "over-queries")
+"""Keys of what is chosen on one screen and holds on every other."""
+
+
 def navigation() -> st.Page:
     """Declare the screens; returns the one that the person is on."""
     pages = [
@@ -111,6 +115,12 @@ def begin(title: str) -> None:
         navigation()
         st.session_state["framed"] = True
         st.rerun()
+    if st.session_state.get("screen") != title:
+        # What came from an address is known to the session, but the same widget of the next screen forgets it unless
+        # it is given anew.
+        for choice in EVERYWHERE:
+            if choice in st.session_state:
+                st.session_state[choice] = st.session_state[choice]
     st.session_state["screen"] = title
     st.title(title, anchor=False)
 

@@ -260,6 +260,18 @@ def test_a_deep_link_can_be_the_first_thing_a_server_is_asked(
     expect(page).to_have_url(re.compile("project=linked"))
 
 
+def test_what_an_address_chooses_holds_on_the_next_screen(projects: Path, server: Server, page: Page) -> None:
+    make(projects, "chosen")
+    choices = {"Min rating": "3", "Label": "Supported by 2 questions"}
+    visit(page, f"{server.address}/leaderboard?project=chosen&tau=3&label=Supported+by+2+questions")
+    for screen in ("Export", "Leaderboard", "Export"):
+        for name, value in choices.items():
+            expect(page.get_by_role("combobox", name=name)).to_have_value(value)
+        go_to(page, screen)
+    for name, value in choices.items():
+        expect(page.get_by_role("combobox", name=name)).to_have_value(value)
+
+
 def test_edits_survive_the_browser_and_a_killed_server(
     app_server: Callable[[Path], Server], page: Page, tmp_path: Path
 ) -> None:
