@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from core.text import first_few
+from core.text import first_few, how_many
 
 Place = tuple[str, dict[str, str]]
 """Name of a screen, and what its URL says."""
@@ -186,7 +186,7 @@ def _counted(name: str, value: Any) -> str:
         return f"bank version {value}"
     if name == "questions get their words" and value == 1:
         return "1 question gets its words"
-    return f"1 {name.removesuffix('s')}" if value == 1 else f"{_count(value)} {name}"
+    return how_many(value, name) if isinstance(value, int) else f"{_count(value)} {name}"
 
 
 def _rest(detail: Detail) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.collection import refresh_pool
 from core.errors import InputError
 from core.project import Cursor, Project, log
@@ -31,7 +33,8 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         What the act had replaced, and is there again.
 
     Raises:
-        InputError: the act replaced nothing, or something rests on a text that would have to go.
+        InputError: the act replaced nothing, all of it is there already, or something rests on a text that would have
+            to go.
     """
     restored = can_bring_back(project, activity_key)
     if not restored:
@@ -40,17 +43,30 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         )
     with project.transaction() as cursor:
         keeper = Keeper(cursor)
+        tables = sorted({table for one in restored for table in (*KINDS[one.kind].tables, *_BESIDE)})
+        before = _content(cursor, tables)
         for replacement, kind, key, name in cursor.execute(
             "SELECT replacement_key, kind, object_key, name FROM replacements WHERE activity_key = ?"
             " ORDER BY replacement_key",
             [activity_key],
         ).fetchall():
             _restore(cursor, keeper, replacement, kind, key, name)
+        if _content(cursor, tables) == before:
+            raise InputError(f"What act {activity_key} replaced is there already.", "There is nothing to bring back.")
         refresh_pool(cursor)
         replaced = keeper.settle()
         act = log(cursor, author, "bring back", undone=activity_key, restored=[one.whole for one in restored])
         keeper.record(replaced, act)
     return restored
+
+
+_BESIDE = ("runs", "boards", "sources", "passages", "subtopics")
+"""Tables that change with those which hold what was replaced."""
+
+
+def _content(cursor: Cursor, tables: Sequence[str]) -> list[tuple[object, ...]]:
+    """What tells whether anything in some tables has changed, whatever the order of their rows."""
+    return [cursor.execute(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM {table} t").fetchall()[0] for table in tables]
 
 
 def _restore(cursor: Cursor, keeper: Keeper, replacement: int, kind: str, key: int | None, name: str) -> None:

@@ -81,6 +81,15 @@ def first_few(things: Sequence[object], between: str = ", ") -> str:
     return between.join(map(str, things[:NAMED])) + rest
 
 
+def how_many(number: int, things: str) -> str:
+    """A number with what it counts, given as several: "2 questions", "1 question", "1 passage of responses"."""
+    if number != 1:
+        return f"{number:,} {things}"
+    noun, *rest = things.split(" of ", 1)
+    one = f"{noun.removesuffix('ies')}y" if noun.endswith("ies") else noun.removesuffix("s")
+    return " of ".join([f"1 {one}", *rest])
+
+
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 
 

@@ -13,6 +13,7 @@ from core.formats.source import Source
 from core.importing import IMPORTERS, Group, Imported, Options, import_groups
 from core.project import Project, create, projects_folder
 from core.status import counts, next_step
+from core.text import how_many
 from pages import policy_widgets, presses, ui
 
 SHOWN = ("queries", "passages", "runs", "judgments", "questions", "grades")
@@ -163,12 +164,16 @@ def _replacing(replaced: list[str]) -> bool:
     return st.checkbox("Replace it", key=f"replace {replaced}", help="What goes is kept: Activity can bring it back.")
 
 
+def _size(octets: int) -> str:
+    return f"{octets / 1e6:,.1f} MB" if octets >= 1e5 else f"{octets / 1e3:,.1f} KB"
+
+
 def _choose_kinds(sources: list[Source]) -> list[str | None]:
     kinds: list[str | None] = []
     options = list(IMPORTERS)
     for number, source in enumerate(sources):
         left, right = st.columns([3, 2], vertical_alignment="center")
-        left.text(f"{source.name}  ({len(source.data or b'') / 1e6:,.1f} MB)")
+        left.text(f"{source.name}  ({_size(len(source.data or b''))})")
         guess = formats.detect(source)
         kinds.append(
             right.selectbox(
@@ -199,7 +204,7 @@ def _preview(project: Project, groups: list[Group]) -> list[Imported]:
     for result in results:
         with st.container(border=True):
             st.markdown(f"**{KIND_LABELS[result.kind]}** from {ui.plain(', '.join(result.files))}")
-            st.text(", ".join(f"{count:,} {name}" for name, count in result.counts.items()))
+            st.text(", ".join(how_many(count, name) for name, count in result.counts.items()))
             for note in result.notes[:NOTES_SHOWN]:
                 st.caption(f":material/info: {ui.plain(str(note))}")
             if (rest := len(result.notes) - NOTES_SHOWN) > 0:

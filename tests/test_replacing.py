@@ -111,6 +111,9 @@ def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: st
     bring_back(full, done.key, "bob")
     assert without_new(facts(full), before) == before
     undone = activity(full).acts[0]
+    with pytest.raises(InputError, match=r"is there already\."):
+        bring_back(full, done.key, "bob")
+    assert activity(full).acts[0] == undone
     assert undone.author == "bob" and undone.said.startswith("brought back ")
 
     # What stood there is kept in its turn; where it was no more than a part of what came back, nothing of it is gone.

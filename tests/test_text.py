@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.errors import LONGEST_MESSAGE, LONGEST_REASON, FileError, InputError, Problem, WorkbenchError
 from core.formats.leaderboards import read_boards, write_board_tsv
 from core.formats.source import Report, Source
-from core.text import clean_text, fault_of_id, one_line
+from core.text import clean_text, fault_of_id, how_many, one_line
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,18 @@ def test_no_board_hands_a_formula_to_a_spreadsheet_and_it_is_read_back_as_it_was
     report = Report()
     (board,) = read_boards(Source("b.tsv", data=out.getvalue().encode()), report)
     assert [row.run for row in board.rows] == names and board.measure == "=AP" and not report.problems
+
+
+@pytest.mark.parametrize(
+    ("number", "things", "said"),
+    [
+        (2, "sources", "2 sources"),
+        (1, "sources", "1 source"),
+        (1, "queries", "1 query"),
+        (1, "passages of responses", "1 passage of responses"),
+        (0, "judgments", "0 judgments"),
+        (1234, "ranked passages", "1,234 ranked passages"),
+    ],
+)
+def test_one_of_them_is_said_as_one(number: int, things: str, said: str) -> None:
+    assert how_many(number, things) == said
