@@ -223,6 +223,12 @@ class _Delta:
         policy = self.base.policy
         return labels_of(self.ratings.of(active), weights_of(active, policy), policy.label)
 
+    def labels_if(self, rating: int) -> Ratings:
+        """Labels after, were every missing rating this one."""
+        active = scored(list(self.after.values()), self.base.grader)
+        ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(self.ratings_after.dtype)
+        return labels_of(ratings, weights_of(active, self.base.policy), self.base.policy.label)
+
     def swapped(self, state: Mapping[str, Question], other: Mapping[str, Question], key: str) -> dict[str, Question]:
         """A state with one question as it is in the other state."""
         changed = {k: question for k, question in state.items() if k != key}
@@ -333,8 +339,10 @@ def _label_changes(delta: _Delta) -> list[LabelChange]:
 
 
 def _undecided(delta: _Delta) -> int:
-    known_text = delta.ratings.text_keys != MISSING
-    return int(((delta.unknown > 0) & delta.ratings.pooled & known_text).sum())
+    can_be_graded = (delta.unknown > 0) & delta.ratings.pooled & (delta.ratings.text_keys != MISSING)
+    now = delta.labels_after
+    moves = (delta.labels_if(0) != now) | (delta.labels_if(delta.base.grader.spec.max_rating) != now)
+    return int((can_be_graded & moves).sum())
 
 
 def _system_changes(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:

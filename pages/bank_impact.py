@@ -123,7 +123,10 @@ def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordi
     st.markdown(f"**{settled:,} label{'' if settled == 1 else 's'} flip{'s' if settled == 1 else ''}**" if settled else
                 "**No label flips**" + (" by what is known" if found.to_grade else ""))  # fmt: skip
     if unsettled:
-        st.caption(f":orange[:material/pending:] {unsettled:,} more may flip: pairs behind them are not graded yet.")
+        st.caption(
+            f":orange[:material/pending:] {unsettled:,} more would flip by the known grades alone;"
+            " any undecided one may turn out otherwise."
+        )
     texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
     for change in ordered[:FLIPS_SHOWN]:
         text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)

@@ -166,10 +166,13 @@ def _board_lines(effect: Effect) -> None:
         jumped = sum(s.rank_before != s.rank_after for s in effect.systems)
         moves = "No system changes its rank" if not jumped else f"{jumped} change{'s' * (jumped == 1)} rank"
         lines = [f"{moves}, {len(effect.systems)} of {len(effect.after.systems)} change {measure}:"]
+        rest = len(effect.systems) - MOVERS_SHOWN
         for s in effect.systems[:MOVERS_SHOWN]:
             rank = f"{s.rank_before} → {s.rank_after}" if s.rank_before != s.rank_after else str(s.rank_after)
             scores = f"{ui.number(s.score_before, 4)} → {ui.number(s.score_after, 4)}"
             lines.append(f"{s.run}: {scores}, rank {rank}")
+        if rest > 0:
+            lines.append(f"and {rest} more")
     if effect.shift is not None:
         shift = effect.shift
         if shift.before is None or shift.after is None:

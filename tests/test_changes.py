@@ -210,6 +210,14 @@ def test_a_reworded_question_is_unknown_until_graded_and_not_zero(small):
     assert [(c.before, c.after, c.unknown) for c in found.labels] == [(5, 2, 1)]
 
 
+@pytest.mark.parametrize(("rule", "undecided"), [("max", 1), ("support:2", 2), ("mean", 2)])
+def test_a_label_that_no_missing_rating_can_change_is_decided(small, rule: str, undecided: int):
+    # p1 keeps the 5 of its first question whatever the second turns out to be; p2 has a 4.
+    reworded = [BANK[0], replace(BANK[1], text="B, exactly?"), BANK[2]]
+    found = changes(small, "EXAM-Cover", Policy(label=rule), {"q1": reworded})
+    assert (found.to_grade, found.undecided) == (2, undecided)
+
+
 def test_notes_and_answer_keys_change_nothing(small):
     edited = [replace(q, note="checked", answer_key="x", subtopic_id="s") for q in BANK]
     found = changes(small, "EXAM-Cover", Policy(), {"q1": edited})
