@@ -42,12 +42,12 @@ class _OnDemand(click.Group):
     """A group whose commands are loaded one by one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(name for names in COMMANDS.values() for name in names)
+        return sorted({*super().list_commands(ctx), *(name for names in COMMANDS.values() for name in names)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         module = next((module for module, names in COMMANDS.items() if cmd_name in names), None)
         if module is None:
-            return None
+            return super().get_command(ctx, cmd_name)
         # `import` is no name in Python.
         name = "import_" if cmd_name == "import" else cmd_name.replace("-", "_")
         found: click.Command = getattr(import_module(f"{__name__}.{module}"), name)
