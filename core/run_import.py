@@ -42,7 +42,7 @@ _REMARKS = {
     "contradicts": "the rank contradicts the order of the scores; the scores count",
     "unreadable": "the rank is not a number; the scores count",
 }
-"""Things that one note names at most."""
+"""What a note says, by what is odd about a line."""
 
 _REPEATED = "the query has this passage already; the better score is kept (trec_eval would refuse)"
 
