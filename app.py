@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from core import access, endpoints, secret_keys
+from core.graders import provide_access, provide_endpoints, provide_keys
 from pages import bank_window, failures, presses, ui, visitor
 
 if __name__ == "__main__":
@@ -14,9 +14,9 @@ if __name__ == "__main__":
     icon = Path(__file__).parent / "docs" / "icon.png"
     st.set_page_config(page_title="Exam Workbench", page_icon=icon, layout="wide")
 
-    secret_keys.register(visitor.secret)
-    endpoints.register(visitor.endpoint_tables)
-    access.register(visitor.access)
+    provide_keys(visitor.secret)
+    provide_endpoints(visitor.endpoint_tables)
+    provide_access(visitor.access)
     screen = ui.navigation()
     ui.frame()
     with ui.errors():

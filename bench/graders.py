@@ -10,13 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from core.graders import make_grader
-from core.graders.base import Pair
-from core.graders.control import Control
-from core.graders.reading import ReadingGrader
-from core.injections import INJECTIONS, try_injections
-from core.parsing import parse_rating
-from core.prompts import fill
+from core.graders import INJECTIONS, Control, Pair, ReadingGrader, fill, make_grader, parse_rating, try_injections
 from core.types import Asked, Grade
 from tests.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
 

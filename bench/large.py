@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core import collection
-from core.grades import put_grader
-from core.project import Project, create, log
+from core.catalogue import put_grader
+from core.project import Project, create, log, refresh_pool
 from core.types import GraderSpec
 
 QUERIES = 131
@@ -76,6 +75,6 @@ def make_large(path: Path, queries: int = QUERIES) -> Project:
             f"INSERT INTO judgments SELECT 7000000, 1000 + i // {passages}, 2000000 + i, (hash(i) % 4)::INTEGER"
             f" FROM range({queries * passages}) t(i) WHERE i % 10 = 0"
         )
-        collection.refresh_pool(cursor)
+        refresh_pool(cursor)
         log(cursor, "bench", "generate")
     return project

@@ -25,14 +25,13 @@ from bench.large import make_large
 from bench.runs import runs
 from bench.vectors import vectors
 from bench.watching import watching
-from core import bank, exporting
-from core.changes import changes
-from core.formats.source import Source
-from core.importing import import_files
-from core.leaderboard import label_qrels, leaderboard, rankings, score_runs
-from core.policy import Policy
-from core.project import Project, create, open_project
-from core.scores import coverage, labels
+from core.bank import questions
+from core.exchange import graded_file, import_files
+from core.formats import Source
+from core.labels import Policy, coverage, label_qrels, labels
+from core.leaderboard import leaderboard, score_runs
+from core.project import Project, create, open_project, rankings
+from core.review import changes
 from core.types import Question
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -172,7 +171,7 @@ def large() -> None:
         project = open_project(path)
         recompute("large: 131 queries, 30 runs", project)
         file = Path(folder) / "large-graded.jsonl.gz"
-        file.write_bytes(exporting.graded_file(project))
+        file.write_bytes(graded_file(project))
         project.close()
         importing("large", file)
 
@@ -202,7 +201,7 @@ def _impact_among(queries: int, dice: random.Random) -> None:
 
 def _edited(project: Project, dice: random.Random, query_id: str) -> dict[str, list[Question]]:
     """A query with one question reworded, reweighted or retired."""
-    asked = bank.questions(project, query_id=query_id)
+    asked = questions(project, query_id=query_id)
     at = dice.randrange(len(asked))
     change = dice.choice([{"weight": 0.5}, {"active": False}, {"text": f"Another wording {dice.random()}?"}])
     asked[at] = replace(asked[at], **change)

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from core.formats.source import Source
-from core.importing import import_files
+from core.exchange import import_files
+from core.formats import Source
 from core.project import create
 
 LINES = (300_000, 1_000_000, 3_000_000)

@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from core import bank
-from core.demo import FILES
-from core.formats.source import Source
+from core.exchange import FILES, Options, import_files
+from core.formats import Source
 from core.graders import make_grader
-from core.grading import Request, run_job
-from core.importing import Options, import_files
-from core.kept_vectors import count_vectors, drop_vectors
+from core.grading import Request, count_vectors, drop_vectors, run_job
 from core.project import Project, create, open_project
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from core.demo import make_demo
-from core.jobs import jobs
+from core.exchange import make_demo
+from core.grading import jobs
 from core.project import open_project
 from tests.soak.person import Person
 from tests.soak.walk import Soak, seated, serving

@@ -13,6 +13,7 @@ LONGEST_REASON = 500
 """Characters of what is said of a line of a file."""
 LONGEST_FILE = 200
 """Characters of a file's name in what is said of its lines."""
+UNENDED = "the last line has no line end: the file may be cut off here"
 
 
 @dataclass(frozen=True)
@@ -88,3 +89,66 @@ class EngineError(ProjectError):
 
 class GradingError(WorkbenchError):
     """A grader or a grading job that cannot go on."""
+
+
+KEPT = 100
+
+
+class Report:
+    """What was refused and what was remarkable in files, gathered while they are read.
+
+    `problems` holds the first 100 refusals in file order and `count` the number of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self.count = 0
+        self._remarks: dict[tuple[str, str], tuple[int | None, int]] = {}
+
+    def refuse(self, file: str, line: int | None, reason: str) -> None:
+        """Record that a line (None: the whole file) cannot be used."""
+        self.count += 1
+        if len(self.problems) < KEPT:
+            self.problems.append(Problem(file, line, reason))
+
+    def stop(self, file: str, line: int, reason: str) -> None:
+        """Record why a file is read no further: that is told, however much was refused before."""
+        self.refuse(file, line, reason)
+        self.problems[-1] = Problem(file, line, reason)
+
+    def remark(self, file: str, line: int | None, reason: str, times: int = 1) -> None:
+        """Record something understood but worth telling; equal reasons in a file become one note.
+
+        Args:
+            file: name of the file as the user knows it.
+            line: where it happened (first), or None for the whole file.
+            reason: a sentence without a full stop that is the same for every such line.
+            times: how often it happened.
+        """
+        key = (file, reason)
+        if key in self._remarks:
+            first, before = self._remarks[key]
+            self._remarks[key] = (first, before + times)
+        elif len(self._remarks) < KEPT:
+            self._remarks[key] = (line, times)
+
+    def whole(self, file: str) -> None:
+        """Take back that the last line has no end: a JSON document ends with its bracket, whatever follows."""
+        self._remarks.pop((file, UNENDED), None)
+
+    @property
+    def notes(self) -> list[Problem]:
+        """One note per file and kind of thing, with its first line and how often it occurred."""
+        return [
+            Problem(file, line, reason if times == 1 else f"{reason} ({times} times, first here)")
+            for (file, reason), (line, times) in self._remarks.items()
+        ]
+
+    def raise_if_refused(self, hint: str = "") -> None:
+        """Raise FileError with the kept problems where anything was refused.
+
+        Raises:
+            FileError: at least one line or file was refused.
+        """
+        if self.problems:
+            raise FileError(self.problems, hint, self.count - len(self.problems))

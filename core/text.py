@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
+
+import snowballstemmer
 
 _UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANKED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -90,19 +93,6 @@ def how_many(number: int, things: str) -> str:
     return " of ".join([f"1 {one}", *rest])
 
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-
-
-def disarmed(cell: str) -> str:
-    """A text for a cell of a CSV or TSV file: one that a spreadsheet would take for a formula gets an apostrophe."""
-    return "'" + cell if _FORMULA.match(cell) else cell
-
-
-def rearmed(cell: str) -> str:
-    """What `disarmed` was given for a cell."""
-    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
-
-
 def _joined(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
@@ -110,3 +100,56 @@ def _joined(text: str) -> str:
 def _cut(line: str, longest: int) -> str:
     end = longest // 3
     return f"{line[: longest - end - 3]} … {line[-end:]}"
+
+
+# Words that an answer may have or lack without meaning anything else: articles, demonstratives and pronouns, forms of
+# be, have and do, and the commonest prepositions and conjunctions. Negations, quantities, and words of place, time and
+# degree ("not", "no", "all", "under", "before", "more") stay, as they make it another answer; so do words that are
+# answers when written in capitals ("US", "May", "I").
+STOP_WORDS = frozenset(
+    {
+        *("a", "an", "the", "this", "that", "these", "those", "there"),
+        *(
+            "it",
+            "its",
+            "they",
+            "them",
+            "their",
+            "he",
+            "him",
+            "his",
+            "she",
+            "her",
+            "we",
+            "our",
+            "you",
+            "your",
+            "me",
+            "my",
+        ),
+        *("is", "are", "was", "were", "be", "been", "being", "am", "has", "have", "had", "having", "do", "does", "did"),
+        *("will", "would", "could", "might", "shall", "should"),
+        *("of", "in", "on", "at", "to", "for", "with", "by", "from", "as", "into", "and", "or", "but", "so", "than"),
+        *("which", "who", "whom", "whose", "what", "when", "where", "how"),
+    }
+)
+
+# A number keeps its point or comma, so that 3.5 is not the words 3 and 5.
+_WORD = re.compile(r"[0-9]+(?:[.,][0-9]+)+|[^\W_]+")
+
+
+def normalise(text: str) -> str:
+    """Lower case, without stop words and punctuation, stemmed (Snowball, English); words parted by one space."""
+    return " ".join(_stem(word) for word in meaningful_words(text))
+
+
+def meaningful_words(text: str) -> list[str]:
+    """The words of a text in lower case, without stop words and punctuation, as they stand."""
+    words = _WORD.findall(unicodedata.normalize("NFKC", text).lower())
+    return [word for word in words if word not in STOP_WORDS]
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    # A stemmer holds the word that it works on, so threads cannot share one; making one takes under a microsecond.
+    return str(snowballstemmer.stemmer("english").stemWord(word))

@@ -304,3 +304,35 @@ class GradedQuery:
     rankings: dict[str, list[Ranked]] = field(default_factory=dict)
     questions: list[Question] = field(default_factory=list)
     grades: list[GradeColumns] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a text, from character `begin` up to `end`, with the ids of the documents that it cites."""
+
+    begin: int
+    end: int
+    citations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Response:
+    """What one system wrote for one query.
+
+    Args:
+        run: the system, as the file calls it; the file's own name where it says nothing.
+        query_text: the query's words, where the file has them.
+        sentences: as the file cuts the text; empty where it is plain text.
+        file, line: where it was read; the line of a JSON map is not known.
+    """
+
+    run: str
+    query_id: str
+    text: str
+    query_text: str | None = None
+    sentences: tuple[Sentence, ...] = ()
+    file: str = ""
+    line: int | None = None
+
+
+Act = Literal["override", "edit", "dispute", "comment", "reopen"]

@@ -62,7 +62,7 @@ def commands() -> str:
 
 def well_known_keys() -> str:
     """The variables whose names say whose key they hold."""
-    from core.endpoints import WELL_KNOWN
+    from core.graders import WELL_KNOWN
 
     return table(
         ["variable", "service", "address"], [(f"`{name}`", title, url) for name, (title, url) in WELL_KNOWN.items()]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
-from core.bringing_back import bring_back
 from core.errors import WorkbenchError
-from core.project import Project
+from core.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
 from pages import presses, ui
 from pages.passage_html import visible
 

@@ -6,12 +6,23 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core import drafts
-from core.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
-from core.bank import QueryOverview
+from core.bank import QueryOverview, drafted_bank
 from core.errors import WorkbenchError
-from core.generating import KINDS, MOST, Report, Watch, fitting_prompts, make_drafter, suggest, usual_settings
-from core.graders.making import BACK_ENDS, LOCAL_MODEL
+from core.graders import BACK_ENDS, LOCAL_MODEL
+from core.grading import (
+    DEFAULT_PROMPT,
+    KINDS,
+    MOST,
+    KeyPassage,
+    Report,
+    Watch,
+    draft_answer_key,
+    fitting_prompts,
+    make_drafter,
+    passages_for_key,
+    suggest,
+    usual_settings,
+)
 from core.project import Project
 from core.types import Question
 from pages import model_place, policy_widgets, ui
@@ -54,7 +65,7 @@ def suggest_dialog(project: Project, query: QueryOverview) -> None:
 @st.dialog("Draft an answer key", width="large")
 def answer_key_dialog(project: Project, query: QueryOverview) -> None:
     """Let a model draft the answer key of a question from one of its passages."""
-    questions = [q for q in drafts.drafted_bank(project, ui.person(), query.query_id) if _keyed(q)]
+    questions = [q for q in drafted_bank(project, ui.person(), query.query_id) if _keyed(q)]
     if not questions:
         st.text("This query has no active question that an answer key can be written for. Write a question first.")
         return

@@ -6,18 +6,16 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from core import bank, drafts, grading
-from core.changes import Changes, Edits, LabelChange, changes, why
-from core.comparison import Shift, correlation_shift, official_board
-from core.diagnostics import bank_summary
+from core import bank
+from core.bank import drafted_edits, overview
+from core.catalogue import find_grader, grader_again
 from core.errors import WorkbenchError
-from core.grades import find_grader
-from core.grading import BackgroundJob, Request
-from core.inspection import passage_texts
-from core.leaderboard import COVER, official_sources, sources
-from core.named_graders import grader_again
-from core.policy import Policy
-from core.project import Project
+from core.grading import BackgroundJob, Request, current_job, start_job
+from core.labels import Policy
+from core.leaderboard import COVER, Shift, correlation_shift, official_board
+from core.project import Project, official_sources, passage_texts, sources
+from core.review import Changes, Edits, LabelChange, changes, why
+from core.study import bank_summary
 from core.types import Question
 from pages import policy_widgets, presses, ui
 from pages.grading_progress import pace, state
@@ -38,7 +36,7 @@ def controls(project: Project) -> tuple[Policy, str, str | None]:
 
 def panel(project: Project, policy: Policy, measure: str, against: str | None) -> None:
     """What this person's drafts would change, against the newest bank version."""
-    edits = drafts.drafted_edits(project, ui.person())
+    edits = drafted_edits(project, ui.person())
     if not edits:
         st.caption("Change a question, and what it does to labels and leaderboard shows here before you save.")
         if st.toggle("Sum up the whole bank", key="summary"):
@@ -78,7 +76,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
         f":orange[:material/pending:] {found.undecided:,} passages are undecided until these pairs are graded."
         " Ungraded is not zero: what is shown rests on the known grades."
     )
-    job = grading.current_job(project)
+    job = current_job(project)
     if job is not None and not job.progress.over:
         return
     grader = grader_again(project, find_grader(project, policy.grader).spec)
@@ -88,7 +86,7 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     if presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch"):
         drafted = tuple(question for questions in edits.values() for question in questions)
         try:
-            grading.start_job(project, grader, Request(trial=drafted), ui.author())
+            start_job(project, grader, Request(trial=drafted), ui.author())
         except WorkbenchError as error:
             ui.show_error(error)
         else:
@@ -102,7 +100,7 @@ def watch(project: Project, job: BackgroundJob) -> None:
 
 
 def _watch(project: Project, every: float) -> None:
-    job = grading.current_job(project)
+    job = current_job(project)
     if job is None or job.progress.over or pace(job) != every:
         st.rerun()
     else:
@@ -179,7 +177,7 @@ def _why(project: Project, policy: Policy, change: LabelChange, after: list[Ques
 @st.dialog("Labels that flip", width="large")
 def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordings: dict[str, Question]) -> None:
     flips = sorted(flips, key=lambda change: change.query_id)
-    queries = {query.query_id: query.text for query in bank.overview(project)}
+    queries = {query.query_id: query.text for query in overview(project)}
     texts = passage_texts(project, [change.passage_id for change in flips])
     st.dataframe(
         {

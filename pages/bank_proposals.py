@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import drafts, proposals
-from core.bank import QueryOverview
+from core import bank
+from core.bank import Proposal, QueryOverview, Repeat, drafted_bank, edit_proposal, empty_generations, marks, put_back
 from core.errors import WorkbenchError
-from core.inspection import passage_texts
-from core.project import Project
-from core.proposal_marks import Mark, marks
-from core.proposals import Proposal
+from core.project import Project, passage_texts
 from pages import bank_drafting, presses, ui
 
 PROPOSALS_A_PAGE = 10
@@ -27,7 +24,7 @@ CHOOSE = {
 
 def panel(project: Project, query: QueryOverview) -> None:
     """The proposals of the open query, and the ways to get more."""
-    found = proposals.proposals(project, query.query_id)
+    found = bank.proposals(project, query.query_id)
     with st.container(key="proposals"):
         st.markdown(f"**Proposals ({len(found)})**")
         more = st.container(horizontal=True)
@@ -54,13 +51,13 @@ def panel(project: Project, query: QueryOverview) -> None:
 def _opened(project: Project, query_id: str) -> None:
     """The open proposals; a click in here draws nothing else."""
     # What came last is on top, where the eye is.
-    found = sorted(proposals.proposals(project, query_id), key=lambda one: one.asked_at, reverse=True)
+    found = sorted(bank.proposals(project, query_id), key=lambda one: one.asked_at, reverse=True)
     near = st.toggle(
         "Mark near-duplicates too",
         key="near proposals",
         help="Proposals that nearly say what is there, by the embedding model. The same wording is always marked.",
     )
-    repeats: dict[int, Mark] = {}
+    repeats: dict[int, Repeat] = {}
     with ui.errors():
         repeats = marks(project, ui.person(), query_id, near)
     chosen: set[int] = st.session_state.setdefault("chosen proposals", set())
@@ -79,7 +76,7 @@ def _opened(project: Project, query_id: str) -> None:
     pages = -(-len(found) // PROPOSALS_A_PAGE)
     page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
     shown = found[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
-    questions = {q.question_id: q.text or "" for q in drafts.drafted_bank(project, ui.person(), query_id)}
+    questions = {q.question_id: q.text or "" for q in drafted_bank(project, ui.person(), query_id)}
     passages = passage_texts(project, [one.passage_id for one in shown if one.passage_id])
     for one in shown:
         about = ""
@@ -96,9 +93,9 @@ def _choose(keys: set[int]) -> None:
 def _decide(project: Project, keys: list[int], accept: bool) -> None:
     try:
         if accept:
-            proposals.accept(project, keys, ui.author())
+            bank.accept(project, keys, ui.author())
         else:
-            proposals.reject(project, keys, ui.author())
+            bank.reject(project, keys, ui.author())
     except WorkbenchError as error:
         ui.show_error(error)
         return
@@ -108,10 +105,10 @@ def _decide(project: Project, keys: list[int], accept: bool) -> None:
     st.rerun()
 
 
-def _proposal(project: Project, one: Proposal, mark: Mark | None, chosen: bool, about: str) -> None:
+def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool, about: str) -> None:
     def reword(key: str) -> None:
         try:
-            proposals.edit_proposal(project, one.key, st.session_state[key], ui.author())
+            edit_proposal(project, one.key, st.session_state[key], ui.author())
         except WorkbenchError as error:
             st.session_state[f"not reworded {one.key}"] = str(error)
 
@@ -142,7 +139,7 @@ def _proposal(project: Project, one: Proposal, mark: Mark | None, chosen: bool, 
         st.markdown(f":small[{_facts(one, mark)}]")
 
 
-def _facts(one: Proposal, mark: Mark | None) -> str:
+def _facts(one: Proposal, mark: Repeat | None) -> str:
     """Where a proposal came from and what it repeats, in one line."""
     said = []
     if mark is not None:
@@ -175,7 +172,7 @@ def _outcome(query_id: str) -> None:
 
 
 def _gave_nothing(project: Project, query_id: str) -> None:
-    found = proposals.empty_generations(project, query_id)
+    found = empty_generations(project, query_id)
     if not found:
         return
     with st.expander(f"Requests that gave nothing usable ({len(found)})"):
@@ -187,7 +184,7 @@ def _gave_nothing(project: Project, query_id: str) -> None:
 
 
 def _decided(project: Project, query_id: str) -> None:
-    found = proposals.proposals(project, query_id, ("accepted", "rejected"))
+    found = bank.proposals(project, query_id, ("accepted", "rejected"))
     if not found:
         return
     found.sort(key=lambda one: (one.decided_at, one.key), reverse=True)
@@ -200,5 +197,5 @@ def _decided(project: Project, query_id: str) -> None:
             )
             if presses.button("Put back", back, key=f"put back {one.key}", type="tertiary", icon=":material/undo:"):
                 with ui.errors():
-                    proposals.put_back(project, [one.key], ui.author())
+                    put_back(project, [one.key], ui.author())
                     st.rerun()

@@ -6,22 +6,27 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core import bank, bank_saving, drafts, overrides
-from core.bank import QueryOverview
-from core.changes import changes
-from core.diagnostics import QueryDiagnosis, diagnose
-from core.drafts import Conflict
+from core import bank, labels
+from core.bank import (
+    Conflict,
+    QueryOverview,
+    drafted_bank,
+    latest_version,
+    new_question,
+    put_draft,
+    restore,
+    word_difference,
+)
+from core.catalogue import find_grader, grader_again
 from core.errors import WorkbenchError
-from core.grades import find_grader
-from core.inspection import passage_texts
-from core.leaderboard import COVER, sources
-from core.named_graders import grader_again
-from core.pairs import make_plan
-from core.policy import Policy
-from core.project import Project
+from core.grading import make_plan
+from core.labels import Policy, confirm, override, withdraw
+from core.leaderboard import COVER
+from core.project import Project, passage_texts, sources
+from core.review import changes
 from core.sentences import split_sentences
+from core.study import QueryDiagnosis, diagnose
 from core.types import RATINGS, Question
-from core.wording import word_difference
 from pages import bank_window, policy_widgets, presses, ui
 
 PASSAGES_SHOWN = 10
@@ -30,7 +35,7 @@ PASSAGES_SHOWN = 10
 def diagnosis(project: Project, query_id: str, policy: Policy, against: str | None) -> QueryDiagnosis:
     """How the questions of a query behave, as the person's drafts have them."""
     judged = against if against in sources(project) else next(iter(sources(project)), None)
-    return diagnose(project, policy, query_id, drafts.drafted_bank(project, ui.person(), query_id), judged)
+    return diagnose(project, policy, query_id, drafted_bank(project, ui.person(), query_id), judged)
 
 
 def difference(before: str, after: str) -> str:
@@ -65,14 +70,14 @@ def settle(project: Project, found: list[Conflict]) -> None:
             st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.theirs.shown))
             st.caption(_settings(conflict.theirs))
             if presses.button("Keep theirs", key=f"theirs {conflict.mine.question_id}", width="stretch"):
-                bank_window.act(project, drafts.settle, conflict.mine.question_id, "theirs")
+                bank_window.act(project, bank.settle, conflict.mine.question_id, "theirs")
                 st.rerun()
         with mine:
             st.caption("Yours")
             st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.mine.shown))
             st.caption(_settings(conflict.mine))
             if presses.button("Keep mine", key=f"mine {conflict.mine.question_id}", width="stretch"):
-                bank_window.act(project, drafts.settle, conflict.mine.question_id, "mine")
+                bank_window.act(project, bank.settle, conflict.mine.question_id, "mine")
                 st.rerun()
 
 
@@ -83,7 +88,7 @@ def _settings(question: Question) -> str:
 def offer_regrading(project: Project, version: int) -> None:
     """After a save: what has to be graded now, as a job."""
     spec = find_grader(project, policy_widgets.chosen(project).grader).spec
-    plan = make_plan(project, spec, bank.latest_version(project))
+    plan = make_plan(project, spec, latest_version(project))
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         if plan.to_grade:
             st.markdown(
@@ -120,7 +125,7 @@ def history(project: Project, question: Question) -> None:
                 )
             )
             if old != question and st.button("Bring back", key=f"revision {revision.version}"):
-                bank_window.act(project, drafts.put_draft, replace(old, position=question.position))
+                bank_window.act(project, put_draft, replace(old, position=question.position))
                 st.rerun()
     st.caption("Bringing back an old wording finds its old grades: nothing is graded again.")
 
@@ -155,7 +160,7 @@ def versions(project: Project) -> None:
             if _settings(old) != _settings(new):
                 st.caption(f"{_settings(old)} → {_settings(new)}")
         if presses.button(f"Bring back version {before}", button, help="As a new version; nothing is lost."):
-            version = bank_saving.restore(project, before, f"Brought back version {before}", ui.author())
+            version = restore(project, before, f"Brought back version {before}", ui.author())
             st.session_state["just saved"] = version
             st.rerun()
 
@@ -164,7 +169,7 @@ def versions(project: Project) -> None:
 def solo(project: Project, question: Question) -> None:
     """Labels of the query and the order of the systems on it under one question alone."""
     policy = policy_widgets.chosen(project)
-    others = drafts.drafted_bank(project, ui.person(), question.query_id)
+    others = drafted_bank(project, ui.person(), question.query_id)
     alone = [replace(q, active=q.question_id == question.question_id) for q in others]
     st.text(question.shown)
     measure = st.segmented_control("Measure", [COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
@@ -229,7 +234,7 @@ def _override(project: Project, question: Question, passage_id: str) -> None:
         reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the machine's rating is wrong")
         if presses.button("Override", key=f"override {key}", type="primary"):
             try:
-                overrides.override(project, question.question_id, passage_id, int(rating), reason, ui.author())
+                override(project, question.question_id, passage_id, int(rating), reason, ui.author())
             except WorkbenchError as error:
                 ui.show_error(error)
             else:
@@ -238,7 +243,7 @@ def _override(project: Project, question: Question, passage_id: str) -> None:
 
 def override_list(project: Project, query_id: str) -> None:
     """The overrides of a query: stale ones are to be confirmed or withdrawn, current ones can be withdrawn."""
-    found = sorted(overrides.overrides(project, query_id), key=lambda one: not one.stale)
+    found = sorted(labels.overrides(project, query_id), key=lambda one: not one.stale)
     if not found:
         return
     stale = sum(one.stale for one in found)
@@ -252,16 +257,16 @@ def override_list(project: Project, query_id: str) -> None:
                 st.caption(f":orange[The question was reworded since:] {difference(one.wording, one.wording_now)}")
             with st.container(horizontal=True):
                 if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
-                    overrides.confirm(project, one.key, ui.author())
+                    confirm(project, one.key, ui.author())
                     st.rerun()
                 if presses.button("Withdraw", key=f"withdraw {one.key}", type="tertiary"):
-                    overrides.withdraw(project, one.key, ui.author())
+                    withdraw(project, one.key, ui.author())
                     st.rerun()
 
 
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
-    begun = replace(drafts.new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
-    bank_window.act(project, drafts.put_draft, begun)
+    begun = replace(new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
+    bank_window.act(project, put_draft, begun)
     st.session_state["beside"] = (query_id, passage_id)
     st.toast("A new question is at the top, with its passage on the right.")
     st.rerun()

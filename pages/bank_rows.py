@@ -7,11 +7,28 @@ from typing import Any
 
 import streamlit as st
 
-from core import bank, draft_notes, drafts, editing
-from core.bank import QueryOverview
-from core.diagnostics import QueryDiagnosis, QuestionDiagnosis, near_duplicates
+from core import bank
+from core.bank import (
+    QueryOverview,
+    change_draft,
+    done,
+    drafted_bank,
+    duplicated,
+    editing,
+    moved,
+    near_duplicates,
+    new_question,
+    pasted,
+    put_draft,
+    put_drafts,
+    retired,
+    split,
+    take_back,
+    weighted,
+)
 from core.errors import WorkbenchError
 from core.project import Project
+from core.study import QueryDiagnosis, QuestionDiagnosis
 from core.types import KINDS, MAX_WEIGHT, Question
 from pages import bank_review, bank_window, presses, ui
 
@@ -37,7 +54,7 @@ A weight of 0 keeps a question out of every score; below 0 it marks what a respo
 
 def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | None) -> None:
     """All questions of the open query."""
-    questions = drafts.drafted_bank(project, ui.person(), query.query_id)
+    questions = drafted_bank(project, ui.person(), query.query_id)
     saved = {q.question_id: q for q in bank.questions(project, query_id=query.query_id)}
     st.subheader(ui.plain(ui.shortened(query.text, ui.HEADING)), anchor=False)
     # What was just added is on top, where the eye is.
@@ -158,7 +175,7 @@ def _row(
         if changed and presses.button(
             "Take back", key=f"back {question.question_id}", type="tertiary", icon=":material/undo:"
         ):
-            bank_window.act(project, drafts.take_back, [question.question_id])
+            bank_window.act(project, take_back, [question.question_id])
             st.rerun()
 
 
@@ -185,7 +202,7 @@ def _crossed(project: Project, question: Question) -> None:
             )
             if presses.button("Take what I gave here", key=f"take {key}", type="tertiary"):
                 del waiting[key]
-                bank_window.act(project, drafts.change_draft, question, field, crossed.given)
+                bank_window.act(project, change_draft, question, field, crossed.given)
                 st.rerun()
             if presses.button("Leave it", key=f"leave {key}", type="tertiary"):
                 del waiting[key]
@@ -212,18 +229,18 @@ def _facts(question: Question, saved: Question | None, figures: QuestionDiagnosi
 
 
 def _change(question: Question, saved: Question | None) -> str:
-    return f"{'new' if saved is None else ', '.join(draft_notes.done(saved, question))}, not saved"
+    return f"{'new' if saved is None else ', '.join(done(saved, question))}, not saved"
 
 
 def _actions(project: Project, question: Question, saved: Question | None, questions: list[Question]) -> None:
     def act(label: str, icon: str, change: Callable[[], list[Question]]) -> None:
         if presses.button(label, key=f"{label} {question.question_id}", icon=icon, type="tertiary"):
-            bank_window.act(project, drafts.put_drafts, change())
+            bank_window.act(project, put_drafts, change())
             st.rerun()
 
-    act("Duplicate", ":material/content_copy:", lambda: [editing.duplicated(question)])
-    act("Move up", ":material/arrow_upward:", lambda: editing.moved(questions, question.question_id, -1))
-    act("Move down", ":material/arrow_downward:", lambda: editing.moved(questions, question.question_id, 1))
+    act("Duplicate", ":material/content_copy:", lambda: [duplicated(question)])
+    act("Move up", ":material/arrow_upward:", lambda: moved(questions, question.question_id, -1))
+    act("Move down", ":material/arrow_downward:", lambda: moved(questions, question.question_id, 1))
     for name, icon in DIALOGS.items():
         if name == "History" and saved is None:
             continue
@@ -257,7 +274,7 @@ def _split(project: Project, question: Question) -> None:
     parts = st.text_area("One question a line", question.text or "", height=140)
     if st.button("Split", type="primary"):
         try:
-            bank_window.act(project, drafts.put_drafts, editing.split(question, parts.splitlines()))
+            bank_window.act(project, put_drafts, split(question, parts.splitlines()))
         except WorkbenchError as error:
             ui.show_error(error)
         else:
@@ -267,7 +284,7 @@ def _split(project: Project, question: Question) -> None:
 def _tools(project: Project, query_id: str, questions: list[Question]) -> None:
     with st.container(horizontal=True):
         if presses.button("Add a question", icon=":material/add:", shortcut="Alt+N"):
-            bank_window.act(project, drafts.put_draft, drafts.new_question(query_id))
+            bank_window.act(project, put_draft, new_question(query_id))
             st.rerun()
         if presses.button("Paste a list", icon=":material/content_paste:") and ui.author():
             _paste(project, query_id)
@@ -283,10 +300,10 @@ def _tools(project: Project, query_id: str, questions: list[Question]) -> None:
 @st.dialog("Paste a list of questions", width="large")
 def _paste(project: Project, query_id: str) -> None:
     text = st.text_area("One question a line; bullets and numbers are dropped", height=220)
-    found = editing.pasted(query_id, text)
+    found = pasted(query_id, text)
     st.caption(f"{len(found)} questions")
     if st.button("Add them", type="primary", disabled=not found):
-        bank_window.act(project, drafts.put_drafts, found)
+        bank_window.act(project, put_drafts, found)
         st.rerun()
 
 
@@ -301,11 +318,11 @@ def _several(project: Project, questions: list[Question]) -> None:
     value = weight.number_input("Weight", -MAX_WEIGHT, MAX_WEIGHT, 1.0, step=0.5, format="%g")
     change = None
     if weight.button("Set the weight", disabled=none):
-        change = editing.weighted(picked, value)
+        change = weighted(picked, value)
     if retire.button(f"Retire {len(picked)}", disabled=none):
-        change = editing.retired(picked)
+        change = retired(picked)
     if restore.button(f"Restore {len(picked)}", disabled=none):
-        change = editing.retired(picked, active=True)
+        change = retired(picked, active=True)
     words = " ".join(q.text for q in questions if q.question_id in chosen and q.text)
     merged = st.text_area("Merge the chosen ones into one question", words, height=80)
     if st.button("Merge", disabled=len(picked) < 2):
@@ -314,5 +331,5 @@ def _several(project: Project, questions: list[Question]) -> None:
         except WorkbenchError as error:
             ui.show_error(error)
     if change is not None:
-        bank_window.act(project, drafts.put_drafts, change)
+        bank_window.act(project, put_drafts, change)
         st.rerun()

@@ -15,7 +15,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import drafts
+from core.bank import CrossedEdit, Mark, change_draft, drafted_bank, mark
 from core.errors import WorkbenchError
 from core.project import Project
 from core.types import Question
@@ -63,7 +63,7 @@ class Window:
     lock: threading.RLock = field(default_factory=threading.RLock)
     drafts: object = None
     fields: dict[str, Field] = field(default_factory=dict)
-    crossed: dict[str, drafts.CrossedEdit] = field(default_factory=dict)
+    crossed: dict[str, CrossedEdit] = field(default_factory=dict)
     unstored: dict[str, WorkbenchError] = field(default_factory=dict)
 
 
@@ -185,8 +185,8 @@ def take_in() -> None:
             here.fields[key] = replace(at, stored=value, shown=given)
             continue
         try:
-            act(at.project, drafts.change_draft, at.question, at.name, value, at.stored)
-        except drafts.CrossedEdit as crossed:
+            act(at.project, change_draft, at.question, at.name, value, at.stored)
+        except CrossedEdit as crossed:
             here.crossed[key] = crossed
         except WorkbenchError as error:
             here.unstored[key] = error
@@ -196,9 +196,9 @@ def take_in() -> None:
 
 def _stored(at: Field) -> object:
     """What the person's draft or the bank has for a field now."""
-    now = drafts.drafted_bank(at.project, ui.person(), at.question.query_id)
+    now = drafted_bank(at.project, ui.person(), at.question.query_id)
     return next((getattr(one, at.name) for one in now if one.question_id == at.question.question_id), None)
 
 
-def _now(project: Project, author: str) -> tuple[str, str, drafts.Mark]:
-    return project.name, author, drafts.mark(project, author)
+def _now(project: Project, author: str) -> tuple[str, str, Mark]:
+    return project.name, author, mark(project, author)

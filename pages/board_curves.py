@@ -6,7 +6,8 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from core.curves import DEFAULT_MAX_K, CoverCurves, cover_curves, deepest_rank
+from core.leaderboard import DEFAULT_MAX_K, CoverCurves, cover_curves
+from core.project import deepest_rank
 from pages import charts, unjudged_passages
 from pages.leaderboard_figures import Screen
 

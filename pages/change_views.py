@@ -5,13 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from core import bank
-from core.changes import SystemChange
-from core.flip_causes import QuestionChange, why_label
-from core.inspection import passage_texts
-from core.passage_search import pooled_queries
-from core.project import Project
-from core.state_changes import LabelFlip, StateChanges
-from core.wording import word_difference
+from core.bank import word_difference
+from core.project import Project, passage_texts, pooled_queries
+from core.review import LabelFlip, QuestionChange, StateChanges, SystemChange, why_label
 from pages import policy_widgets, presses, ui
 from pages.passage_html import visible
 

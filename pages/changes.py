@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from core import bank, overrides
-from core.grades import graders
-from core.leaderboard import official_sources
-from core.policy import Policy
-from core.project import Project
-from core.state_changes import StateChanges, flips_csv, state_changes
+from core import bank, labels
+from core.bank import latest_version
+from core.catalogue import graders
+from core.labels import Policy
+from core.project import Project, official_sources
+from core.review import StateChanges, flips_csv, state_changes
 from core.types import MAX_RATING
 from pages import change_views, policy_widgets, ui
 
@@ -24,9 +24,9 @@ VIEWS = {"labels": change_views.labels, "questions": change_views.questions, "le
 def defaults(project: Project) -> dict[str, Policy]:
     """The two newest bank versions; with one version only, that one without and with overrides."""
     policy = policy_widgets.chosen(project)
-    newest = bank.latest_version(project)
+    newest = latest_version(project)
     if newest < 2:
-        plain = Policy(**(policy.as_dict() | {"overrides": not overrides.overrides(project)}))
+        plain = Policy(**(policy.as_dict() | {"overrides": not labels.overrides(project)}))
         return {"from": plain, "to": policy}
     return {"from": Policy(**(policy.as_dict() | {"bank_version": newest - 1})), "to": policy}
 
@@ -44,7 +44,7 @@ def state(project: Project, side: str, default: Policy) -> Policy:
 
     with st.container(border=True):
         st.markdown(f"**{SIDES[side]}**")
-        newest = bank.latest_version(project)
+        newest = latest_version(project)
         which, who = st.columns([3, 2])
         with which:
             version = _select(

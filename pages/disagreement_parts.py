@@ -6,15 +6,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core.agreement import Agreement, table_csv, table_latex
-from core.agreement_sides import Judgments, Labels, Person, Side, machine, people
-from core.agreement_statistics import Coefficient, CrossTable, weighted_kappa
-from core.disagreement_queue import Cell
-from core.grades import graders
-from core.leaderboard import sources
-from core.passage_search import pooled_queries
-from core.policy import Policy
-from core.project import Project
+from core.catalogue import graders
+from core.labels import Policy
+from core.measures import Coefficient, CrossTable, weighted_kappa
+from core.project import Project, pooled_queries, sources
+from core.review import Agreement, Cell, Judgments, Labels, Person, Side, machine, people, table_csv, table_latex
 from pages import ui
 from pages.passage_html import visible
 

@@ -7,17 +7,26 @@ from collections.abc import Hashable, Sequence
 
 import streamlit as st
 
-from core import settled_cases
-from core.agreement import Agreement
-from core.agreement_sides import Judgments, Side
-from core.bank_gaps import strays, uncovered
-from core.check_next import Check, CheckNext
-from core.disagreement_queue import Giving, Row
-from core.inspection import passage_texts
-from core.leaderboard import find_source, sources
-from core.policy import Policy
-from core.project import Project
-from core.settled_cases import Settling
+from core.labels import Policy
+from core.project import Project, find_source, passage_texts, sources
+from core.review import (
+    NO_REASON,
+    Agreement,
+    Check,
+    CheckNext,
+    Giving,
+    Judgments,
+    Row,
+    Settling,
+    Side,
+    acts,
+    disputes,
+    disputes_csv,
+    record,
+    record_csv,
+    strays,
+    uncovered,
+)
 from pages import disagreement_settling, presses, ui
 from pages.passage_html import visible
 
@@ -248,30 +257,30 @@ def _bank_button(key: str, label: str, query_id: str, passage_id: str) -> None:
 
 def record_list(project: Project) -> None:
     """Every act about any disagreement, newest first, and the disputed judgments as a file."""
-    total = settled_cases.acts(project)
+    total = acts(project)
     if not total:
         st.text("Nobody has settled a disagreement yet. Choose Settle beside one.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"{total:,} act{'s' * (total != 1)}, newest first")
         st.download_button(
-            "Record as CSV", settled_cases.record_csv(project), "settled.csv", "text/csv", on_click="ignore",
+            "Record as CSV", record_csv(project), "settled.csv", "text/csv", on_click="ignore",
             type="tertiary", icon=":material/download:",
         )  # fmt: skip
-        disputed = len(settled_cases.disputes(project))
+        disputed = len(disputes(project))
         st.download_button(
-            f"Disputed judgments as CSV ({disputed})", settled_cases.disputes_csv(project), "disputes.csv", "text/csv",
+            f"Disputed judgments as CSV ({disputed})", disputes_csv(project), "disputes.csv", "text/csv",
             on_click="ignore", type="tertiary", icon=":material/download:", disabled=not disputed,
         )  # fmt: skip
     key = pager("record", project.name)
-    found = settled_cases.record(project, ROWS_A_PAGE, offset(key))
+    found = record(project, ROWS_A_PAGE, offset(key))
     texts = passage_texts(project, [one.case.passage_id for one in found])
     for one in found:
         case = one.case
         with st.container(key=f"question-act-{one.key}"):
             said, buttons = st.columns([11.4, 2.2])
             about = _act(one)
-            reason = "" if one.reason == settled_cases.NO_REASON else one.reason
+            reason = "" if one.reason == NO_REASON else one.reason
             since = _since(one)
             text = texts.get(case.passage_id, case.passage_id)
             said.html(

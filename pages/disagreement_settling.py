@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import settling
-from core.agreement_sides import Judgments, Labels, Side
-from core.disagreement_queue import Outcome, Row, outcome
 from core.errors import WorkbenchError
-from core.leaderboard import find_source
-from core.overrides import override
-from core.passage_desk import AskedQuestion, read_passage
-from core.policy import Policy
-from core.project import Project
-from core.settled_cases import Act, Case, Settling
-from core.types import RATINGS
+from core.labels import Policy, override
+from core.project import Project, find_source
+from core.review import (
+    AskedQuestion,
+    Case,
+    Judgments,
+    Labels,
+    Outcome,
+    Row,
+    Settling,
+    Side,
+    case_of,
+    outcome,
+    read_passage,
+    reopen,
+    settle_by_comment,
+    settle_by_dispute,
+    settle_by_edit,
+    settle_by_override,
+)
+from core.types import RATINGS, Act
 from pages import presses, ui
 
 HOW: dict[Act, str] = {
@@ -67,7 +78,7 @@ def reopener(project: Project, one: Settling) -> None:
 
 def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
     try:
-        withdrawn = settling.reopen(project, one.case, "", ui.author(), withdraw)
+        withdrawn = reopen(project, one.case, "", ui.author(), withdraw)
     except WorkbenchError as error:
         ui.show_error(error)
         return
@@ -86,7 +97,7 @@ def to_bank(query_id: str, passage_id: str) -> None:
 
 def form(project: Project, left: Side, right: Side, row: Row, policy: Policy | None, key: str) -> None:
     """How a case is settled, and why."""
-    case = settling.case_of(project, left, right, row.pair)
+    case = case_of(project, left, right, row.pair)
     judged = [find_source(project, side.source) for side in (left, right) if isinstance(side, Judgments)]
     offered: list[Act] = ["comment"]
     if judged:
@@ -151,13 +162,13 @@ def _settle(
 ) -> None:
     me = ui.author()
     if how == "override" and question is not None and rating is not None:
-        settling.settle_by_override(project, case, question.question.question_id, int(rating), reason, me)
+        settle_by_override(project, case, question.question.question_id, int(rating), reason, me)
     elif how == "edit":
-        settling.settle_by_edit(project, case, question.question.question_id if question else None, reason, me)
+        settle_by_edit(project, case, question.question.question_id if question else None, reason, me)
     elif how == "dispute" and source is not None:
-        settling.settle_by_dispute(project, case, source, reason, me)
+        settle_by_dispute(project, case, source, reason, me)
     else:
-        settling.settle_by_comment(project, case, reason, me)
+        settle_by_comment(project, case, reason, me)
 
 
 def _policy(left: Side, right: Side, policy: Policy) -> Policy:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.agreement import Agreement, agreement
-from core.agreement_sides import Person, Side
-from core.disagreement_queue import Cell, Order, queue
-from core.grades import graders
-from core.policy import Policy
+from core.catalogue import graders
+from core.labels import Policy
 from core.project import Project
+from core.review import Agreement, Cell, Order, Person, Side, agreement, queue
 from pages import disagreement_parts as parts
 from pages import disagreement_rows as rows
 from pages import policy_widgets, ui

@@ -7,16 +7,28 @@ from datetime import datetime
 
 import streamlit as st
 
-from core import downloads, exporting
-from core.bundle import bundle, overrides_csv
 from core.errors import WorkbenchError
-from core.leaderboard import official_sources, rankings
-from core.overrides import overrides
-from core.policy import Policy
-from core.project import Project
-from core.publication import Manifest, manifest_json, publications, publish, reproduce
-from core.readiness import Readiness, readiness
-from core.scores import labels
+from core.exchange import (
+    Manifest,
+    bank_csv,
+    bank_jsonl,
+    board_latex,
+    board_tsv,
+    bundle,
+    exporting,
+    graded_file,
+    manifest_json,
+    overrides_csv,
+    project_zip,
+    publications,
+    publish,
+    qrels_head,
+    recorded,
+    reproduce,
+    runs_zip,
+)
+from core.labels import Policy, Readiness, labels, overrides, readiness
+from core.project import Project, official_sources, rankings
 from pages import policy_widgets, presses, ui
 
 PUBLICATIONS_A_PAGE = 6
@@ -54,7 +66,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
         counted = table["label"].value_counts().sort_index(ascending=False)
         st.dataframe({"Label": counted.index.tolist(), "Passages": counted.tolist()}, hide_index=True)
     with right, st.expander("First lines", expanded=True):
-        st.code("\n".join(downloads.qrels_head(project, policy, binary)), language=None)
+        st.code("\n".join(qrels_head(project, policy, binary)), language=None)
     return policy, binary
 
 
@@ -107,7 +119,7 @@ def _download(
     """A button whose file is made, and put on record, when it is clicked."""
     st.download_button(
         label,
-        lambda: downloads.recorded(project, author, what, file, make),
+        lambda: recorded(project, author, what, file, make),
         file_name=file,
         type="primary" if primary else "secondary",
         icon=":material/download:" if primary else None,
@@ -207,14 +219,12 @@ def others(project: Project) -> None:
         st.markdown("**Question bank**")
         st.caption("The newest version, all questions, active or not.")
         with st.container(horizontal=True):
-            _download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: exporting.bank_jsonl(project), author)
-            _download(project, "CSV", "bank", f"{name}-bank.csv", lambda: exporting.bank_csv(project), author)
+            _download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: bank_jsonl(project), author)
+            _download(project, "CSV", "bank", f"{name}-bank.csv", lambda: bank_csv(project), author)
     with graded, st.container(border=True, height="stretch"):
         st.markdown("**Graded file**")
         st.caption("Pool, grades, judgments and rankings in the Autograder/RUBRIC format.")
-        _download(
-            project, "JSONL.GZ", "graded", f"{name}-graded.jsonl.gz", lambda: exporting.graded_file(project), author
-        )
+        _download(project, "JSONL.GZ", "graded", f"{name}-graded.jsonl.gz", lambda: graded_file(project), author)
     with board, st.container(border=True, height="stretch"):
         st.markdown("**Leaderboard**")
         _board(project, author)
@@ -224,7 +234,7 @@ def others(project: Project) -> None:
         found = len(rankings(project))
         st.caption(f"{_many(found, 'run')} as TREC runs." if found else "No run has been imported.")
         if found:
-            _download(project, "ZIP", "runs", f"{name}-runs.zip", lambda: downloads.runs_zip(project), author)
+            _download(project, "ZIP", "runs", f"{name}-runs.zip", lambda: runs_zip(project), author)
     with people, st.container(border=True, height="stretch"):
         st.markdown("**Overrides**")
         given = len(overrides(project))
@@ -236,7 +246,7 @@ def others(project: Project) -> None:
         st.caption("Every table as Parquet with a manifest; becomes a project again with exam import project.")
         st.download_button(
             "ZIP",
-            lambda: downloads.project_zip(project, author),
+            lambda: project_zip(project, author),
             file_name=f"{name}-project.zip",
             mime="application/zip",
             key="download project",
@@ -253,7 +263,7 @@ def _board(project: Project, author: str) -> None:
     measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure")
     policy = policy_widgets.chosen(project)
     with st.container(horizontal=True):
-        for ending, label, write in (("tsv", "TSV", exporting.board_tsv), ("tex", "LaTeX", exporting.board_latex)):
+        for ending, label, write in (("tsv", "TSV", board_tsv), ("tex", "LaTeX", board_latex)):
             _download(
                 project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
                 lambda write=write: write(project, measure, source, policy), author,

@@ -7,10 +7,8 @@ from functools import partial
 import streamlit as st
 
 from core.bank import latest_version
-from core.failures import Doubtful, Which, doubtful_pairs, reasons
-from core.grades import StoredGrader, graders
-from core.grading import Request
-from core.named_graders import grader_again
+from core.catalogue import StoredGrader, grader_again, graders
+from core.grading import Doubtful, Request, Which, doubtful_pairs, reasons
 from core.project import Project
 from pages import presses, ui
 from pages.grading_plan import budget, start, tag

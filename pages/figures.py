@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from core.figures import Panel, QueryPoints, SystemPoint, outstanding
-from core.significance import Difference
+from core.study import Difference, Panel, QueryPoints, SystemPoint, outstanding
 from pages import charts
 
 PICKED = "picked"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.gold import IMPORTED, gold_name, gold_texts, mark_gold
-from core.passage_search import run_names
-from core.project import Project
+from core.project import IMPORTED, Project, gold_name, gold_texts, mark_gold, run_names
 from pages import presses, ui
 
 NOTHING = "None"

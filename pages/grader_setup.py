@@ -10,27 +10,28 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.access import check_further_fields, current
+from core.catalogue import NamedGrader, named_graders, prompts, remove_named_grader, save_named_grader
 from core.errors import InputError
-from core.graders import GRADERS, make_grader
-from core.graders.base import Grader
-from core.graders.local import MOST_BEAMS
-from core.graders.local_loading import DTYPES
-from core.graders.making import (
+from core.graders import (
     APIS,
     BACK_ENDS,
     CHECKS,
     CHOICES_BY,
     DEFAULT_PROMPTS,
+    DTYPES,
     EXTRACTIVE_MODEL,
+    GRADERS,
     LOCAL_MODEL,
+    MOST_BEAMS,
     NORMALISATIONS,
+    Grader,
+    Prompt,
     back_end_name,
+    check_further_fields,
+    current,
+    make_grader,
 )
-from core.named_graders import NamedGrader, named_graders, remove_named_grader, save_named_grader
 from core.project import Project, as_name
-from core.prompt_library import prompts
-from core.prompts import Prompt
 from pages import model_place, presses, ui
 from pages.grader_form import Form
 

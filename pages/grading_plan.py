@@ -6,19 +6,12 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core import bank, grading
-from core.bank import latest_version
-from core.collection import pool_depth, set_pool_depth
-from core.graders.base import Grader
-from core.graders.reading import ReadingGrader
-from core.grading import Request
-from core.left_out import LeftOut, left_out
-from core.named_graders import remember_settings
-from core.pairs import Plan, make_plan
-from core.price_tag import PriceTag, price_tag
-from core.prices import prices
-from core.project import Project
-from core.speaking_passages import speaking_passages
+from core.bank import latest_version, overview
+from core.catalogue import prices, remember_settings
+from core.graders import Grader, ReadingGrader
+from core.grading import LeftOut, Plan, PriceTag, Request, left_out, make_plan, price_tag, start_job
+from core.labels import speaking_passages
+from core.project import Project, pool_depth, set_pool_depth
 from core.types import GraderSpec
 from pages import presses, ui
 from pages.grader_setup import Chosen
@@ -36,7 +29,7 @@ LEFT_OUT = {
 
 def plan(project: Project, grader: Grader) -> Request | None:
     """What a job would do; returns what to start, or None."""
-    queries = {query.query_id: ui.shortened(query.text, ui.LISTED) for query in bank.overview(project)}
+    queries = {query.query_id: ui.shortened(query.text, ui.LISTED) for query in overview(project)}
     chosen = st.multiselect(
         "Queries", list(queries), format_func=queries.__getitem__, placeholder="All queries", key="queries",
         persist_state="session",
@@ -187,7 +180,7 @@ def start(project: Project, grader: Grader, request: Request, chosen: Chosen | N
     with ui.errors():
         if chosen is not None:
             remember_settings(project, grader, chosen.kind, chosen.parameters, ui.author())
-        grading.start_job(project, grader, request, ui.author())
+        start_job(project, grader, request, ui.author())
         st.rerun()
 
 

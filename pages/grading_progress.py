@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import grading
-from core.graders.local_loading import loading
-from core.grading import BackgroundJob, Progress
+from core.graders import loading
+from core.grading import BackgroundJob, Progress, current_job
 from core.project import Project
 from pages import ui
 from pages.grading_plan import MOST_IN_FLIGHT, count, is_endpoint
@@ -19,7 +18,7 @@ SLOWEST = 3.0
 
 def progress(project: Project) -> bool:
     """Draw the job; whether it is running."""
-    job = grading.current_job(project)
+    job = current_job(project)
     if job is None:
         return False
     if not job.progress.over:
@@ -36,7 +35,7 @@ def pace(job: BackgroundJob) -> float:
 
 
 def _watch(project: Project, every: float) -> None:
-    job = grading.current_job(project)
+    job = current_job(project)
     # The pace is that of the whole screen, so another one begins with it.
     if job is None or job.progress.over or pace(job) != every:
         st.rerun()

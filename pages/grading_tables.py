@@ -7,11 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from core.catalogue import graders, prices, set_price
 from core.errors import InputError
-from core.graders.control import Price
-from core.grades import graders
-from core.jobs import jobs
-from core.prices import prices, set_price
+from core.graders import Price
+from core.grading import jobs
 from core.project import Project
 from pages import presses, ui
 

@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import streamlit as st
 
-from core import downloads, exporting, formats
-from core.demo import make_demo
+from core.bank import counts, next_step
 from core.errors import WorkbenchError
-from core.formats.source import Source
-from core.importing import IMPORTERS, Group, Imported, Options, import_groups
+from core.exchange import IMPORTERS, Group, Imported, Options, import_groups, make_demo, qrels, recorded
+from core.formats import Source, detect
 from core.project import Project, create, projects_folder
-from core.status import counts, next_step
 from core.text import how_many
 from pages import policy_widgets, presses, ui
 
@@ -99,7 +97,7 @@ def qrels_download(project: Project) -> None:
     policy, author, file = policy_widgets.chosen(project), ui.person(), f"{project.name}.qrels"
     st.download_button(
         "Download qrels",
-        lambda: downloads.recorded(project, author, "qrels", file, lambda: exporting.qrels(project, policy)),
+        lambda: recorded(project, author, "qrels", file, lambda: qrels(project, policy)),
         file_name=file,
         mime="text/plain",
         icon=":material/download:",
@@ -174,7 +172,7 @@ def _choose_kinds(sources: list[Source]) -> list[str | None]:
     for number, source in enumerate(sources):
         left, right = st.columns([3, 2], vertical_alignment="center")
         left.text(f"{source.name}  ({_size(len(source.data or b''))})")
-        guess = formats.detect(source)
+        guess = detect(source)
         kinds.append(
             right.selectbox(
                 "Kind of file",

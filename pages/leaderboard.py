@@ -7,14 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.comparison import compare, official_board
-from core.figures import from_judgments
-from core.gold import gold_name
-from core.leaderboard import Leaderboard, boards, leaderboard, official_sources
-from core.policy import Policy
-from core.project import Project
-from core.readiness import readiness
-from core.unjudged import labelled
+from core.labels import Policy, readiness
+from core.leaderboard import Leaderboard, compare, leaderboard, official_board
+from core.project import Project, boards, gold_name, official_sources
+from core.study import from_judgments, labelled
 from pages import charts, gold_texts, leaderboard_significance, policy_widgets, ui
 from pages.board_curves import by_budget
 from pages.leaderboard_figures import Screen, all_boards, correlation_strip, two_boards, two_systems

@@ -7,15 +7,22 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core.comparison import Comparison, QueryChoice
-from core.correlation import Ties
 from core.errors import WorkbenchError
-from core.figures import PANEL_MEASURES as MEASURES
-from core.figures import BoardChoice, board_name, make_board, offered_boards, panel, query_points, system_points
-from core.leaderboard import Leaderboard, boards
-from core.policy import Policy
-from core.project import Project
-from core.significance import compare_systems
+from core.labels import Policy
+from core.leaderboard import Comparison, Leaderboard, QueryChoice
+from core.measures import Ties
+from core.project import Project, boards
+from core.study import PANEL_MEASURES as MEASURES
+from core.study import (
+    BoardChoice,
+    board_name,
+    compare_systems,
+    make_board,
+    offered_boards,
+    panel,
+    query_points,
+    system_points,
+)
 from pages import charts, figures, ui
 from pages.system_queries import closer, query_links, returned
 

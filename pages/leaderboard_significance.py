@@ -6,9 +6,8 @@ from typing import Any, cast
 
 import streamlit as st
 
-from core.figures import make_board
 from core.leaderboard import Leaderboard
-from core.significance import ALPHA, Test, compare_neighbours, compare_systems, remembered_pairs
+from core.study import ALPHA, Test, compare_neighbours, compare_systems, make_board, remembered_pairs
 from pages import figures, ui
 from pages.leaderboard_figures import Screen, board_choice, system_pair, take
 

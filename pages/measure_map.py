@@ -8,8 +8,7 @@ import altair as alt
 import pandas as pd
 import streamlit as st
 
-from core.meta_evaluation import MetaTable, full_name
-from core.meta_export import TITLES, UNDEFINED
+from core.study import TITLES, UNDEFINED, MetaTable, full_name
 
 CELL_HEIGHT = 24
 # The min rating stands at the end of a name: what is cut is the middle.

@@ -8,16 +8,29 @@ import pandas as pd
 import streamlit as st
 
 from core.bank import versions
-from core.comparison import QueryChoice
-from core.correlation import Ties
 from core.errors import WorkbenchError
-from core.leaderboard import boards, official_sources
+from core.labels import Policy
+from core.leaderboard import QueryChoice
 from core.measures import MEASURES as KNOWN
-from core.meta_evaluation import COEFFICIENTS, MEASURES, Cell, MetaTable, cell_comparison, full_name, meta_table
-from core.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
-from core.meta_rows import MIN_RATINGS, choose_rows, methods
-from core.policy import Policy
-from core.project import Project
+from core.measures import Ties
+from core.project import Project, boards, official_sources
+from core.study import (
+    COEFFICIENTS,
+    META_MEASURES,
+    MIN_RATINGS,
+    TITLES,
+    UNDEFINED,
+    Cell,
+    MetaTable,
+    caption,
+    cell_comparison,
+    choose_rows,
+    full_name,
+    meta_latex,
+    meta_table,
+    meta_tsv,
+    methods,
+)
 from core.types import MAX_RATING
 from pages import charts, measure_map, policy_widgets, ui
 
@@ -164,7 +177,7 @@ with left:
     against, against_measure = chosen_official(imported, against_known)
     names = several("Rows", methods(project), "rows", "All graders, judgments and imported leaderboards")
     measures = several(
-        "Measures", list(dict.fromkeys([*MEASURES, *KNOWN])), "measures", ", ".join(MEASURES),
+        "Measures", list(dict.fromkeys([*META_MEASURES, *KNOWN])), "measures", ", ".join(META_MEASURES),
         accept_new_options=True, help="Or type another, such as P@30 or EXAM-Cover@5.",
     )  # fmt: skip
 with right:
@@ -219,7 +232,7 @@ try:
             project,
             rows,
             [against],
-            measures or MEASURES,
+            measures or META_MEASURES,
             against_measure,
             official,
             ties,

@@ -8,11 +8,20 @@ from typing import Any
 
 import streamlit as st
 
-from core.access import HostKey, current, key_for, usual_address
-from core.addresses import checked_host, is_loopback, origin, same_address
-from core.endpoints import OfferedEndpoint, offered_endpoints
 from core.errors import GradingError, InputError
-from core.model_places import offered_models
+from core.graders import (
+    HostKey,
+    OfferedEndpoint,
+    checked_host,
+    current,
+    is_loopback,
+    key_for,
+    offered_endpoints,
+    offered_models,
+    origin,
+    same_address,
+    usual_address,
+)
 from pages import presses, ui, visitor
 
 OTHER = ""

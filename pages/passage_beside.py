@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import judging
 from core.errors import WorkbenchError
-from core.judging import SCALE
-from core.passage_desk import Desk
-from core.policy import Policy
-from core.project import Project
+from core.labels import Policy
+from core.project import SCALE, Project, judging, judgment_history, own_judgment, withdraw
+from core.review import Desk
 from pages import presses, ui
 
 
 def judge(project: Project, desk: Desk) -> None:
     """The person's own judgment: give it, replace it, take it back."""
-    own = judging.own_judgment(project, desk.query_id, desk.passage_id, ui.person()) if ui.person() else None
+    own = own_judgment(project, desk.query_id, desk.passage_id, ui.person()) if ui.person() else None
     st.markdown("**Your judgment**")
     note = st.text_input(
         "Note", key=f"note {desk.query_id} {desk.passage_id}", placeholder="Note", label_visibility="collapsed"
@@ -33,7 +31,7 @@ def judge(project: Project, desk: Desk) -> None:
                 judging.judge(project, desk.query_id, desk.passage_id, value, ui.author(), str(note or ""))
                 st.rerun()
         if own is not None and presses.button("Withdraw your judgment", type="tertiary", icon=":material/undo:"):
-            judging.withdraw(project, desk.query_id, desk.passage_id, ui.author())
+            withdraw(project, desk.query_id, desk.passage_id, ui.author())
             st.rerun()
     except WorkbenchError as error:
         ui.show_error(error)
@@ -55,7 +53,7 @@ def known(project: Project, desk: Desk, policy: Policy | None) -> None:
             hide_index=True,
             column_config={"Value": st.column_config.NumberColumn(width=60)},
         )
-    if history := judging.judgment_history(project, desk.query_id, desk.passage_id):
+    if history := judgment_history(project, desk.query_id, desk.passage_id):
         with st.popover("History of judgments", type="tertiary"):
             for act in history:
                 what = "withdrew the judgment" if act.value is None else f"judged {act.value}"

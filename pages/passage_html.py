@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import html
 
-from core.marks import Segment, Span, find_answer, segments
-from core.passage_desk import AskedQuestion, Desk, Said
+from core.review import AskedQuestion, Desk, Said, Segment, Span, find_answer, segments
 
 RATES_ONLY = ("self-rating", "direct")
 """Methods whose answer is what the model wrote, not a part of the passage, unless it says more than a few words."""

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core import overrides
+from core.catalogue import find_grader
 from core.errors import WorkbenchError
-from core.grades import find_grader
-from core.inspection import passage_texts
-from core.leaderboard import official_sources
-from core.override_effect import Effect, override_labels, rating_effect
-from core.overrides import Override
-from core.passage_desk import AskedQuestion, Desk, label_if
-from core.policy import Policy
-from core.project import Project
+from core.labels import Override, Policy, confirm, override, withdraw
+from core.project import Project, official_sources, passage_texts
+from core.review import AskedQuestion, Desk, Effect, label_if, override_labels, rating_effect
 from core.types import ANSWERED, MAX_RATING, RATINGS
 from pages import presses, ui
 from pages.passage_html import question_html, visible
@@ -91,7 +86,7 @@ def _withdraw(project: Project, given: Override) -> None:
         ui.plain(f"Overridden to {given.rating} by {given.author}, {given.made_at:%d %B %Y %H:%M}: {given.reason}")
     )
     if presses.button("Withdraw the override", key=f"withdraw {given.key}", icon=":material/undo:"):
-        overrides.withdraw(project, given.key, ui.author())
+        withdraw(project, given.key, ui.author())
         st.session_state.pop("override effect", None)
         st.rerun()
 
@@ -122,9 +117,7 @@ def _override(project: Project, desk: Desk, policy: Policy, one: AskedQuestion, 
         st.caption("The policy's grader is not asked this question: an override does not count for its labels.")
     if presses.button("Override", key=f"override {key}", type="primary", disabled=rating is None):
         try:
-            made = overrides.override(
-                project, one.question.question_id, desk.passage_id, int(rating or 0), reason, ui.author()
-            )
+            made = override(project, one.question.question_id, desk.passage_id, int(rating or 0), reason, ui.author())
         except WorkbenchError as error:
             ui.show_error(error)
             return
@@ -214,10 +207,10 @@ def _override_row(project: Project, one: Override, without: int | None, now: int
     )
     with buttons.container(horizontal=True, horizontal_alignment="right"):
         if one.stale and presses.button("Confirm", key=f"confirm {one.key}", help="Let it count for the new wording"):
-            overrides.confirm(project, one.key, ui.author())
+            confirm(project, one.key, ui.author())
             st.rerun()
         if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
-            overrides.withdraw(project, one.key, ui.author())
+            withdraw(project, one.key, ui.author())
             st.rerun()
         st.button(
             "Open",

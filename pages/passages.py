@@ -7,13 +7,10 @@ from typing import Any, Literal, TypeVar
 
 import streamlit as st
 
-from core import judging
-from core.grades import graders
-from core.leaderboard import sources
-from core.passage_desk import Desk, read_passage
-from core.passage_search import NONE, Filters, Found, Listed, State, judged_values, pooled_queries, run_names, search
-from core.policy import Policy
-from core.project import Project
+from core.catalogue import graders
+from core.labels import Policy
+from core.project import Project, judged_pairs, judged_values, pooled_queries, run_names, source_of, sources
+from core.review import NONE, Desk, Filters, Found, Listed, State, read_passage, search
 from core.types import RATINGS
 from pages import passage_beside, passage_parts, policy_widgets, ui
 from pages.passage_html import answer_marks, text_html
@@ -61,7 +58,7 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
         "Query", list(texts), index=None, format_func=lambda query_id: texts.get(query_id, query_id), key="of_query",
         placeholder="All queries", label_visibility="collapsed", bind="query-params",
     )  # fmt: skip
-    me = judging.source_of(ui.person()) if ui.person() else None
+    me = source_of(ui.person()) if ui.person() else None
     if blind:
         unjudged = st.checkbox("Not judged by me", key="unjudged", bind="query-params")
         return Filters(query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None)
@@ -228,7 +225,7 @@ with left, st.container(key="queries-list-passages"):
         first = found.after or next(iter(found.rows), None)
         place = (first.query_id, first.passage_id) if first else None
         found = find(project, policy, wanted, place)
-    judged = judging.judged_pairs(project, ui.person()) if blind and ui.person() else set()
+    judged = judged_pairs(project, ui.person()) if blind and ui.person() else set()
     passage_list(found, place, blind, judged, wanted != Filters(source=wanted.source), policy is not None)
 if place is None or place[1] is None:
     st.stop()

@@ -6,13 +6,11 @@ from typing import cast, get_args
 
 import streamlit as st
 
-from core.comparison import QueryChoice
+from core.catalogue import graders
 from core.errors import WorkbenchError
-from core.gold_similarity import SIMILARITIES
-from core.grades import graders
-from core.leaderboard import COVER, of_answers
-from core.measures import MEASURES, parse_measure
-from core.policy import Policy
+from core.labels import Policy
+from core.leaderboard import COVER, QueryChoice, of_answers
+from core.measures import MEASURES, SIMILARITIES, parse_measure
 from core.project import Project
 from core.types import MAX_RATING
 from pages import ui

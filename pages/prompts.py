@@ -6,13 +6,21 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from core.catalogue import prompts, save_prompt, versions
 from core.errors import FileError, WorkbenchError
-from core.filled_prompts import fill_in, questions_for
-from core.graders import GRADERS
-from core.graders.making import DEFAULT_PROMPTS
+from core.graders import (
+    DEFAULT_PROMPTS,
+    GRADERS,
+    USES,
+    Prompt,
+    built_in,
+    read_prompt,
+    variables,
+    with_examples,
+    write_prompt,
+)
+from core.grading import fill_in, questions_for
 from core.project import Project
-from core.prompt_library import prompts, save_prompt, versions
-from core.prompts import USES, Prompt, built_in, read_prompt, variables, with_examples, write_prompt
 from pages import presses, ui
 from pages.grader_setup import choose
 from pages.prompt_editing import draft_of, new_name

@@ -7,10 +7,23 @@ from typing import Any
 
 import streamlit as st
 
-from core import bank, drafts, grading
-from core.bank import QueryOverview
+from core import bank
+from core.bank import (
+    QueryOverview,
+    conflicts,
+    latest_version,
+    note_written,
+    others,
+    overview,
+    redo,
+    save_drafts,
+    steps,
+    take_back,
+    undo,
+)
+from core.catalogue import graders
 from core.errors import WorkbenchError
-from core.grades import graders
+from core.grading import current_job
 from core.project import Project
 from pages import bank_impact, bank_proposals, bank_review, bank_rows, bank_window, presses, ui
 
@@ -41,7 +54,7 @@ def _go_to(query_id: str) -> None:
 
 def query_list(project: Project, found: list[QueryOverview], chosen: QueryOverview) -> None:
     """The queries with their counts and alerts."""
-    edited = {draft.question.query_id for draft in drafts.drafts(project, ui.person()).values()}
+    edited = {draft.question.query_id for draft in bank.drafts(project, ui.person()).values()}
     wanted = st.text_input("Find a query", key="find", placeholder="Find a query", label_visibility="collapsed")
     shown = [q for q in found if wanted.lower() in f"{q.query_id} {q.text}".lower()]
     if not shown:
@@ -70,8 +83,8 @@ def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
     Args:
         save_key: whether the key that saves was pressed.
     """
-    mine = drafts.drafts(project, ui.person())
-    newest = bank.latest_version(project)
+    mine = bank.drafts(project, ui.person())
+    newest = latest_version(project)
     with st.container(border=True):
         said, buttons = st.columns([3, 2], vertical_alignment="center")
         buttons = buttons.container(horizontal=True, horizontal_alignment="right")
@@ -84,12 +97,12 @@ def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
         else:
             said.caption(f"Bank version {newest}. No unsaved changes." if newest else "Nothing has been saved yet.")
         _others(project, query)
-        undoable, redoable = drafts.steps(project, ui.person())
+        undoable, redoable = steps(project, ui.person())
         if presses.button("Undo", buttons, icon=":material/undo:", shortcut="Alt+Z", disabled=not undoable):
-            _on_all(project, drafts.undo)
+            _on_all(project, undo)
         if presses.button("Redo", buttons, icon=":material/redo:", shortcut="Alt+Y", disabled=not redoable):
-            _on_all(project, drafts.redo)
-        if open_conflicts := drafts.conflicts(project, ui.person()):
+            _on_all(project, redo)
+        if open_conflicts := conflicts(project, ui.person()):
             # What was pressed before anybody saw these was about another state than the one that they leave.
             presses.presses().forget("Save version", "Discard all")
             if save_key:
@@ -98,7 +111,7 @@ def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
             return
         # The row stands also where there is nothing to save: a page that moves under the hand loses clicks.
         note, save, drop = st.columns([10, 3, 2], vertical_alignment="bottom")
-        written = drafts.note_written(project, ui.person()) if mine else ""
+        written = note_written(project, ui.person()) if mine else ""
         why = note.text_input(
             "Note", placeholder=written or "What changed and why", key="save note", persist_state="page",
             disabled=not mine, help="Where you write none, it says what changed.",
@@ -107,19 +120,19 @@ def save_bar(project: Project, query: QueryOverview, save_key: bool) -> None:
             "Save version", save, type="primary", width="stretch", shortcut="Ctrl+S", disabled=not mine
         )
         if (pressed or save_key) and mine:
-            _on_all(project, drafts.save_drafts, why, after=_saved)
+            _on_all(project, save_drafts, why, after=_saved)
         elif save_key:
             st.toast("There is nothing to save.")
         if presses.button("Discard all", drop, width="stretch", disabled=not mine, help="Yours alone; can be undone."):
-            _on_all(project, drafts.take_back, after=lambda _: st.toast("Discarded. Undo brings your changes back."))
+            _on_all(project, take_back, after=lambda _: st.toast("Discarded. Undo brings your changes back."))
 
 
 def _others(project: Project, query: QueryOverview) -> None:
     """Name those who have unsaved changes of their own; nothing here touches them."""
-    here = drafts.others(project, ui.person(), query.query_id)
+    here = others(project, ui.person(), query.query_id)
     said = [
         f"{name} has {count} unsaved edit{'s' * (count > 1)}" + (f", {here[name]} of them here" if name in here else "")
-        for name, count in drafts.others(project, ui.person()).items()
+        for name, count in others(project, ui.person()).items()
     ]
     if said:
         st.caption(
@@ -139,7 +152,7 @@ def _on_all(
     try:
         result = bank_window.act(project, what, *arguments)
     except WorkbenchError as error:
-        if drafts.conflicts(project, ui.person()):
+        if conflicts(project, ui.person()):
             st.rerun()
         ui.show_error(error)
         st.toast(ui.plain(str(error)), icon=":material/error:")
@@ -157,7 +170,7 @@ def _saved(version: int | None) -> None:
 
 ui.begin("Question bank")
 project = ui.project()
-queries = bank.overview(project)
+queries = overview(project)
 if not queries:
     ui.empty("The project has no queries.", "Import queries on the Home screen.", "home")
 at = opened(queries)
@@ -165,14 +178,14 @@ chosen_query = queries[at]
 save_bar(project, chosen_query, bank_window.save_key())
 bank_window.look(project)
 graded = any(grader.grades for grader in graders(project))
-if graded and st.session_state.get("just saved") and not drafts.drafts(project, ui.person()):
+if graded and st.session_state.get("just saved") and not bank.drafts(project, ui.person()):
     bank_review.offer_regrading(project, int(st.session_state["just saved"]))
 left, middle, right = st.columns([3, 8, 5], gap="medium")
 with left, st.container(key="queries-list"):
     query_list(project, queries, chosen_query)
 with right, st.container(key="impact"):
     st.markdown("**Impact**")
-    job = grading.current_job(project)
+    job = current_job(project)
     if job is not None and not job.progress.over:
         bank_impact.watch(project, job)
     elif not graded:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.inspection import QueryScore, inspect_query, per_query_scores
-from core.leaderboard import Leaderboard, sources
-from core.policy import Policy
-from core.project import Project
+from core.labels import Policy
+from core.leaderboard import Leaderboard, QueryScore, inspect_query, per_query_scores
+from core.project import Project, sources
 from pages import ui
 
 DIFFERENCE = "Difference"

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from core import bank
-from core.budgets import trial_control
+from core.bank import overview
 from core.errors import WorkbenchError
-from core.graders.base import Grader
-from core.graders.trying import Trial, try_pair
-from core.inspection import passage_texts
-from core.passage_search import Filters, search
-from core.project import Project
-from core.prompts import Messages
-from core.sample_pair import questions_to_try
+from core.graders import Grader, Messages, Trial, try_pair
+from core.grading import questions_to_try, trial_control
+from core.project import Project, passage_texts
+from core.review import Filters, search
 from core.types import Asked, Grade, Question
 from pages import presses, ui
 
@@ -52,7 +48,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
         questions: gives the questions of a query to choose among.
         key: tells the widgets apart where there are several panels.
     """
-    queries = ui.told_apart({query.query_id: query.text for query in bank.overview(project)})
+    queries = ui.told_apart({query.query_id: query.text for query in overview(project)})
     if not queries:
         st.caption("There is nothing to try it on: the project has no queries.")
         return None

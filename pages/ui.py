@@ -13,7 +13,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.errors import FileError, WorkbenchError
-from core.jobs import close_interrupted
+from core.grading import close_interrupted
 from core.project import Project, close_projects, open_project, projects_folder
 from pages import person as who
 

@@ -6,14 +6,11 @@ from typing import Any
 
 import streamlit as st
 
-from core import grading
-from core.grades import find_grader
-from core.grading import Request
-from core.inspection import passage_texts
-from core.named_graders import grader_again
-from core.policy import Policy
-from core.project import Project
-from core.unjudged import ToGrade, Unjudged, to_grade, unjudged
+from core.catalogue import find_grader, grader_again
+from core.grading import Request, start_job
+from core.labels import Policy
+from core.project import Project, passage_texts
+from core.study import ToGrade, Unjudged, to_grade, unjudged
 from pages import grading_plan, grading_progress, presses, ui
 
 LISTED = 200
@@ -104,5 +101,5 @@ def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
     grading_plan.tag(project, grader, request, lacks.ungraded)
     if presses.button(f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:"):
         with ui.errors():
-            grading.start_job(project, grader, request, ui.author())
+            start_job(project, grader, request, ui.author())
             st.rerun()

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.access import VISITOR, Access, unshared_localhost
+from core.graders import VISITOR, Access, unshared_localhost
 
 TYPED = "typed keys"
 """Keys by the origin that each is for, in the memory of one browser session. They are written nowhere."""

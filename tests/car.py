@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from core.formats.source import Source
-from core.importing import Options, import_files
+from core.exchange import Options, import_files
+from core.formats import Source
 from core.project import Project
 
 OUTLINES = [

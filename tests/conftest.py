@@ -9,8 +9,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from core import access, database, endpoints
-from core.project import Project
+from core.graders.access import access, endpoints
+from core.project import Project, database
 from tests.small import examples, new_project
 
 pytest_plugins = ["tests.browser"]

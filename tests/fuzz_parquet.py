@@ -20,20 +20,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core import bank_saving, collection
-from core.drafts import drafts, put_draft
+from core.bank import counts, drafts, put_draft
+from core.bank import saving as bank_saving
+from core.catalogue import put_grader
 from core.errors import WorkbenchError
-from core.exporting import qrels
-from core.grades import add_outcomes, put_grader
+from core.exchange import export_project, import_project, publish, qrels
+from core.exchange.parquet.manifest import MANIFEST, sha256
+from core.grading.grades import add_outcomes
+from core.labels import Policy, coverage, labels, override, withdraw
 from core.leaderboard import leaderboard
-from core.overrides import override, withdraw
-from core.parquet_manifest import MANIFEST, sha256
-from core.parquet_project import export_project, import_project
-from core.policy import Policy
-from core.project import Project
-from core.publication import publish
-from core.scores import coverage, labels
-from core.status import counts
+from core.project import Project, set_pool_depth
 from core.types import Grade, Question
 from tests.small import SPEC, fill, judge, new_project
 
@@ -60,7 +56,7 @@ def exported(folder: Path) -> None:
             rated = Grade(2, "defaulted", "an answer", 0.25, "raw", distribution=(0.5, 0.5))
             other = put_grader(cursor, replace(SPEC, name="another", model="another"))
             add_outcomes(cursor, other, [(question, passage, rated)], 0)
-            collection.set_pool_depth(cursor, 10, "ann")
+            set_pool_depth(cursor, 10, "ann")
         judge(project, {("q1", "p1"): 2, ("q2", "p3"): 0})
         bank_saving.save(project, [replace(A, text="Reworded?")], "reword", "ann")
         put_draft(project, "bob", replace(B, weight=0.1))

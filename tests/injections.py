@@ -1,5 +1,6 @@
 """The injections, under the name by which tests know them."""
 
-from core.injections import INJECTIONS, Injection
+from core.graders import INJECTIONS
+from core.graders.reading.injections import Injection
 
 __all__ = ["INJECTIONS", "Injection"]

@@ -11,11 +11,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from core import bank_saving, collection
-from core.formats.source import Source
-from core.grades import add_outcomes, put_grader
-from core.importing import Imported, import_files
-from core.project import Project, create, open_project
+from core.bank import saving as bank_saving
+from core.catalogue import put_grader
+from core.exchange import Imported, import_files
+from core.formats import Source
+from core.grading.grades import add_outcomes
+from core.project import (
+    Project,
+    add_passages,
+    create,
+    open_project,
+    refresh_pool,
+    stage_judgments,
+    write_judgments,
+    write_runs,
+)
+from core.project import queries as collection
+from core.project.runs import stage_rankings
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 
 SPEC = GraderSpec("test grader", "self-rating", "none")
@@ -112,10 +124,10 @@ def _fill(
     }
     with project.transaction() as cursor:
         collection.add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
-        collection.add_passages(cursor, [Passage(p, f"text of {p}") for p in passage_ids])
-        collection.stage_rankings(cursor, rankings)
-        collection.write_runs(cursor, [(run, run, "test.run") for run in runs])
-        collection.refresh_pool(cursor)
+        add_passages(cursor, [Passage(p, f"text of {p}") for p in passage_ids])
+        stage_rankings(cursor, rankings)
+        write_runs(cursor, [(run, run, "test.run") for run in runs])
+        refresh_pool(cursor)
     bank_saving.save(project, questions, "made for a test", "tester")
     grade(project, ratings, spec)
 
@@ -142,9 +154,9 @@ def import_bank(project: Project, questions: list[Question], preview: bool = Fal
 def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
     """Write judgments by (query id, passage id)."""
     with project.transaction() as cursor:
-        collection.stage_judgments(cursor, [Judgment(q, p, value) for (q, p), value in values.items()])
-        collection.write_judgments(cursor, source)
-        collection.refresh_pool(cursor)
+        stage_judgments(cursor, [Judgment(q, p, value) for (q, p), value in values.items()])
+        write_judgments(cursor, source)
+        refresh_pool(cursor)
 
 
 def expected_label(pairs: list[tuple[float, int | None]], rule: str, weighted: bool) -> int | None:

@@ -9,24 +9,32 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from core import access, endpoints, secret_keys
-from core.access import OWNER, VISITOR, Access, acting, naming, unshared_localhost
-from core.addresses import same_address
-from core.budgets import trial_control
+from core.catalogue import grader_again, list_of_graders, save_named_grader, set_price
+from core.catalogue.named import fingerprints_of
 from core.cli import cli
-from core.endpoints import offered_endpoints
 from core.errors import GradingError, InputError, WorkbenchError
-from core.grader_list import list_of_graders
-from core.graders import make_grader, remade_from
-from core.graders.control import Control, Price
-from core.graders.endpoint import EndpointBackEnd
-from core.graders.local_loading import model_identity
-from core.graders.trying import try_pair
-from core.grading import Request, run_job
-from core.injections import try_injections
-from core.model_places import offered_models
-from core.named_graders import fingerprints_of, grader_again, save_named_grader
-from core.prices import set_price
+from core.graders import (
+    OWNER,
+    VISITOR,
+    Access,
+    Control,
+    Price,
+    acting,
+    make_grader,
+    naming,
+    offered_endpoints,
+    offered_models,
+    remade_from,
+    same_address,
+    try_injections,
+    try_pair,
+    unshared_localhost,
+)
+from core.graders.access import access, endpoints
+from core.graders.access import keys as secret_keys
+from core.graders.endpoint.back_end import EndpointBackEnd
+from core.graders.local.loading import model_identity
+from core.grading import Request, run_job, trial_control
 from core.project import Project
 from core.types import Asked, GraderSpec, Question
 from tests.endpoint_server import EndpointServer, chat
@@ -140,10 +148,10 @@ class TestKeysBelongToHosts:
             access.key_for("https://mine.example/v1", "m", "HOME", who)
 
     def test_only_one_place_reads_keys(self) -> None:
-        root = Path(access.__file__).resolve().parents[1]
+        root = Path(access.__file__).resolve().parents[3]
         sources = [*(root / "core").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
         readers = {path.name for path in sources if "find_key" in path.read_text(encoding="utf-8")}
-        assert readers == {"access.py", "secret_keys.py"}
+        assert readers == {"access.py", "keys.py"}
 
 
 class TestWhatAVisitorMay:

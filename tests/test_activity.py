@@ -9,12 +9,12 @@ from datetime import date, timedelta
 
 import pytest
 
-from core import bank_saving, judging, overrides
-from core.activity import Sought, activity, activity_csv, kinds_of_act, people
-from core.activity_sentences import sentence
-from core.policy import Policy
-from core.project import Project, log
-from core.publication import publish
+from core import labels
+from core.bank import saving as bank_saving
+from core.exchange import publish
+from core.labels import Policy
+from core.project import Project, Sought, activity, activity_csv, judging, kinds_of_act, log, people
+from core.project.activity_sentences import sentence
 from core.types import Question
 from tests.small import fill
 
@@ -26,9 +26,9 @@ GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1")
 def busy(project: Project) -> Project:
     """A project in which three people did something."""
     fill(project, BANK, GRADES, {"x": {"q1": ["p1", "p2"]}})
-    key = overrides.override(project, "q1/a", "p2", 4, "it names A", "ann")
+    key = labels.override(project, "q1/a", "p2", 4, "it names A", "ann")
     bank_saving.save(project, [replace(BANK[0], text="Who is A?")], "A is a person", "bob")
-    overrides.withdraw(project, key, "ann")
+    labels.withdraw(project, key, "ann")
     judging.judge(project, "q1", "p1", 2, "cora", "clear")
     publish(project, Policy(), "bob", note="for the meeting")
     return project
@@ -101,7 +101,7 @@ def test_an_empty_project_has_no_activity(project):
 
 
 def test_the_csv_opens_harmlessly(busy):
-    overrides.override(busy, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
+    labels.override(busy, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
     rows = list(csv.reader(io.StringIO(activity_csv(busy), newline="")))
     assert rows[0] == ["happened_at", "who", "act", "what", "detail"]
     assert rows[1][1] == '\'=ann "x"'

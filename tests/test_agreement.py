@@ -18,27 +18,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from core import bank_saving, cli
-from core.agreement import agreement, cell_passages, disagreements, table_csv, table_latex
-from core.agreement_sides import Judgments, Labels, Person, machine, people
-from core.agreement_statistics import (
-    CrossTable,
-    alpha_of,
-    cohen_kappa,
-    cross_table,
-    krippendorff_alpha,
-    matching,
-    merge,
-    per_level,
-    weighted_kappa,
-)
+from core import cli
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.formats.source import Source
-from core.importing import import_files
-from core.leaderboard import sources
-from core.overrides import override, overrides, withdraw
-from core.policy import Policy
-from core.project import Project
+from core.exchange import import_files
+from core.formats import Source
+from core.labels import Policy, override, overrides, withdraw
+from core.measures import CrossTable, alpha_of, cohen_kappa, cross_table, matching, merge, per_level, weighted_kappa
+from core.measures.agreement import krippendorff_alpha
+from core.project import Project, sources
+from core.review import Judgments, Labels, Person, agreement, machine, people, table_csv, table_latex
+from core.review.disagreements.agreement import cell_passages, disagreements
 from core.types import GraderSpec, Question
 from tests.small import fill, grade, judge, new_project
 

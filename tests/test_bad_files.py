@@ -12,12 +12,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import drafts
-from core import project as projects
-from core.downloads import recorded
-from core.drafts import put_draft
+from core import bank
+from core.bank import put_draft
 from core.errors import ProjectError
+from core.exchange import recorded
 from core.project import open_project
+from core.project import project as projects
 from core.types import Question
 from tests.screens import served, visit  # noqa: F401
 from tests.small import fill, new_project
@@ -164,7 +164,7 @@ def test_a_project_that_must_not_be_written_is_read_and_a_change_says_why_it_can
 FILL = """
 import resource, sys
 from pathlib import Path
-from core.drafts import put_draft
+from core.bank import put_draft
 from core.errors import ProjectError
 from core.project import open_project
 from core.types import Question
@@ -222,7 +222,7 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
 ) -> None:
     app = visit("question_bank", project="some")
     with monkeypatch.context() as full:
-        full.setattr(drafts, "change_draft", no_room)
+        full.setattr("pages.bank_window.change_draft", no_room)
         app.text_area(key="text q1/a").set_value("Typed?").run()
         assert not app.exception and app.text_area(key="text q1/a").value == "Typed?"
         assert [e.value for e in app.error if "Not stored" in e.value and "no room" in e.value]
@@ -230,7 +230,7 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
     app.run()
     assert not app.error and app.text_area(key="text q1/a").value == "Typed?"
     project = open_project(path)
-    assert [draft.question.text for draft in drafts.drafts(project, "ann").values()] == ["Typed?"]
+    assert [draft.question.text for draft in bank.drafts(project, "ann").values()] == ["Typed?"]
     project.close()
 
 

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank, bank_saving, collection
-from core.drafts import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
+from core import bank
+from core.bank import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.pairs import make_plan
-from core.project import Project, open_project
+from core.grading import make_plan
+from core.project import Project, open_project, refresh_pool
 from core.types import Question
 from tests.small import SPEC, examples, fill, import_bank, new_project
 
@@ -183,7 +184,7 @@ def test_the_overview_counts_questions_and_passages_of_every_query(banked: Proje
     bank_saving.save(banked, [replace(A, active=False)], "retire", "ann")
     with banked.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p3'")
-        collection.refresh_pool(cursor)
+        refresh_pool(cursor)
     found = [(o.query_id, o.questions, o.active, o.pooled, o.without_text) for o in bank.overview(banked)]
     assert found == [("q1", 2, 1, 2, 0), ("q2", 1, 1, 1, 1)]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench.large import QUESTIONS_A_QUERY, make_large
+from core.labels import Policy, readiness
 from core.leaderboard import leaderboard
-from core.policy import Policy
-from core.readiness import readiness
 
 
 def test_the_generated_project_is_graded_whole_and_has_a_leaderboard(tmp_path: Path) -> None:

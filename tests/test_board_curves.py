@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.collection import set_pool_depth
-from core.curves import cover_curves
 from core.graders import make_grader
-from core.grading import current_job
-from core.pairs import make_plan
-from core.policy import Policy
-from core.project import Project
-from core.unjudged import to_grade, unjudged
+from core.grading import current_job, make_plan
+from core.labels import Policy
+from core.leaderboard import cover_curves
+from core.project import Project, set_pool_depth
+from core.study import to_grade, unjudged
 from tests.small import fill
 from tests.test_pages import (
     DEADLINE,

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core import bank, exporting
-from core.comparison import compare
-from core.formats.source import Source
+from core import bank
+from core.bank import counts
+from core.exchange import Group, Options, exporting, import_groups
+from core.formats import Source
 from core.graders import make_grader
 from core.grading import Request, run_job
-from core.importing import Group, Options, import_groups
-from core.leaderboard import leaderboard
-from core.policy import Policy
+from core.labels import Policy
+from core.leaderboard import compare, leaderboard
 from core.project import Project, open_project
-from core.status import counts
 from core.types import Question
 from tests.browser import Server, ready, serving, visit
 from tests.small import fill, judge, new_project

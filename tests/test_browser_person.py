@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core import bank
-from core.drafts import drafts, put_draft
+from core.bank import drafts, put_draft
 from core.project import open_project
 from core.types import Question
 from tests.browser import Server, ready, serving, visit

@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core import bank_saving, collection, exporting
-from core.agreement import agreement
-from core.agreement_sides import Judgments, Labels
-from core.disagreement_queue import queue
+from core.bank import saving as bank_saving
+from core.catalogue import put_grader
+from core.exchange import exporting
 from core.graders import make_grader
-from core.grades import add_outcomes, put_grader
 from core.grading import Request, run_job
+from core.grading.grades import add_outcomes
+from core.labels import Policy, override, withdraw
 from core.leaderboard import leaderboard
-from core.overrides import override, withdraw
-from core.policy import Policy
-from core.project import Project, open_project
-from core.settling import case_of, settle_by_dispute
+from core.project import Project, add_passages, open_project, refresh_pool, stage_judgments, write_judgments, write_runs
+from core.project import queries as collection
+from core.project.runs import stage_rankings
+from core.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.browser import Server, ready, serving, visit
 from tests.small import new_project
@@ -76,19 +76,19 @@ def fill(
     }
     with project.transaction() as cursor:
         collection.add_queries(cursor, [Query(*query) for query in queries.items()], replace=True)
-        collection.add_passages(cursor, [Passage(*passage) for passage in passages.items()])
-        collection.stage_rankings(cursor, rankings)
-        collection.write_runs(cursor, [(run, run, f"{run}.run") for run in runs])
-        collection.refresh_pool(cursor)
+        add_passages(cursor, [Passage(*passage) for passage in passages.items()])
+        stage_rankings(cursor, rankings)
+        write_runs(cursor, [(run, run, f"{run}.run") for run in runs])
+        refresh_pool(cursor)
     bank_saving.save(project, questions, "the first bank", "maker")
 
 
 def judge(project: Project, judgments: list[Judgment]) -> None:
     """Write judgments of assessors."""
     with project.transaction() as cursor:
-        collection.stage_judgments(cursor, judgments)
-        collection.write_judgments(cursor, "assessors")
-        collection.refresh_pool(cursor)
+        stage_judgments(cursor, judgments)
+        write_judgments(cursor, "assessors")
+        refresh_pool(cursor)
 
 
 @pytest.fixture

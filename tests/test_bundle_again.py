@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from core.bundle import bundle, bundle_again
 from core.errors import InputError, ProjectError
-from core.policy import Policy
+from core.exchange import bundle, bundle_again, publish
+from core.labels import Policy
 from core.project import Project
-from core.publication import publish
 from tests.test_publication import EDITS, Ran, again, exam, graded, unpacked  # noqa: F401
 
 

@@ -7,23 +7,20 @@ from pathlib import Path
 import pytest
 
 from core import bank
-from core.errors import InputError
-from core.exporting import graded_file
-from core.formats import detect
+from core.catalogue import find_grader
+from core.errors import InputError, Report
+from core.exchange import Options, graded_file, import_files
+from core.formats import Source, detect
 from core.formats.car_outlines import outline_of
 from core.formats.queries import read_queries
-from core.formats.source import Refused, Report, Source
+from core.formats.source import Refused
 from core.formats.tqa import read_tqa
-from core.grades import find_grader
-from core.importing import Options, import_files
-from core.leaderboard import judgments, label_qrels, leaderboard, rankings
-from core.override_effect import rating_effect
-from core.overrides import override
-from core.pairs import make_plan, pairs_to_grade, with_texts
-from core.passage_desk import read_passage
-from core.policy import Policy
-from core.project import Project
-from core.subtopics import leaderboard_per
+from core.grading import make_plan
+from core.grading.pairs import pairs_to_grade, with_texts
+from core.labels import Policy, label_qrels, override
+from core.leaderboard import leaderboard, leaderboard_per
+from core.project import Project, judgments, rankings
+from core.review import rating_effect, read_passage
 from core.types import GraderSpec, Query, Question, Subtopic
 from tests import car
 from tests.small import SPEC, fill, new_project

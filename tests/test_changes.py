@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank, bank_saving, collection
-from core.changes import changes, version_edits
+from core import bank
+from core.bank import saving as bank_saving
 from core.errors import InputError
+from core.labels import Policy, labels
 from core.leaderboard import Leaderboard, leaderboard
-from core.policy import Policy
 from core.project import Project
-from core.scores import labels
+from core.project import queries as collection
+from core.review import changes, version_edits
 from core.types import Query, Question
 from tests.small import examples, fill, new_project
 

@@ -10,15 +10,13 @@ from statistics import fmean
 
 import pytest
 
-from core.agreement_sides import Judgments, Labels, Person, Side, machine, match
-from core.check_next import Check, check_next, disagreeing
-from core.disagreement_queue import queue
 from core.errors import InputError
-from core.leaderboard import judgments, label_qrels, rankings
-from core.measures import evaluate
-from core.overrides import override
-from core.policy import Policy
-from core.project import Project
+from core.labels import Policy, label_qrels, override
+from core.measures.trec import evaluate
+from core.project import Project, judgments, rankings
+from core.review import Check, Judgments, Labels, Person, Side, machine, queue
+from core.review.disagreements.check_next import check_next, disagreeing
+from core.review.disagreements.sides import match
 from core.types import GraderSpec, Question
 from tests.small import SPEC, fill, grade, judge, new_project
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from core import cli, demo
-from core.leaderboard import label_qrels
-from core.policy import Policy
+from core import cli
+from core.exchange import demo
+from core.labels import Policy, label_qrels
 from core.project import open_project
 from tests.browser import free_port, wait_until_healthy
 from tests.small import new_project

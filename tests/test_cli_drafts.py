@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core import drafts
+from core import bank
 from core.project import as_name, open_project
 from tests.test_cli import Exam, exam, refused  # noqa: F401
 from tests.test_cli_people import A, B, shell  # noqa: F401
@@ -17,8 +17,8 @@ from tests.test_cli_people import A, B, shell  # noqa: F401
 def edited(shell: Exam, tmp_path: Path) -> Exam:  # noqa: F811
     """`exam` on a project in which ann and bob have changed the same question, and ann another one."""
     project = open_project(tmp_path / "p.duckdb")
-    drafts.put_drafts(project, "ann", [replace(A, text="What is A for ann?"), replace(B, weight=2.0)])
-    drafts.put_draft(project, "bob", replace(A, active=False))
+    bank.put_drafts(project, "ann", [replace(A, text="What is A for ann?"), replace(B, weight=2.0)])
+    bank.put_draft(project, "bob", replace(A, active=False))
     project.close()
     return shell
 

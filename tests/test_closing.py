@@ -19,13 +19,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-from core import checkpoints
-from core.checkpoints import has_log
-from core.drafts import drafts, put_draft
-from core.grades import put_grader
-from core.jobs import start
-from core.parquet_project import export_project, import_project
-from core.project import Project, open_project
+from core.bank import drafts, put_draft
+from core.catalogue import put_grader
+from core.exchange import export_project, import_project
+from core.grading import start
+from core.project import Project, checkpoints, open_project
+from core.project.checkpoints import has_log
 from core.types import Question
 from tests.browser import Server, visit
 from tests.small import SPEC, fill, new_project

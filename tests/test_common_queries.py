@@ -9,21 +9,25 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from core import bank_saving
-from core.changes import changes
+from core.bank import saving as bank_saving
 from core.cli import cli
-from core.comparison import Queries, compare, correlation_shift, official_board, over, sides
-from core.correlation import bootstrap_samples, correlate
-from core.figures import system_points
-from core.leaderboard import Leaderboard, leaderboard, order_systems
-from core.meta_evaluation import Column, cell_comparison, meta_table
-from core.meta_export import meta_latex, meta_tsv
-from core.meta_rows import choose_rows
-from core.override_effect import rating_effect
-from core.policy import Policy
+from core.labels import Policy
+from core.leaderboard import (
+    Leaderboard,
+    Queries,
+    compare,
+    correlation_shift,
+    leaderboard,
+    official_board,
+    order_systems,
+    sides,
+)
+from core.leaderboard.comparison import over
+from core.measures import bootstrap_samples, correlate
 from core.project import Project
-from core.retriever_selection import select
-from core.state_changes import state_changes
+from core.review import changes, rating_effect, state_changes
+from core.study import cell_comparison, choose_rows, meta_latex, meta_table, meta_tsv, select, system_points
+from core.study.meta_table import Column
 from core.types import Question
 from tests.small import fill, judge
 

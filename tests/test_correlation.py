@@ -13,10 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from core.correlation import bootstrap, bootstrap_samples, correlate
 from core.errors import InputError
-from core.measures import make_evaluator
-from core.statistics import system_score
+from core.measures import bootstrap, bootstrap_samples, correlate, make_evaluator, system_score
 from tests.small import examples
 from tests.test_measures import read_qrels, read_run
 

@@ -12,14 +12,9 @@ from typing import Any
 
 import pytest
 
-from core.collection import set_pool_depth
-from core.graders import make_grader
-from core.graders.reading import ReadingGrader
-from core.grading import Progress, Request, run_job
-from core.jobs import close_interrupted
-from core.pairs import make_plan
-from core.project import Project, open_project
-from core.prompts import fill
+from core.graders import ReadingGrader, fill, make_grader
+from core.grading import Progress, Request, close_interrupted, make_plan, run_job
+from core.project import Project, open_project, set_pool_depth
 from core.types import Asked, Question
 from tests.endpoint_server import EndpointServer, digit, moody
 from tests.small import fill as fill_project
@@ -75,7 +70,7 @@ def path(tmp_path: Path) -> Path:
 
 def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_asked_or_kept_twice(path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["core.grading", "core.graders.endpoint", "openai"])
+    context.set_forkserver_preload(["core.grading", "core.graders", "openai"])
     chance = random.Random(7)
     killed = 0
     with EndpointServer(moody, latency=0.02) as server:

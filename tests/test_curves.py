@@ -8,12 +8,11 @@ import random
 
 import pytest
 
-from core.curves import cover_curves
 from core.errors import InputError
-from core.intent_measures import evaluate_alpha_ndcg, make_err_ia, make_intent_evaluator, make_ndcg_ia
-from core.leaderboard import leaderboard
-from core.measures import parse_measure
-from core.policy import Policy
+from core.labels import Policy
+from core.leaderboard import cover_curves, leaderboard
+from core.measures import make_intent_evaluator, parse_measure
+from core.measures.intents import evaluate_alpha_ndcg, make_err_ia, make_ndcg_ia
 from core.project import Project
 from core.types import Question
 from tests.small import expected_coverage, fill

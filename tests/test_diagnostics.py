@@ -13,12 +13,13 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from core import bank, bank_saving, diagnostics, drafts
-from core.collection import set_pool_depth
-from core.diagnostics import QueryDiagnosis, bank_summary, diagnose, near_duplicates
+from core import bank
+from core.bank import near_duplicates
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.policy import Policy
-from core.project import Project
+from core.labels import Policy
+from core.project import Project, set_pool_depth
+from core.study import QueryDiagnosis, bank_summary, diagnose, diagnostics
 from core.types import GraderSpec, Question
 from tests.small import SPEC, examples, fill, grade, judge, new_project
 
@@ -236,7 +237,7 @@ def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.
         "q1/2": ("q1/0", 0.95),
     }
     assert list(near_duplicates(questions, 0.92)) == ["q1/0", "q1/2"]
-    unfit = [replace(questions[2], active=False), replace(questions[3], text=None), drafts.new_question("q1", " ")]
+    unfit = [replace(questions[2], active=False), replace(questions[3], text=None), bank.new_question("q1", " ")]
     assert list(near_duplicates([*questions[:2], *unfit])) == ["q1/0", "q1/1"]
     assert asked[-1] == ["0?", "1?"]
 

@@ -7,18 +7,27 @@ from typing import Any
 
 import pytest
 
-from core import bank, bank_saving, judging
-from core.agreement import cell_passages, disagreements
-from core.agreement_sides import Judgments, Labels, Person, machine
-from core.bank_gaps import strays, uncovered
-from core.diagnostics import diagnose
-from core.disagreement_queue import Order, outcome, queue
+from core import bank
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.overrides import confirm, override, overrides, withdraw
-from core.policy import Policy
-from core.project import Project
-from core.scores import labels
-from core.settling import case_of, settle_by_comment, settle_by_override
+from core.labels import Policy, confirm, labels, override, overrides, withdraw
+from core.project import Project, judging
+from core.review import (
+    Judgments,
+    Labels,
+    Order,
+    Person,
+    case_of,
+    machine,
+    outcome,
+    queue,
+    settle_by_comment,
+    settle_by_override,
+    strays,
+    uncovered,
+)
+from core.review.disagreements.agreement import cell_passages, disagreements
+from core.study import diagnose
 from core.types import GraderSpec, Question
 from tests.small import SPEC, fill, grade, judge
 

@@ -7,16 +7,13 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.agreement import disagreements
-from core.agreement_sides import Judgments, Labels
-from core.agreement_statistics import Coefficient
-from core.judging import judge as assess
-from core.overrides import override, overrides
-from core.policy import Policy
+from core.labels import Policy, labels, override, overrides
+from core.measures import Coefficient
 from core.project import Project
-from core.scores import labels
-from core.settled_cases import record
-from core.settling import case_of, settle_by_comment, settle_by_override
+from core.project.judging import judge as assess
+from core.review import Judgments, Labels, case_of, settle_by_comment, settle_by_override
+from core.review.disagreements.agreement import disagreements
+from core.review.disagreements.record import record
 from core.types import Question
 from pages.disagreement_parts import digits
 from tests.small import fill, judge

@@ -11,16 +11,27 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, bank_saving, collection, drafts, exporting
+from core import bank
+from core.bank import saving as bank_saving
+from core.catalogue import save_named_grader
 from core.cli import main
 from core.errors import FileError, InputError
-from core.formats.source import Source
+from core.exchange import exporting, import_files
+from core.formats import Source
 from core.grading import Request, run_job
-from core.importing import import_files
-from core.judging import source_of
-from core.named_graders import save_named_grader
-from core.overrides import override, overrides, withdraw
-from core.project import Project
+from core.labels import override, overrides, withdraw
+from core.project import (
+    Project,
+    add_passages,
+    clear_runs,
+    name_passages,
+    source_of,
+    stage_judgments,
+    write_board,
+    write_judgments,
+)
+from core.project import queries as collection
+from core.project.runs import stage_rankings
 from core.types import Asked, Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
 from tests.small import fill, new_project
 
@@ -87,19 +98,19 @@ def test_a_question_that_an_earlier_version_took_in_as_it_was_is_asked_whole(
 
 def test_a_draft_holds_the_clean_text_and_is_edited_on(project: Project) -> None:
     question = Question("q/new", "q", "")
-    drafts.put_draft(project, "ann", question)
-    drafts.change_draft(project, "ann", question, "text", DIRTY, over="")
-    assert drafts.drafts(project, "ann")["q/new"].question.text == CLEAN
-    drafts.change_draft(project, "ann", question, "text", "Better?", over=DIRTY)
-    drafts.save_drafts(project, "ann", "note \ud83d\x1f")
+    bank.put_draft(project, "ann", question)
+    bank.change_draft(project, "ann", question, "text", DIRTY, over="")
+    assert bank.drafts(project, "ann")["q/new"].question.text == CLEAN
+    bank.change_draft(project, "ann", question, "text", "Better?", over=DIRTY)
+    bank.save_drafts(project, "ann", "note \ud83d\x1f")
     assert bank.questions(project, query_id="q")[-1].text == "Better?"
 
 
 def test_a_collection_from_a_script_is_kept_clean(project: Project) -> None:
     with project.transaction() as cursor:
         collection.add_queries(cursor, [Query("q2", DIRTY, DIRTY, answer=DIRTY)], replace=True)
-        collection.add_passages(cursor, [Passage("p9", DIRTY)])
-        collection.add_passages(cursor, [Passage("p9", DIRTY)])  # once more is no second text
+        add_passages(cursor, [Passage("p9", DIRTY)])
+        add_passages(cursor, [Passage("p9", DIRTY)])  # once more is no second text
     assert project.rows("SELECT text, narrative, answer FROM queries WHERE query_id = 'q2'") == [(CLEAN,) * 3]
     assert project.rows("SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p9'") == [
         (CLEAN,)
@@ -110,7 +121,7 @@ def test_a_passage_that_an_earlier_version_took_in_as_it_was_can_come_again(proj
     old = "two\r\nlines"
     with project.transaction() as cursor:
         cursor.execute("UPDATE passage_texts SET text = ? WHERE text = 'text of p1'", [old])
-        assert collection.add_passages(cursor, [Passage("p1", old)]) == 0
+        assert add_passages(cursor, [Passage("p1", old)]) == 0
     assert project.value("SELECT text FROM passages JOIN passage_texts USING (text_key) WHERE passage_id = 'p1'") == old
 
 
@@ -145,7 +156,7 @@ def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(project
     question = Question("q/0", "q", "Why?", subtopic_id=name)
     for door in (
         lambda: bank_saving.save(project, [question], "", "ann"),
-        lambda: drafts.put_draft(project, "ann", question),
+        lambda: bank.put_draft(project, "ann", question),
     ):
         with pytest.raises(InputError, match=r"^The subtopic .*(control|empty).*Give it another name"):
             door()
@@ -159,10 +170,10 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(project: Project, name: 
     before = project.rows("SELECT count(*) FROM passages") + project.rows("SELECT count(*) FROM queries")
     doors = (
         lambda cursor: collection.add_queries(cursor, [Query(name, "text")], replace=True),
-        lambda cursor: collection.add_passages(cursor, [Passage(name, "text")]),
-        lambda cursor: collection.name_passages(cursor, [name]),
-        lambda cursor: collection.stage_judgments(cursor, [Judgment("q", name, 1)]),
-        lambda cursor: collection.stage_rankings(cursor, {"run": [Ranked("q", name, 1, 1.0)]}),
+        lambda cursor: add_passages(cursor, [Passage(name, "text")]),
+        lambda cursor: name_passages(cursor, [name]),
+        lambda cursor: stage_judgments(cursor, [Judgment("q", name, 1)]),
+        lambda cursor: stage_rankings(cursor, {"run": [Ranked("q", name, 1, 1.0)]}),
     )
     for door in doors:
         with pytest.raises(InputError, match="Give it another name"), project.transaction() as cursor:
@@ -173,24 +184,24 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(project: Project, name: 
 @pytest.mark.parametrize("name", [name for name in BAD if name not in ("a b", "a\u00a0b")] + ["\u3000"])
 def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(project: Project, name: str) -> None:
     doors = (
-        lambda cursor: collection.clear_runs(cursor, [(name, "tag", "file")]),
-        lambda cursor: collection.write_judgments(cursor, name),
-        lambda cursor: collection.write_board(cursor, Board(name, "AP", [BoardRow("run", 1.0)])),
-        lambda cursor: collection.write_board(cursor, Board("board", "AP", [BoardRow(name, 1.0)])),
+        lambda cursor: clear_runs(cursor, [(name, "tag", "file")]),
+        lambda cursor: write_judgments(cursor, name),
+        lambda cursor: write_board(cursor, Board(name, "AP", [BoardRow("run", 1.0)])),
+        lambda cursor: write_board(cursor, Board("board", "AP", [BoardRow(name, 1.0)])),
         lambda cursor: bank_saving.save_questions(cursor, [Question(name, "q", "Why?")], "", "ann"),
         lambda cursor: bank_saving.save_questions(cursor, [Question("q/2", "q", "W?", subtopic_id=name)], "", "ann"),
     )
     for door in doors:
         with pytest.raises(InputError, match=r"control character|empty"), project.transaction() as cursor:
-            collection.stage_judgments(cursor, [Judgment("q", "p1", 1)])
+            stage_judgments(cursor, [Judgment("q", "p1", 1)])
             door(cursor)
 
 
 def test_runs_sources_and_questions_may_have_blanks_in_their_names(project: Project) -> None:
     with project.transaction() as cursor:
-        collection.stage_judgments(cursor, [Judgment("q", "p1", 1)])
-        assert collection.write_judgments(cursor, "Ann Müller") == 1
-        collection.clear_runs(cursor, [("my run", "my run", "my run.txt")])
+        stage_judgments(cursor, [Judgment("q", "p1", 1)])
+        assert write_judgments(cursor, "Ann Müller") == 1
+        clear_runs(cursor, [("my run", "my run", "my run.txt")])
     bank_saving.save(project, [Question("q 1", "q", "Why so?")], "", "ann")
     assert {source for (source,) in project.rows("SELECT name FROM sources")} == {"Ann Müller"}
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from core import bank, draft_notes, drafts
+from core import bank
+from core.bank import draft_notes
 from core.project import Project
 from core.types import Question
 from tests.small import fill
@@ -24,74 +25,74 @@ def banked(project: Project) -> Project:
 
 
 def text(project: Project) -> str | None:
-    return drafts.drafts(project, "ann")["q1/a"].question.text
+    return bank.drafts(project, "ann")["q1/a"].question.text
 
 
 def test_typing_over_what_another_window_wrote_is_refused_and_loses_neither(banked: Project):
-    drafts.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
-    with pytest.raises(drafts.CrossedEdit) as crossed:
-        drafts.change_draft(banked, "ann", A, "text", "From the second window?", over=A.text)
+    bank.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
+    with pytest.raises(bank.CrossedEdit) as crossed:
+        bank.change_draft(banked, "ann", A, "text", "From the second window?", over=A.text)
     assert (crossed.value.stored, crossed.value.given) == ("From the first window?", "From the second window?")
-    assert (text(banked), drafts.steps(banked, "ann")) == ("From the first window?", (1, 0))
-    drafts.change_draft(banked, "ann", A, "text", "From the second window?", over="From the first window?")
+    assert (text(banked), bank.steps(banked, "ann")) == ("From the first window?", (1, 0))
+    bank.change_draft(banked, "ann", A, "text", "From the second window?", over="From the first window?")
     assert text(banked) == "From the second window?"
-    drafts.undo(banked, "ann")
+    bank.undo(banked, "ann")
     assert text(banked) == "From the first window?"
 
 
 def test_the_same_words_from_two_windows_do_not_cross(banked: Project):
     for _ in range(2):
-        drafts.change_draft(banked, "ann", A, "text", "The same?", over=A.text)
+        bank.change_draft(banked, "ann", A, "text", "The same?", over=A.text)
     assert text(banked) == "The same?"
 
 
 def test_edits_of_two_fields_from_two_windows_are_both_kept(banked: Project):
-    drafts.change_draft(banked, "ann", A, "text", "Reworded?", over=A.text)
-    drafts.change_draft(banked, "ann", A, "weight", 2.0, over=1.0)
-    drafts.change_draft(banked, "ann", A, "answer_key", None, over="a")
-    assert drafts.drafts(banked, "ann")["q1/a"].question == replace(A, text="Reworded?", weight=2.0, answer_key=None)
+    bank.change_draft(banked, "ann", A, "text", "Reworded?", over=A.text)
+    bank.change_draft(banked, "ann", A, "weight", 2.0, over=1.0)
+    bank.change_draft(banked, "ann", A, "answer_key", None, over="a")
+    assert bank.drafts(banked, "ann")["q1/a"].question == replace(A, text="Reworded?", weight=2.0, answer_key=None)
 
 
 def test_every_act_of_another_window_moves_the_mark(banked: Project):
-    marks = [drafts.mark(banked, "ann")]
+    marks = [bank.mark(banked, "ann")]
 
     def moved() -> bool:
-        marks.append(drafts.mark(banked, "ann"))
+        marks.append(bank.mark(banked, "ann"))
         return marks[-1] not in marks[:-1]
 
-    drafts.put_draft(banked, "ann", replace(A, text="One?"))
+    bank.put_draft(banked, "ann", replace(A, text="One?"))
     assert moved()
-    drafts.put_draft(banked, "ann", replace(A, text="Two?"))
+    bank.put_draft(banked, "ann", replace(A, text="Two?"))
     assert moved()
-    drafts.undo(banked, "ann")
+    bank.undo(banked, "ann")
     assert moved()
-    drafts.put_draft(banked, "ann", replace(A, text="Three?"))
+    bank.put_draft(banked, "ann", replace(A, text="Three?"))
     assert moved()
-    drafts.undo(banked, "ann")
-    drafts.redo(banked, "ann")
+    bank.undo(banked, "ann")
+    bank.redo(banked, "ann")
     assert moved()
-    drafts.take_back(banked, "ann")
+    bank.take_back(banked, "ann")
     assert moved()
-    assert drafts.mark(banked, "ann") == drafts.mark(banked, "ann")
+    assert bank.mark(banked, "ann") == bank.mark(banked, "ann")
 
 
 def test_what_others_draft_moves_no_mark_of_mine_and_is_counted_by_name(banked: Project):
-    mine = drafts.mark(banked, "ann")
-    drafts.put_drafts(banked, "bob", [replace(A, weight=2.0), replace(C, weight=2.0)])
-    drafts.put_draft(banked, "eve", replace(C, active=False))
-    drafts.put_draft(banked, "ann", B)
-    assert drafts.mark(banked, "ann") == mine
-    assert drafts.others(banked, "ann") == {"bob": 2, "eve": 1}
-    assert drafts.others(banked, "ann", "q1") == {"bob": 1}
-    assert drafts.others(banked, "bob") == {"eve": 1}
+    mine = bank.mark(banked, "ann")
+    bank.put_drafts(banked, "bob", [replace(A, weight=2.0), replace(C, weight=2.0)])
+    bank.put_draft(banked, "eve", replace(C, active=False))
+    bank.put_draft(banked, "ann", B)
+    assert bank.mark(banked, "ann") == mine
+    assert bank.others(banked, "ann") == {"bob": 2, "eve": 1}
+    assert bank.others(banked, "ann", "q1") == {"bob": 1}
+    assert bank.others(banked, "bob") == {"eve": 1}
 
 
 def test_discarding_takes_nobody_elses_drafts(banked: Project):
-    drafts.put_draft(banked, "ann", replace(A, weight=2.0))
-    drafts.put_draft(banked, "bob", replace(A, weight=3.0))
-    drafts.take_back(banked, "ann")
-    assert drafts.others(banked, "ann") == {"bob": 1}
-    assert drafts.others(banked, "bob") == {}
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "bob", replace(A, weight=3.0))
+    bank.take_back(banked, "ann")
+    assert bank.others(banked, "ann") == {"bob": 1}
+    assert bank.others(banked, "bob") == {}
 
 
 def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank, bank_saving, drafts, editing, migrations
+from core import bank
+from core.bank import editing
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.project import Project, create, open_project
+from core.project import Project, create, migrations, open_project
 from core.types import Question
 from tests.small import examples, fill, new_project
 
@@ -34,7 +36,7 @@ def banked(project: Project) -> Project:
 
 
 def mine(project: Project, author: str = "ann") -> dict[str, Question]:
-    return {key: draft.question for key, draft in drafts.drafts(project, author).items()}
+    return {key: draft.question for key, draft in bank.drafts(project, author).items()}
 
 
 def text_of(project: Project, question_id: str) -> str | None:
@@ -44,89 +46,89 @@ def text_of(project: Project, question_id: str) -> str | None:
 def test_steps_are_undone_from_the_last_to_the_first_and_done_again_in_order(banked: Project):
     wordings = [replace(A, text=text) for text in ("One?", "Two?", "Three?")]
     for wording in wordings:
-        drafts.put_draft(banked, "ann", wording)
-    assert drafts.steps(banked, "ann") == (3, 0)
+        bank.put_draft(banked, "ann", wording)
+    assert bank.steps(banked, "ann") == (3, 0)
     for left, wording in ((2, wordings[1]), (1, wordings[0])):
-        assert drafts.undo(banked, "ann")
-        assert (mine(banked), drafts.steps(banked, "ann")) == ({"q1/a": wording}, (left, 3 - left))
-    assert drafts.undo(banked, "ann")
-    assert (mine(banked), drafts.steps(banked, "ann")) == ({}, (0, 3))
-    assert not drafts.undo(banked, "ann")
+        assert bank.undo(banked, "ann")
+        assert (mine(banked), bank.steps(banked, "ann")) == ({"q1/a": wording}, (left, 3 - left))
+    assert bank.undo(banked, "ann")
+    assert (mine(banked), bank.steps(banked, "ann")) == ({}, (0, 3))
+    assert not bank.undo(banked, "ann")
     for wording in wordings:
-        assert drafts.redo(banked, "ann")
+        assert bank.redo(banked, "ann")
         assert mine(banked) == {"q1/a": wording}
-    assert not drafts.redo(banked, "ann")
+    assert not bank.redo(banked, "ann")
 
 
 def test_what_was_changed_together_is_undone_together(banked: Project):
-    drafts.put_draft(banked, "ann", replace(B, text="B, reworded?"))
+    bank.put_draft(banked, "ann", replace(B, text="B, reworded?"))
     several = {q.question_id: q for q in (replace(A, weight=2.0), replace(B, active=False), replace(C, note="n"), NEW)}
-    drafts.put_drafts(banked, "ann", list(several.values()))
+    bank.put_drafts(banked, "ann", list(several.values()))
     assert mine(banked) == several
-    drafts.undo(banked, "ann")
+    bank.undo(banked, "ann")
     assert mine(banked) == {"q1/b": replace(B, text="B, reworded?")}
-    drafts.redo(banked, "ann")
+    bank.redo(banked, "ann")
     assert mine(banked) == several
-    drafts.take_back(banked, "ann")
+    bank.take_back(banked, "ann")
     assert mine(banked) == {}
-    drafts.undo(banked, "ann")
+    bank.undo(banked, "ann")
     assert mine(banked) == several
 
 
 def test_a_new_step_after_undo_gives_up_what_was_undone(banked: Project):
     for text in ("One?", "Two?", "Three?"):
-        drafts.put_draft(banked, "ann", replace(A, text=text))
-    drafts.undo(banked, "ann")
-    drafts.undo(banked, "ann")
-    drafts.put_draft(banked, "ann", replace(B, weight=2.0))
-    assert drafts.steps(banked, "ann") == (2, 0)
-    assert not drafts.redo(banked, "ann")
-    drafts.undo(banked, "ann")
+        bank.put_draft(banked, "ann", replace(A, text=text))
+    bank.undo(banked, "ann")
+    bank.undo(banked, "ann")
+    bank.put_draft(banked, "ann", replace(B, weight=2.0))
+    assert bank.steps(banked, "ann") == (2, 0)
+    assert not bank.redo(banked, "ann")
+    bank.undo(banked, "ann")
     assert mine(banked) == {"q1/a": replace(A, text="One?")}
 
 
 def test_what_changes_nothing_is_no_step_and_keeps_what_was_undone(banked: Project):
-    drafts.put_draft(banked, "ann", replace(A, weight=2.0))
-    drafts.put_draft(banked, "ann", replace(A, weight=3.0))
-    drafts.undo(banked, "ann")
-    drafts.put_draft(banked, "ann", replace(A, weight=2.0))
-    drafts.put_draft(banked, "ann", B)
-    drafts.take_back(banked, "ann", ["q1/b", "nobody"])
-    drafts.put_drafts(banked, "ann", [])
-    assert drafts.steps(banked, "ann") == (1, 1)
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "ann", replace(A, weight=3.0))
+    bank.undo(banked, "ann")
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "ann", B)
+    bank.take_back(banked, "ann", ["q1/b", "nobody"])
+    bank.put_drafts(banked, "ann", [])
+    assert bank.steps(banked, "ann") == (1, 1)
 
 
 def test_everyone_undoes_their_own_steps_only(banked: Project):
-    drafts.put_draft(banked, "ann", replace(A, weight=2.0))
-    drafts.put_draft(banked, "bob", replace(A, weight=3.0))
-    assert drafts.undo(banked, "ann")
-    assert not drafts.undo(banked, "ann")
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "bob", replace(A, weight=3.0))
+    assert bank.undo(banked, "ann")
+    assert not bank.undo(banked, "ann")
     assert (mine(banked), mine(banked, "bob")) == ({}, {"q1/a": replace(A, weight=3.0)})
 
 
 def test_a_step_that_is_refused_leaves_nothing_behind(banked: Project):
-    drafts.put_draft(banked, "ann", replace(A, weight=2.0))
-    drafts.undo(banked, "ann")
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.undo(banked, "ann")
     with pytest.raises(InputError, match="no query q9"):
-        drafts.put_drafts(banked, "ann", [replace(B, weight=5.0), drafts.new_question("q9")])
-    assert (mine(banked), drafts.steps(banked, "ann")) == ({}, (0, 1))
+        bank.put_drafts(banked, "ann", [replace(B, weight=5.0), bank.new_question("q9")])
+    assert (mine(banked), bank.steps(banked, "ann")) == ({}, (0, 1))
 
 
 def test_steps_survive_the_end_of_the_process_and_end_with_saving(tmp_path: Path):
     path = tmp_path / "p.duckdb"
     project = new_project(path)
     fill(project, [A, B], {}, RUNS)
-    drafts.put_draft(project, "ann", replace(A, text="One?", choices=("x", "y")))
-    drafts.put_draft(project, "ann", replace(A, text="Two?"))
-    drafts.undo(project, "ann")
+    bank.put_draft(project, "ann", replace(A, text="One?", choices=("x", "y")))
+    bank.put_draft(project, "ann", replace(A, text="Two?"))
+    bank.undo(project, "ann")
     project.close()
     project = open_project(path)
-    assert drafts.redo(project, "ann")
+    assert bank.redo(project, "ann")
     assert mine(project) == {"q1/a": replace(A, text="Two?")}
-    drafts.undo(project, "ann")
+    bank.undo(project, "ann")
     assert mine(project) == {"q1/a": replace(A, text="One?", choices=("x", "y"))}
-    drafts.save_drafts(project, "ann", "one")
-    assert drafts.steps(project, "ann") == (0, 0)
+    bank.save_drafts(project, "ann", "one")
+    assert bank.steps(project, "ann") == (0, 0)
     project.close()
 
 
@@ -167,13 +169,13 @@ def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: l
     for act, what in acts:
         now = dict(states[at])
         if act == "undo":
-            assert drafts.undo(shared_bank, author) == (at > 0)
+            assert bank.undo(shared_bank, author) == (at > 0)
             at = max(at - 1, 0)
         elif act == "redo":
-            assert drafts.redo(shared_bank, author) == (at + 1 < len(states))
+            assert bank.redo(shared_bank, author) == (at + 1 < len(states))
             at = min(at + 1, len(states) - 1)
         elif act == "put":
-            drafts.put_drafts(shared_bank, author, what)
+            bank.put_drafts(shared_bank, author, what)
             for question in what:
                 values = asdict(question)
                 same = saved.get(question.question_id)
@@ -182,23 +184,23 @@ def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: l
                 else:
                     now[question.question_id] = values
         else:
-            drafts.take_back(shared_bank, author, what)
+            bank.take_back(shared_bank, author, what)
             now = {} if what is None else {key: values for key, values in now.items() if key not in what}
         if act in ("put", "take back") and now != states[at]:
             states, at = [*states[: at + 1], now], at + 1
         found = {key: asdict(question) for key, question in mine(shared_bank, author).items()}
         assert found == states[at]
-        assert drafts.steps(shared_bank, author) == (at, len(states) - 1 - at)
+        assert bank.steps(shared_bank, author) == (at, len(states) - 1 - at)
 
 
 def test_two_edits_of_different_fields_are_both_kept(banked: Project):
     # A screen hands over the question as it was drawn, for both.
-    drafts.change_draft(banked, "ann", A, "text", "What is A really?")
-    drafts.change_draft(banked, "ann", A, "weight", 2.0)
+    bank.change_draft(banked, "ann", A, "text", "What is A really?")
+    bank.change_draft(banked, "ann", A, "weight", 2.0)
     assert mine(banked) == {"q1/a": replace(A, text="What is A really?", weight=2.0)}
-    drafts.undo(banked, "ann")
+    bank.undo(banked, "ann")
     assert mine(banked) == {"q1/a": replace(A, text="What is A really?")}
-    drafts.change_draft(banked, "ann", A, "text", A.text)
+    bank.change_draft(banked, "ann", A, "text", A.text)
     assert mine(banked) == {}
 
 
@@ -216,7 +218,7 @@ def test_edits_from_several_windows_at_the_same_moment_are_all_kept(banked: Proj
 
     def change(field: str) -> None:
         together.wait(30)
-        drafts.change_draft(banked, "ann", A, field, edits[field])
+        bank.change_draft(banked, "ann", A, field, edits[field])
 
     threads = [threading.Thread(target=change, args=(field,)) for field in edits]
     for thread in threads:
@@ -224,15 +226,15 @@ def test_edits_from_several_windows_at_the_same_moment_are_all_kept(banked: Proj
     for thread in threads:
         thread.join(30)
     assert mine(banked) == {"q1/a": replace(A, **edits)}
-    assert drafts.steps(banked, "ann") == (len(edits), 0)
+    assert bank.steps(banked, "ann") == (len(edits), 0)
 
 
 def test_edits_of_different_questions_merge(banked: Project):
-    drafts.put_draft(banked, "ann", replace(A, text="A by Ann?"))
+    bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
     bank_saving.save(banked, [replace(B, text="B by Bob?"), Question("q1/d", "q1", "D by Bob?")], "bob's", "bob")
     bank_saving.save(banked, [replace(C, active=False)], "eve's", "eve")
-    assert drafts.conflicts(banked, "ann") == []
-    assert drafts.save_drafts(banked, "ann", "ann's") == 4
+    assert bank.conflicts(banked, "ann") == []
+    assert bank.save_drafts(banked, "ann", "ann's") == 4
     assert bank.questions(banked) == [
         replace(A, text="A by Ann?"),
         replace(B, text="B by Bob?"),
@@ -244,111 +246,111 @@ def test_edits_of_different_questions_merge(banked: Project):
 @pytest.fixture
 def disputed(banked: Project) -> Project:
     """Ann has begun to reword A when Bob saves his wording of it; she changes C as well."""
-    drafts.put_draft(banked, "ann", replace(A, text="A by Ann?"))
-    drafts.put_draft(banked, "ann", replace(C, weight=2.0))
+    bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
+    bank.put_draft(banked, "ann", replace(C, weight=2.0))
     bank_saving.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
     return banked
 
 
-DISPUTE = drafts.Conflict(A, replace(A, text="A by Bob?"), replace(A, text="A by Ann?"), "bob", "bob's")
+DISPUTE = bank.Conflict(A, replace(A, text="A by Bob?"), replace(A, text="A by Ann?"), "bob", "bob's")
 
 
 def test_a_question_that_two_people_changed_is_a_conflict_and_is_not_saved(disputed: Project):
-    assert drafts.conflicts(disputed, "ann") == [DISPUTE]
-    assert drafts.conflicts(disputed, "bob") == []
+    assert bank.conflicts(disputed, "ann") == [DISPUTE]
+    assert bank.conflicts(disputed, "bob") == []
     with pytest.raises(InputError, match="Somebody else has meanwhile changed 1 of your questions"):
-        drafts.save_drafts(disputed, "ann", "ann's")
+        bank.save_drafts(disputed, "ann", "ann's")
     assert bank.latest_version(disputed) == 2
     assert list(mine(disputed)) == ["q1/a", "q2/c"]
 
 
 def test_keeping_mine_leaves_theirs_in_the_history(disputed: Project):
-    drafts.settle(disputed, "ann", "q1/a", "mine")
-    assert drafts.conflicts(disputed, "ann") == []
-    assert drafts.save_drafts(disputed, "ann", "ann's") == 3
+    bank.settle(disputed, "ann", "q1/a", "mine")
+    assert bank.conflicts(disputed, "ann") == []
+    assert bank.save_drafts(disputed, "ann", "ann's") == 3
     told = [(r.author, r.question.text) for r in bank.history(disputed, "q1/a")]
     assert told == [("ann", "A by Ann?"), ("bob", "A by Bob?"), ("tester", A.text)]
 
 
 def test_a_settled_conflict_comes_back_when_they_save_again(disputed: Project):
-    drafts.settle(disputed, "ann", "q1/a", "mine")
+    bank.settle(disputed, "ann", "q1/a", "mine")
     bank_saving.save(disputed, [replace(A, text="A by Bob, again?")], "bob's second", "bob")
-    (found,) = drafts.conflicts(disputed, "ann")
+    (found,) = bank.conflicts(disputed, "ann")
     assert (found.base, found.theirs) == (replace(A, text="A by Bob?"), replace(A, text="A by Bob, again?"))
     assert found.mine == DISPUTE.mine
 
 
 def test_keeping_theirs_gives_up_mine_until_that_is_undone(disputed: Project):
-    drafts.settle(disputed, "ann", "q1/a", "theirs")
-    assert drafts.conflicts(disputed, "ann") == []
+    bank.settle(disputed, "ann", "q1/a", "theirs")
+    assert bank.conflicts(disputed, "ann") == []
     assert list(mine(disputed)) == ["q2/c"]
-    assert drafts.drafted_bank(disputed, "ann", "q1")[0] == DISPUTE.theirs
-    drafts.undo(disputed, "ann")
+    assert bank.drafted_bank(disputed, "ann", "q1")[0] == DISPUTE.theirs
+    bank.undo(disputed, "ann")
     assert mine(disputed)["q1/a"] == DISPUTE.mine
-    drafts.redo(disputed, "ann")
-    assert drafts.save_drafts(disputed, "ann", "ann's") == 3
+    bank.redo(disputed, "ann")
+    assert bank.save_drafts(disputed, "ann", "ann's") == 3
     assert (text_of(disputed, "q1/a"), bank.questions(disputed)[-1].weight) == ("A by Bob?", 2.0)
 
 
 def test_undoing_keep_theirs_asks_the_question_again(disputed: Project):
-    drafts.settle(disputed, "ann", "q1/a", "theirs")
-    drafts.undo(disputed, "ann")
-    assert drafts.conflicts(disputed, "ann") == [DISPUTE]
+    bank.settle(disputed, "ann", "q1/a", "theirs")
+    bank.undo(disputed, "ann")
+    assert bank.conflicts(disputed, "ann") == [DISPUTE]
 
 
 def test_a_draft_that_redo_brings_back_does_not_swallow_what_was_saved_meanwhile(banked: Project):
-    drafts.put_draft(banked, "ann", replace(A, text="A by Ann?"))
-    drafts.undo(banked, "ann")
+    bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
+    bank.undo(banked, "ann")
     bank_saving.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
-    drafts.redo(banked, "ann")
-    assert drafts.conflicts(banked, "ann") == [DISPUTE]
+    bank.redo(banked, "ann")
+    assert bank.conflicts(banked, "ann") == [DISPUTE]
 
 
 def test_an_edit_on_a_screen_that_is_out_of_date_does_not_swallow_what_was_saved_meanwhile(banked: Project):
     bank_saving.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
-    drafts.change_draft(banked, "ann", A, "weight", 2.0)
-    (found,) = drafts.conflicts(banked, "ann")
+    bank.change_draft(banked, "ann", A, "weight", 2.0)
+    (found,) = bank.conflicts(banked, "ann")
     assert (found.base, found.theirs, found.mine) == (A, replace(A, text="A by Bob?"), replace(A, weight=2.0))
 
 
 def test_the_same_change_by_both_is_no_conflict_and_no_version(banked: Project):
     both = replace(A, text="A by both?")
-    drafts.put_draft(banked, "ann", both)
+    bank.put_draft(banked, "ann", both)
     bank_saving.save(banked, [both], "bob's", "bob")
-    assert drafts.conflicts(banked, "ann") == []
-    assert drafts.save_drafts(banked, "ann", "ann's") is None
+    assert bank.conflicts(banked, "ann") == []
+    assert bank.save_drafts(banked, "ann", "ann's") is None
     assert (mine(banked), bank.latest_version(banked)) == ({}, 2)
 
 
 def test_a_change_that_they_took_back_is_no_conflict(banked: Project):
-    drafts.put_draft(banked, "ann", replace(A, text="A by Ann?"))
+    bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
     bank_saving.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
     bank_saving.save(banked, [A], "back", "bob")
-    assert drafts.conflicts(banked, "ann") == []
-    assert drafts.save_drafts(banked, "ann", "ann's") == 4
+    assert bank.conflicts(banked, "ann") == []
+    assert bank.save_drafts(banked, "ann", "ann's") == 4
     assert text_of(banked, "q1/a") == "A by Ann?"
 
 
 def test_a_question_that_they_retired_is_a_conflict(banked: Project):
-    drafts.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
     bank_saving.save(banked, [replace(A, active=False)], "bob's", "bob")
-    assert [c.theirs.active for c in drafts.conflicts(banked, "ann")] == [False]
+    assert [c.theirs.active for c in bank.conflicts(banked, "ann")] == [False]
 
 
 def test_a_moved_question_is_drafted_at_its_place_and_saved_there(banked: Project):
     a, b, _ = bank.questions(banked)
-    drafts.put_drafts(banked, "ann", [replace(a, position=b.position), replace(b, position=a.position)])
-    assert drafts.drafted_bank(banked, "ann", "q1") == [B, A]
+    bank.put_drafts(banked, "ann", [replace(a, position=b.position), replace(b, position=a.position)])
+    assert bank.drafted_bank(banked, "ann", "q1") == [B, A]
     assert bank.questions(banked, query_id="q1") == [A, B]
-    drafts.save_drafts(banked, "ann", "order")
+    bank.save_drafts(banked, "ann", "order")
     assert bank.questions(banked, query_id="q1") == [B, A]
     assert bank.questions(banked, 1, "q1") == [A, B]
 
 
 def test_edits_hold_every_question_of_the_drafted_queries_without_empty_new_ones(banked: Project):
-    drafts.put_drafts(banked, "ann", [replace(B, weight=2.0), drafts.new_question("q1", "  ")])
-    assert drafts.drafted_edits(banked, "ann") == {"q1": [A, replace(B, weight=2.0)]}
-    assert drafts.drafted_edits(banked, "bob") == {}
+    bank.put_drafts(banked, "ann", [replace(B, weight=2.0), bank.new_question("q1", "  ")])
+    assert bank.drafted_edits(banked, "ann") == {"q1": [A, replace(B, weight=2.0)]}
+    assert bank.drafted_edits(banked, "bob") == {}
 
 
 def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -377,12 +379,12 @@ def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch
     project = open_project(path)
     kept = {"q1/a": replace(A, text="Old draft?", choices=("x", "y"))}
     assert path.with_name("old.duckdb.before-0002_draft_steps").exists()
-    assert (mine(project), drafts.steps(project, "ann")) == (kept, (0, 0))
-    assert not drafts.undo(project, "ann")
-    drafts.change_draft(project, "ann", A, "weight", 2.0)
-    drafts.undo(project, "ann")
+    assert (mine(project), bank.steps(project, "ann")) == (kept, (0, 0))
+    assert not bank.undo(project, "ann")
+    bank.change_draft(project, "ann", A, "weight", 2.0)
+    bank.undo(project, "ann")
     assert mine(project) == kept
-    assert drafts.save_drafts(project, "ann", "at last") == 2
+    assert bank.save_drafts(project, "ann", "at last") == 2
     assert bank.questions(project, query_id="q1") == [*kept.values(), B]
     project.close()
 
@@ -391,8 +393,8 @@ def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Proje
     asked = [Question(f"q1/{name}", "q1", f"{name}?") for name in "abc"]
     fill(project, asked, {}, {"x": {"q1": ["p1"]}})
     seen = bank.questions(project)
-    drafts.change_draft(project, "ann", seen[0], "weight", 2.0)
-    drafts.put_drafts(project, "bob", editing.moved(bank.questions(project), "q1/a", 1))
-    drafts.save_drafts(project, "bob", "a goes second")
-    drafts.save_drafts(project, "ann", "a weighs more")
+    bank.change_draft(project, "ann", seen[0], "weight", 2.0)
+    bank.put_drafts(project, "bob", editing.moved(bank.questions(project), "q1/a", 1))
+    bank.save_drafts(project, "bob", "a goes second")
+    bank.save_drafts(project, "ann", "a weighs more")
     assert [(q.question_id, q.weight) for q in bank.questions(project)] == [("q1/b", 1), ("q1/a", 2.0), ("q1/c", 1)]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import bank, bank_saving, drafts
-from core.editing import duplicated, merged, moved, pasted, retired, split, weighted
+from core import bank
+from core.bank import duplicated, merged, moved, pasted, retired, split, weighted, word_difference
+from core.bank import saving as bank_saving
 from core.errors import InputError
 from core.project import Project
 from core.types import Question
-from core.wording import word_difference
 from tests.small import fill
 
 FULL = Question("q1/a", "q1", "Who, and when?", "nugget", 2.0, True, "s1", "the key", ("x", "y"), "a note", 7)
@@ -72,10 +72,10 @@ def test_a_duplicate_says_the_same_under_an_id_of_its_own():
 def test_a_duplicate_stands_after_its_original_before_and_after_saving(project: Project):
     fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
     copy = replace(duplicated(bank.questions(project)[0]), text="copy?")
-    drafts.put_draft(project, "ann", copy)
+    bank.put_draft(project, "ann", copy)
     expected = ["0?", "copy?", "1?", "2?"]
-    assert [q.text for q in drafts.drafted_bank(project, "ann", "q1")] == expected
-    drafts.save_drafts(project, "ann", "copy")
+    assert [q.text for q in bank.drafted_bank(project, "ann", "q1")] == expected
+    bank.save_drafts(project, "ann", "copy")
     assert [q.text for q in bank.questions(project)] == expected
 
 
@@ -166,23 +166,23 @@ def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(plac
 
 def test_a_new_question_moves_one_place_at_a_time_in_any_query_and_keeps_it_when_saved(project: Project):
     fill(project, [Question(f"{q}/{i}", q, f"{i}?") for q in ("q1", "q2") for i in range(3)], {}, {})
-    new = drafts.new_question("q2", "new?")
-    drafts.put_draft(project, "ann", new)
+    new = bank.new_question("q2", "new?")
+    bank.put_draft(project, "ann", new)
     for expected in (["0?", "1?", "new?", "2?"], ["0?", "new?", "1?", "2?"]):
-        now = drafts.drafted_bank(project, "ann", "q2")
-        drafts.put_drafts(project, "ann", moved(now, new.question_id, -1))
-        assert [q.text for q in drafts.drafted_bank(project, "ann", "q2")] == expected
-    drafts.undo(project, "ann")
-    assert [q.text for q in drafts.drafted_bank(project, "ann", "q2")] == ["0?", "1?", "new?", "2?"]
-    drafts.save_drafts(project, "ann", "moved")
+        now = bank.drafted_bank(project, "ann", "q2")
+        bank.put_drafts(project, "ann", moved(now, new.question_id, -1))
+        assert [q.text for q in bank.drafted_bank(project, "ann", "q2")] == expected
+    bank.undo(project, "ann")
+    assert [q.text for q in bank.drafted_bank(project, "ann", "q2")] == ["0?", "1?", "new?", "2?"]
+    bank.save_drafts(project, "ann", "moved")
     assert [q.text for q in bank.questions(project, query_id="q2")] == ["0?", "1?", "new?", "2?"]
 
 
 def test_moving_there_and_back_leaves_no_draft(project: Project):
     fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
     for by in (1, -1):
-        drafts.put_drafts(project, "ann", moved(drafts.drafted_bank(project, "ann", "q1"), "q1/0", by))
-    assert drafts.drafts(project, "ann") == {}
+        bank.put_drafts(project, "ann", moved(bank.drafted_bank(project, "ann", "q1"), "q1/0", by))
+    assert bank.drafts(project, "ann") == {}
 
 
 wordings = st.text(alphabet=st.sampled_from("ab é?,. \n\t-_1"), max_size=20) | st.text(max_size=12)
@@ -211,8 +211,8 @@ def test_a_difference_is_made_of_whole_words():
 
 def test_a_retired_original_and_its_parts_are_one_version(project: Project):
     fill(project, [replace(FULL, subtopic_id=None), OTHER], {}, {})
-    drafts.put_drafts(project, "ann", split(bank.questions(project)[0], ["Who?", "When?"]))
-    assert drafts.save_drafts(project, "ann", "split") == 2
+    bank.put_drafts(project, "ann", split(bank.questions(project)[0], ["Who?", "When?"]))
+    assert bank.save_drafts(project, "ann", "split") == 2
     active = [q.text for q in bank.questions(project) if q.active]
     assert active == ["Who?", "When?", "Where?"]
     assert bank_saving.restore(project, 1, "as it was", "ann") == 3

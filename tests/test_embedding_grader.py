@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import GradingError, InputError
-from core.graders import GRADERS, embedding, make_grader, minilm
-from core.graders.base import Pair
-from core.graders.control import Control
-from core.graders.embedding import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
+from core.graders import GRADERS, Control, Pair, make_grader
+from core.graders.embedding import grader as embedding
+from core.graders.embedding import minilm
+from core.graders.embedding.grader import DEFAULT_CUTS, EmbeddingGrader, EncodingCache
 from core.types import KINDS, Asked, Grade
 from tests.small import examples
 

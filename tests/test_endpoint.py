@@ -20,18 +20,15 @@ from typing import Any
 
 import pytest
 
-from core import secret_keys
-from core.access import acting, naming
 from core.errors import GradingError, InputError
-from core.graders.base import Outcome, Pair
-from core.graders.calls import Call, Form, Steps
-from core.graders.control import Control, Price
-from core.graders.endpoint import EndpointBackEnd
-from core.graders.endpoint_chat import objection
-from core.graders.endpoint_retry import MAX_WAIT, Pace, backoff, told_wait
-from core.graders.endpoint_session import SILENT_PAIRS
-from core.prompts import Prompt
-from core.redaction import redact
+from core.graders import Call, Control, Outcome, Pair, Price, Prompt, Steps, acting, naming
+from core.graders.access import keys as secret_keys
+from core.graders.endpoint.back_end import EndpointBackEnd
+from core.graders.endpoint.chat import objection
+from core.graders.endpoint.redaction import redact
+from core.graders.endpoint.retry import MAX_WAIT, Pace, backoff, told_wait
+from core.graders.endpoint.session import SILENT_PAIRS
+from core.graders.reading.calls import Form
 from core.types import Grade
 from tests.endpoint_server import (
     EndpointServer,
@@ -761,7 +758,7 @@ def test_keys_are_found_in_the_environment_first_and_then_in_the_registered_plac
 ) -> None:
     monkeypatch.setattr(secret_keys, "_provider", secret_keys._provider)
     assert secret_keys.find_key("NOT_THERE") is None
-    secret_keys.register({"NOT_THERE": " from secrets\n", "OPENAI_API_KEY": "shadowed"}.get)
+    secret_keys.provide_keys({"NOT_THERE": " from secrets\n", "OPENAI_API_KEY": "shadowed"}.get)
     assert secret_keys.find_key("NOT_THERE") == "from secrets"
     assert secret_keys.find_key("OPENAI_API_KEY") == KEY
 

@@ -12,10 +12,10 @@ import pytest
 
 from core import limits
 from core.errors import InputError
-from core.graders.control import Control, Price
-from core.graders.endpoint import EndpointBackEnd
-from core.graders.endpoint_retry import told_wait
-from core.graders.model_names import is_version_of, said_of_models
+from core.graders import Control, Price, said_of_models
+from core.graders.endpoint.back_end import EndpointBackEnd
+from core.graders.endpoint.retry import told_wait
+from core.graders.reading.model_names import is_version_of
 from core.types import Grade
 from tests.endpoint_server import (
     EndpointServer,

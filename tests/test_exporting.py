@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, bank_saving, collection
-from core.errors import InputError
-from core.exporting import bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, qrels
-from core.formats.leaderboards import read_boards
-from core.formats.source import Report, Source
-from core.grades import add_outcomes, put_grader, question_text_key
-from core.importing import Options, import_files
+from core import bank
+from core.bank import question_text_key
+from core.bank import saving as bank_saving
+from core.catalogue import put_grader
+from core.errors import InputError, Report
+from core.exchange import Options, bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, import_files, qrels
+from core.formats import Source, read_boards
+from core.grading.grades import add_outcomes
+from core.labels import Policy
 from core.leaderboard import leaderboard
-from core.policy import Policy
 from core.project import Project
+from core.project import queries as collection
 from core.types import Grade, GraderSpec, Query, Question, Subtopic
 from tests.small import fill, grade, judge, new_project
 

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from core import bank_saving, collection
+from core.bank import saving as bank_saving
+from core.catalogue import StoredGrader, find_grader, put_grader
 from core.cli import cli
 from core.errors import InputError
-from core.failures import DEFAULTS, doubtful_pairs, reasons
-from core.filled_prompts import fill_in, questions_for
-from core.grades import StoredGrader, add_outcomes, find_grader, put_grader
-from core.grading import Request, run_job
-from core.left_out import LeftOut, left_out
-from core.pairs import make_plan, pairs_to_grade
+from core.graders import USES, built_in
+from core.grading import LeftOut, Request, doubtful_pairs, fill_in, left_out, make_plan, questions_for, reasons, run_job
+from core.grading.failures import DEFAULTS
+from core.grading.grades import add_outcomes
+from core.grading.pairs import pairs_to_grade
 from core.project import Project
-from core.prompts import USES, built_in
+from core.project import queries as collection
 from core.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
 from tests.small import SPEC, fill
 from tests.test_grading import HashGrader

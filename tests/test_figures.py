@@ -6,13 +6,19 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from core import collection
-from core.correlation import correlate
 from core.errors import InputError
-from core.figures import (
+from core.labels import Policy
+from core.leaderboard import Leaderboard, leaderboard
+from core.leaderboard.board import System
+from core.measures import correlate
+from core.project import Project, write_board
+from core.study import (
     PANEL_MEASURES,
     BoardChoice,
+    Difference,
     board_name,
+    compare_neighbours,
+    compare_systems,
     make_board,
     offered_boards,
     outstanding,
@@ -20,10 +26,7 @@ from core.figures import (
     query_points,
     system_points,
 )
-from core.leaderboard import Leaderboard, System, leaderboard
-from core.policy import Policy
-from core.project import Project
-from core.significance import Difference, compare_all, compare_neighbours, compare_systems
+from core.study.significance import compare_all
 from core.types import Board, BoardRow, GraderSpec, Question
 from tests.small import fill, grade, judge
 from tests.test_pages import as_text, metric, said, served, sound, visit
@@ -65,7 +68,7 @@ class TestBoardsToChooseFrom:
     def test_hold_every_grader_with_grades_and_every_imported_board(self, small: Project) -> None:
         grade(small, RATINGS, GraderSpec("second grader", "self-rating", "another"))
         with small.transaction() as cursor:
-            collection.write_board(cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
+            write_board(cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
         names = list(offered_boards(small, ["nDCG@10"]))
         assert [name for name in names if name.startswith("EXAM")] == [
             "EXAM nDCG@10 · test grader",

@@ -13,15 +13,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.formats import KINDS_OF_FILE, detect
+from core.errors import Report
+from core.formats import (
+    KINDS_OF_FILE,
+    Source,
+    detect,
+    name_runs,
+    read_bank,
+    read_boards,
+    read_run_lines,
+    write_board_latex,
+    write_board_tsv,
+)
 from core.formats.graded import read_graded, write_graded
-from core.formats.leaderboards import read_boards, write_board_latex, write_board_tsv
 from core.formats.passages import read_passages, write_passages
 from core.formats.queries import read_queries, write_queries
-from core.formats.question_bank import read_bank, write_bank, write_bank_csv
-from core.formats.source import Report, Source
+from core.formats.question_bank import write_bank, write_bank_csv
 from core.formats.trec_qrels import read_qrels, write_qrels
-from core.formats.trec_run import name_runs, read_run_lines
 from core.types import (
     KINDS,
     GradeColumns,

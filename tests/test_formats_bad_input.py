@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from core.errors import FileError, InputError
-from core.formats import KINDS_OF_FILE, detect
+from core.errors import FileError, InputError, Report
+from core.formats import KINDS_OF_FILE, Source, detect, read_run_lines
 from core.formats.graded import read_graded
-from core.formats.source import Limits, Report, Source, open_lines
+from core.formats.source import Limits, open_lines
 from core.formats.trec_qrels import write_qrels
-from core.formats.trec_run import read_run_lines
 
 
 def refusals(kind: str, data: bytes | str, name: str = "file") -> list[str]:

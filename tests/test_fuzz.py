@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from core.formats import queries
-from core.parsing import Parsed
+from core.graders import Parsed
 from tests.fuzz import answers, oracles, round_trip, runner
 from tests.fuzz.bench import Bench
 from tests.fuzz.inputs import Input, shrunk, stored

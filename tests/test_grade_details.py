@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from core.errors import FileError
-from core.exporting import graded_file
+from core.bank import question_text_key
+from core.catalogue import put_grader
+from core.errors import FileError, Report
+from core.exchange import Options, graded_file, import_files
+from core.formats import Source
 from core.formats.graded import OURS, read_graded
-from core.formats.source import Report, Source
-from core.grades import add_outcomes, put_grader, question_text_key
-from core.importing import Options, import_files
+from core.grading.grades import add_outcomes
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
 from tests.small import SPEC, fill, judge, new_project

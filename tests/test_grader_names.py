@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from core.catalogue import find_grader, how_to_grade, list_of_graders, remember_settings, save_named_grader, settings
 from core.errors import InputError
-from core.grader_list import list_of_graders
 from core.graders import make_grader
-from core.grades import find_grader
-from core.named_graders import how_to_grade, remember_settings, save_named_grader, settings
 from core.project import Project
 from core.types import Question
 from tests.small import SPEC, fill, grade, new_project

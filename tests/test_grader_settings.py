@@ -12,18 +12,14 @@ from typing import Any
 import pytest
 import torch
 
+from core.catalogue import grader_again
 from core.errors import GradingError, InputError
-from core.graders import local_loading, make_grader, remade_from
-from core.graders.calls import Call
-from core.graders.control import Control
-from core.graders.local import TransformersBackEnd
-from core.graders.local_loading import load_model, resolved_dtype
-from core.graders.reading import ReadingGrader
-from core.grading import Request, run_job
-from core.named_graders import grader_again
-from core.pairs import make_plan
+from core.graders import Call, Control, ReadingGrader, built_in, fill, make_grader, remade_from
+from core.graders.local import loading as local_loading
+from core.graders.local.back_end import TransformersBackEnd
+from core.graders.local.loading import load_model, resolved_dtype
+from core.grading import Request, make_plan, run_job
 from core.project import Project
-from core.prompts import built_in, fill
 from core.types import Asked, Grade, Question
 from tests.endpoint_server import EndpointServer, Reply, Seen, going_on
 from tests.small import fill as fill_project

@@ -7,8 +7,8 @@ import json
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
+from core.catalogue import named_graders
 from core.cli import cli
-from core.named_graders import named_graders
 from core.project import Project
 from core.types import Question
 from tests.small import fill

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from core.comparison import compare
-from core.demo import make_demo
+from core.catalogue import graders
+from core.exchange import make_demo
 from core.graders import make_grader
-from core.grades import graders
-from core.grading import Request, run_job
-from core.leaderboard import leaderboard
-from core.pairs import make_plan
-from core.policy import Policy
+from core.grading import Request, make_plan, run_job
+from core.labels import Policy, labels
+from core.leaderboard import compare, leaderboard
 from core.project import Project, open_project
-from core.scores import labels
 from tests.tiny_models import build_tiny_extractive, build_tiny_t5
 
 RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", "wind": "4", "deck": "3", "Sea": "2"}

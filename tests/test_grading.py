@@ -14,17 +14,27 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, bank_saving, collection, grading
-from core.changes import changes
-from core.drafts import drafted_edits, put_draft, save_drafts
+from core import bank
+from core.bank import drafted_edits, put_draft, save_drafts
+from core.bank import saving as bank_saving
 from core.errors import GradingError, InputError
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control
-from core.grading import BackgroundJob, Progress, Request, current_job, run_job, start_job
-from core.jobs import close_interrupted, jobs
-from core.pairs import Plan, make_plan
-from core.policy import Policy
-from core.project import Project, open_project
+from core.graders import Control, Outcome, Pair
+from core.grading import (
+    BackgroundJob,
+    Plan,
+    Progress,
+    Request,
+    close_interrupted,
+    current_job,
+    jobs,
+    make_plan,
+    run_job,
+    start_job,
+)
+from core.grading import running as grading
+from core.labels import Policy
+from core.project import Project, add_passages, open_project, refresh_pool
+from core.review import changes
 from core.types import Asked, Grade, GraderSpec, Passage, Question
 from tests.small import fill, new_project
 
@@ -196,15 +206,15 @@ def test_only_the_queries_that_were_named_are_graded(filled: Project):
 def test_passages_and_questions_without_text_wait_and_are_counted(filled: Project):
     with filled.transaction() as cursor:
         cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p4'")
-        collection.refresh_pool(cursor)
+        refresh_pool(cursor)
     bank_saving.save(filled, [Question("q1/d", "q1", None)], "an id only", "ann")
     assert plan(filled) == Plan(needed=PAIRS - 1, known=0, failed=0, to_grade=PAIRS - 1, without_text=1)
     assert plan(filled, queries=["q1"]).without_text == 0
     run_job(filled, HashGrader(), Request(), "ann")
     assert len(known(filled)) == PAIRS - 1
     with filled.transaction() as cursor:
-        collection.add_passages(cursor, [Passage("p4", "text of p4")])
-        collection.refresh_pool(cursor)
+        add_passages(cursor, [Passage("p4", "text of p4")])
+        refresh_pool(cursor)
     bank_saving.save(filled, [Question("q1/d", "q1", "D?")], "its text", "ann")
     assert plan(filled).to_grade == 1 + 3
 

@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import secret_keys
+from core.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
 from core.errors import GradingError
-from core.graders.control import Price
-from core.grades import find_grader, graders
-from core.grading import BackgroundJob, current_job
-from core.jobs import jobs
-from core.named_graders import named_graders, save_named_grader
-from core.prices import prices, set_price
+from core.graders import Price
+from core.graders.access import keys as secret_keys
+from core.grading import BackgroundJob, current_job, jobs
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
 from pages import ui
@@ -364,7 +361,7 @@ class TestJobs:
         def refused(*_: Any) -> None:
             raise GradingError("A grading job is running already.", "Wait for it, or cancel it first.")
 
-        monkeypatch.setattr("core.grading.start_job", refused)
+        monkeypatch.setattr("pages.grading_plan.start_job", refused)
         app = press(visit("grading"), "Grade")
         assert "A grading job is running already." in as_text(app.error[0].value)
 

@@ -16,9 +16,10 @@ from urllib.parse import unquote
 import duckdb
 import pytest
 
-from core import collection
-from core.bank_saving import save
-from core.project import Project, open_project
+from core.bank import save
+from core.project import Project, add_passages, open_project, refresh_pool, write_runs
+from core.project import queries as collection
+from core.project.runs import stage_rankings
 from core.types import Passage, Query, Question, Ranked
 from tests.endpoint_server import (
     EndpointServer,
@@ -180,11 +181,11 @@ def prepared(path: Path, cases: int) -> None:
     ids = [f"p{i}" for i in range(cases)]
     with project.transaction() as cursor:
         collection.add_queries(cursor, [Query("q", "query")], replace=True)
-        collection.add_passages(cursor, [Passage(one, f"Case number {one[1:]}.") for one in ids])
+        add_passages(cursor, [Passage(one, f"Case number {one[1:]}.") for one in ids])
         ranking = [Ranked("q", one, rank, -float(rank)) for rank, one in enumerate(ids, 1)]
-        collection.stage_rankings(cursor, {"sys": ranking})
-        collection.write_runs(cursor, [("sys", "sys", "sys.run")])
-        collection.refresh_pool(cursor)
+        stage_rankings(cursor, {"sys": ranking})
+        write_runs(cursor, [("sys", "sys", "sys.run")])
+        refresh_pool(cursor)
     # What is judged is in the pool, however deep in a run it stands.
     judge(project, {("q", one): 0 for one in ids})
     save(project, [Question("q/a", "q", "What?")], "made for a test", "tester")

@@ -13,16 +13,17 @@ import pytest
 from playwright.sync_api import Page
 from streamlit.testing.v1 import AppTest
 
-from core import bank_saving, collection
-from core.drafts import put_draft
+from core.bank import put_draft
+from core.bank import saving as bank_saving
+from core.catalogue import put_grader, save_named_grader
+from core.exchange import publish
 from core.graders import make_grader
-from core.grades import add_outcomes, put_grader
-from core.judging import judge as assess
-from core.named_graders import save_named_grader
-from core.overrides import override
-from core.policy import Policy
-from core.project import Project
-from core.publication import publish
+from core.grading.grades import add_outcomes
+from core.labels import Policy, override
+from core.project import Project, add_passages, refresh_pool, stage_judgments, write_board, write_judgments, write_runs
+from core.project import queries as collection
+from core.project.judging import judge as assess
+from core.project.runs import stage_rankings
 from core.types import Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked, Subtopic
 from pages import ui
 from tests.browser import serving
@@ -121,22 +122,22 @@ def hostile(project: Project, name: str) -> None:
         subtopics = (Subtopic(f"s{name[:300]}", f"S {name}"),)
         queries = [Query(query, f"{key} {name}", f"N {name}", subtopics) for key, query in ids.items()]
         collection.add_queries(cursor, queries, replace=True)
-        collection.add_passages(cursor, [Passage(p, f"t{p} {name}") for p in passages])
+        add_passages(cursor, [Passage(p, f"t{p} {name}") for p in passages])
         rankings = {
             run: [
                 Ranked(q, p, k, 9.0 - k) for q in ids.values() for k, p in enumerate(passages[at:] + passages[:at], 1)
             ]
             for at, run in enumerate(runs)
         }
-        collection.stage_rankings(cursor, rankings)
-        collection.write_runs(cursor, [(run, run, f"f {name}"[:200]) for run in runs])
+        stage_rankings(cursor, rankings)
+        write_runs(cursor, [(run, run, f"f {name}"[:200]) for run in runs])
         for source in ("one", "two"):
             values = [Judgment(q, p, n % 3) for q in ids.values() for n, p in enumerate(passages)]
-            collection.stage_judgments(cursor, values)
-            collection.write_judgments(cursor, f"{source} {name[:400]}")
+            stage_judgments(cursor, values)
+            write_judgments(cursor, f"{source} {name[:400]}")
         rows = [BoardRow(run, 0.5 - at / 10, 0.01, at + 1) for at, run in enumerate(runs)]
-        collection.write_board(cursor, Board(f"board {name[:400]}", "AP", rows))
-        collection.refresh_pool(cursor)
+        write_board(cursor, Board(f"board {name[:400]}", "AP", rows))
+        refresh_pool(cursor)
     who = f"ann {name[:60]}"
     bank_saving.save(project, questions, f"note {name}", who)
     texts = dict(project.rows("SELECT text, text_key FROM question_texts"))

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from core.intent_measures import evaluate_alpha_ndcg
+from core.measures.intents import evaluate_alpha_ndcg
 
 INTENTS = {
     "q": {

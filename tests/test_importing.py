@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, bank_saving, graded_import, importing
+from core import bank
+from core.bank import saving as bank_saving
+from core.catalogue import graders
 from core.errors import FileError, InputError
-from core.exporting import graded_file
-from core.formats.source import Source
-from core.grades import graders
-from core.importing import Group, Options, import_files, import_groups
-from core.leaderboard import boards, leaderboard
-from core.project import Project
+from core.exchange import Group, Options, graded_file, graded_import, import_files, import_groups, importing
+from core.formats import Source
+from core.leaderboard import leaderboard
+from core.project import Project, boards
 from core.types import Question
 from tests.small import fill, new_project
 

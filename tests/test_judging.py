@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.comparison import compare
 from core.errors import InputError
-from core.judging import judge, judged_pairs, judgment_history, own_judgment, source_of, withdraw
-from core.leaderboard import judgments, leaderboard, sources
-from core.project import Project
+from core.leaderboard import compare, leaderboard
+from core.project import Project, judged_pairs, judgment_history, judgments, own_judgment, source_of, sources, withdraw
+from core.project.judging import judge
 from core.types import Question
 from tests.small import fill
 from tests.small import judge as import_judgments

@@ -12,16 +12,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from core import bank, bank_saving, kept_vectors
+from core import bank
+from core.bank import counts
+from core.bank import saving as bank_saving
 from core.cli import cli
-from core.graders import embedding, make_grader, minilm
-from core.graders.embedding import EncodingCache
-from core.graders.vectors import Kept
-from core.grading import Progress, Request, run_job, start_job
-from core.kept_vectors import ProjectVectors, count_vectors, drop_vectors
-from core.parquet_project import export_project, import_project
+from core.exchange import export_project, import_project
+from core.graders import Kept, make_grader
+from core.graders.embedding import grader as embedding
+from core.graders.embedding import minilm
+from core.graders.embedding.grader import EncodingCache
+from core.grading import Progress, Request, count_vectors, drop_vectors, kept_vectors, run_job, start_job
+from core.grading.kept_vectors import ProjectVectors
 from core.project import Project, open_project
-from core.status import counts
 from core.types import Question
 from tests.engine_failure import break_database
 from tests.small import fill

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from core import drafts
-from core.errors import FileError, InputError
-from core.formats import json_shape, source
-from core.formats.source import Report, Source, parse_json, read_small
-from core.importing import Options, import_files
+from core import bank
+from core.errors import FileError, InputError, Report
+from core.exchange import Options, import_files
+from core.formats import Source, json_shape, read_small, source
+from core.formats.source import parse_json
 from core.limits import LIMITS, limit
 from core.project import Project
 from core.types import Question
@@ -115,7 +115,7 @@ def test_a_text_full_of_brackets_and_commas_is_no_deep_json() -> None:
 IMPORT = """
 import resource, sys
 from core.formats.source import Source
-from core.importing import import_files
+from core.exchange import import_files
 from core.errors import WorkbenchError
 from core.project import create
 from pathlib import Path
@@ -229,7 +229,7 @@ def test_drafts_are_saved_while_a_file_is_read(
     thread = threading.Thread(target=work)
     thread.start()
     assert reading.wait(30)
-    drafts.put_draft(project, "bob", Question("a", "q1", "A, reworded?"))
+    bank.put_draft(project, "bob", Question("a", "q1", "A, reworded?"))
     saved.set()
     thread.join(60)
     assert done and done[0].counts == {"new passages": 2}

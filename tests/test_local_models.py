@@ -15,15 +15,13 @@ import pytest
 import torch
 
 from core.errors import GradingError, InputError
-from core.graders.base import Outcome
-from core.graders.calls import Call, Completion, Form, Steps
-from core.graders.control import Control
-from core.graders.driving import drive_in_windows
-from core.graders.local import ExtractiveBackEnd, TransformersBackEnd, model_identity
-from core.graders.local_causal import LEAST_SHARED, share_prefixes
-from core.graders.local_loading import explain, load_model, loading
-from core.graders.local_options import Options
-from core.prompts import Prompt, fill
+from core.graders import Call, Completion, Control, Outcome, Prompt, Steps, fill, loading
+from core.graders.local.back_end import ExtractiveBackEnd, TransformersBackEnd, model_identity
+from core.graders.local.causal import LEAST_SHARED, share_prefixes
+from core.graders.local.loading import explain, load_model
+from core.graders.local.options import Options
+from core.graders.reading.calls import Form
+from core.graders.reading.driving import drive_in_windows
 from core.types import Grade
 from tests.tiny_models import ANSWERS, CHAT_TEMPLATE, FILLER, build_tiny_causal, build_tiny_extractive, build_tiny_t5
 

@@ -7,18 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from core.parsing import (
-    parse_json_rating,
-    parse_letter,
-    parse_list,
-    parse_rating,
-    parse_yes_no,
-    settled_letter,
-    settled_rating,
-    settled_yes_no,
-)
-from core.redaction import redact
-from core.speaking import signs
+from core.graders import parse_list, parse_rating, parse_yes_no, signs
+from core.graders.endpoint.redaction import redact
+from core.graders.reading.parsing import parse_json_rating, parse_letter, settled_letter, settled_rating, settled_yes_no
 
 SIZE = 1 << 20
 LIMIT_S = 60  # what takes the square of the length takes hours

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.matching import STOP_WORDS, is_no_answer, normalise, without_letter, word_match
-from core.parsing import UNANSWERABLE, ill_formed
+from core.graders import ill_formed
+from core.graders.reading.matching import is_no_answer, without_letter, word_match
+from core.graders.reading.parsing import UNANSWERABLE
+from core.text import STOP_WORDS, normalise
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,18 @@ from pathlib import Path
 import pytest
 
 from core.errors import InputError
-from core.intent_measures import evaluate_alpha_ndcg, make_alpha_ndcg, make_intent_evaluator
 from core.measures import (
     MEASURES,
-    MeasureInfo,
-    evaluate,
     make_evaluator,
+    make_intent_evaluator,
+    mean_and_standard_error,
     parse_measure,
+    system_score,
+    tied,
     trec_order,
 )
-from core.statistics import mean_and_standard_error, system_score, tied
+from core.measures.intents import evaluate_alpha_ndcg, make_alpha_ndcg
+from core.measures.trec import MeasureInfo, evaluate
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 # Standard name: trec_eval's name.

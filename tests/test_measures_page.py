@@ -7,12 +7,11 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.formats.source import Source
-from core.importing import import_files
-from core.meta_evaluation import meta_table
-from core.meta_rows import choose_rows
-from core.policy import Policy
+from core.exchange import import_files
+from core.formats import Source
+from core.labels import Policy
 from core.project import Project
+from core.study import choose_rows, meta_table
 from tests.screens import served, sound, visit
 from tests.small import fill, judge
 from tests.test_meta_evaluation import BANK, JUDGED, RUNS

@@ -15,18 +15,28 @@ import pytrec_eval
 from click.testing import CliRunner
 from scipy import stats
 
-from core import bank_saving
+from core.bank import saving as bank_saving
 from core.cli import cli
-from core.correlation import correlate
 from core.errors import InputError
-from core.formats.source import Source
-from core.importing import Options, import_files
+from core.exchange import Options, import_files
+from core.formats import Source
+from core.labels import Policy
 from core.leaderboard import leaderboard
-from core.meta_evaluation import COEFFICIENTS, Cell, MetaTable, TableRow, cell_comparison, meta_table
-from core.meta_export import meta_latex, meta_tsv
-from core.meta_rows import Row, choose_rows, methods
-from core.policy import Policy
+from core.measures import correlate
 from core.project import Project
+from core.study import (
+    COEFFICIENTS,
+    Cell,
+    MetaTable,
+    cell_comparison,
+    choose_rows,
+    meta_latex,
+    meta_table,
+    meta_tsv,
+    methods,
+)
+from core.study.meta_rows import Row
+from core.study.meta_table import TableRow
 from core.types import GraderSpec, Question
 from tests.small import fill, grade, judge, new_project
 

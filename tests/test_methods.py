@@ -9,8 +9,9 @@ from functools import partial
 
 import pytest
 
-from core.graders.calls import Call, Completion, Steps
-from core.graders.methods import (
+from core.graders import Call, Completion, Prompt, Steps, built_in, fill
+from core.graders.prompts.prompt import fenced
+from core.graders.reading.methods import (
     answer,
     choice_by_letter,
     choice_by_likelihood,
@@ -20,7 +21,6 @@ from core.graders.methods import (
     verify_check,
     word_match_check,
 )
-from core.prompts import Prompt, built_in, fenced, fill
 from core.types import Asked, Grade
 from tests.injections import INJECTIONS, Injection
 

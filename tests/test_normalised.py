@@ -12,16 +12,14 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli import cli
-from core.comparison import compare
 from core.errors import FileError, InputError
-from core.formats.source import Source
-from core.gold import gold_name, gold_texts, mark_gold
-from core.gold_similarity import chrf, rouge_1
-from core.importing import Imported, Options, import_files
-from core.leaderboard import leaderboard, rankings
-from core.normalised import normalise, normalised_measure
-from core.policy import Policy
-from core.project import Project, open_project
+from core.exchange import Imported, Options, import_files
+from core.formats import Source
+from core.labels import Policy
+from core.leaderboard import compare, leaderboard
+from core.leaderboard.normalised import normalise, normalised_measure
+from core.measures.similarity import chrf, rouge_1
+from core.project import Project, gold_name, gold_texts, mark_gold, open_project, rankings
 from core.types import Question
 from tests.small import fill, grade, judge
 

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli import cli
-from core.correlation import correlate
+from core.measures import correlate
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "original-exam.md"

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from core import bank_saving
-from core.changes import changes
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.leaderboard import label_qrels, leaderboard
-from core.override_effect import override_labels
-from core.overrides import confirm, override, overrides, withdraw
-from core.pairs import make_plan
-from core.policy import Policy
+from core.grading import make_plan
+from core.labels import Policy, confirm, label_qrels, override, overrides, withdraw
+from core.leaderboard import leaderboard
 from core.project import Project
+from core.review import changes, override_labels
 from core.types import Question
 from tests.small import SPEC, fill
 

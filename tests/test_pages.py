@@ -15,20 +15,15 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core import bank, bank_saving, exporting
-from core.comparison import compare
-from core.drafts import drafted_bank, drafts
-from core.gold import gold_name
+from core import bank
+from core.bank import counts, drafted_bank, drafts
+from core.bank import saving as bank_saving
+from core.exchange import exporting
 from core.graders import make_grader
-from core.grading import current_job
-from core.inspection import per_query_scores
-from core.jobs import jobs
-from core.leaderboard import leaderboard
-from core.pairs import make_plan
-from core.policy import Policy
-from core.project import Project, open_project
-from core.scores import labels
-from core.status import counts
+from core.grading import current_job, jobs, make_plan
+from core.labels import Policy, labels
+from core.leaderboard import compare, leaderboard, per_query_scores
+from core.project import Project, gold_name, open_project
 from core.types import Question
 from pages import presses, ui
 from pages.charts import short_names

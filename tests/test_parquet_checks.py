@@ -10,11 +10,11 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import collection, parquet_checks
 from core.errors import FileError, InputError
-from core.parquet_manifest import LARGEST_KEY, MANIFEST
-from core.parquet_project import import_project
-from core.project import Project
+from core.exchange import import_project
+from core.exchange.parquet import checks as parquet_checks
+from core.exchange.parquet.manifest import LARGEST_KEY, MANIFEST
+from core.project import Project, write_board
 from core.types import Board, BoardRow
 from tests.fuzz_parquet import copied, exported, fit
 
@@ -113,7 +113,7 @@ def imported(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     project = import_project(whole, tmp_path_factory.mktemp("imported") / "again.duckdb")
     board = Board("official", "nDCG", [BoardRow("one", 0.5, 0.1, 1.0)])
     with project.transaction() as cursor:
-        collection.write_board(cursor, board)
+        write_board(cursor, board)
     yield project
     project.close()
 
@@ -221,14 +221,14 @@ def test_a_folder_that_leads_elsewhere_or_has_no_bounds_is_refused(
 def test_a_text_of_any_length_that_a_small_file_claims_is_refused(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.parquet_project.LARGEST_VALUE", 1_000_000)
+    monkeypatch.setattr("core.exchange.parquet.project.LARGEST_VALUE", 1_000_000)
     rewrite(folder, "passage_texts", "SELECT * REPLACE (repeat('x', 1_000_001) AS text) FROM t")
     assert (folder / "passage_texts.parquet").stat().st_size < 10_000
     refuse(folder, r"passage_texts\.parquet: it holds texts that are too long")
 
 
 def test_a_zip_that_announces_far_more_than_it_is_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.parquet_manifest.EXPANDED_ANYWAY", 1_000)
+    monkeypatch.setattr("core.exchange.parquet.manifest.EXPANDED_ANYWAY", 1_000)
     table_of(folder, bytes=10**12)
     packed = folder.parent / "out.zip"
     with zipfile.ZipFile(packed, "w") as archive:

@@ -12,19 +12,19 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank, bank_saving, cli, collection, migrations
-from core.checkpoints import MARK
-from core.drafts import put_draft
+from core import bank, cli
+from core.bank import put_draft
+from core.bank import saving as bank_saving
+from core.catalogue import put_grader
 from core.errors import FileError, InputError
-from core.exporting import graded_file, qrels
-from core.grades import add_outcomes, put_grader
+from core.exchange import export_project, graded_file, import_project, publish, qrels, reproduce
+from core.exchange.parquet.manifest import MANIFEST
+from core.exchange.parquet.project import CACHES
+from core.grading.grades import add_outcomes
+from core.labels import Policy, override, overrides, withdraw
 from core.leaderboard import leaderboard
-from core.overrides import override, overrides, withdraw
-from core.parquet_manifest import MANIFEST
-from core.parquet_project import CACHES, export_project, import_project
-from core.policy import Policy
-from core.project import Project, create, open_project
-from core.publication import publish, reproduce
+from core.project import MARK, Project, add_passages, create, migrations, open_project, set_pool_depth
+from core.project import queries as collection
 from core.types import Grade, Passage, Query, Question, Subtopic
 from tests.small import SPEC, fill, grade, judge
 
@@ -43,7 +43,7 @@ def filled(project: Project) -> Project:
         passages = dict(cursor.execute("SELECT passage_id, text_key FROM passages").fetchall())
         rated = Grade(2, "defaulted", "an answer", 0.25, "raw", note="shortened", distribution=(0.0, 0.25, 0.75))
         add_outcomes(cursor, put_grader(cursor, SPEC), [(texts["q1/b"], passages["p1"], rated)], job_key=0)
-        collection.set_pool_depth(cursor, 7, "ann")
+        set_pool_depth(cursor, 7, "ann")
     judge(project, {("q1", "p1"): 2, ("q1", "p3"): 0})
     judge(project, {("q1", "p1"): 1})
     bank_saving.save(project, [replace(A, text="Reworded?")], "reword", "ann")
@@ -117,7 +117,7 @@ def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Pat
     assert bank_saving.save(again, [Question("q1/new", "q1", "New?"), replace(A, weight=1.0)], "go on", "ann") == 3
     grade(again, {("New?", "p1"): 1, ("Reworded?", "p2"): 5})
     with again.transaction() as cursor:
-        collection.add_passages(cursor, [Passage("p99", "another text")])
+        add_passages(cursor, [Passage("p99", "another text")])
     key = override(again, "q1/new", "p2", 3, "so", "ann")
     assert key > filled.value("SELECT last_value FROM duckdb_sequences()")
     assert reproduce(again, published.manifest, "ann") == published.qrels_bytes
@@ -195,7 +195,7 @@ def with_other_rows(folder: Path) -> None:
 
 def rewritten(folder: Path, name: str, rows: int) -> None:
     """Let the manifest say of a table's file what is true, but for the number of rows."""
-    from core.parquet_manifest import sha256
+    from core.exchange.parquet.manifest import sha256
 
     file = folder / f"{name}.parquet"
     tables = json.loads((folder / MANIFEST).read_text())["tables"]

@@ -9,23 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.parsing import (
+from core.graders import Parsed, ill_formed, parse_list, parse_rating, parse_yes_no, unanswerable
+from core.graders.reading.parsing import (
     NO_JSON,
     SERVICE,
     UNANSWERABLE,
-    Parsed,
-    ill_formed,
     no_answer,
     parse_json_answer,
     parse_json_rating,
     parse_letter,
-    parse_list,
-    parse_rating,
-    parse_yes_no,
     settled_letter,
     settled_rating,
     settled_yes_no,
-    unanswerable,
 )
 
 LETTERS = ("A", "B", "C", "D")

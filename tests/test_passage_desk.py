@@ -10,18 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import bank_saving, collection
+from core.bank import saving as bank_saving
+from core.catalogue import put_grader
 from core.errors import InputError
-from core.grades import add_outcomes, put_grader
-from core.judging import judge as assess
-from core.leaderboard import label_qrels, leaderboard
-from core.marks import find_answer, segments
-from core.override_effect import override_labels, rating_effect
-from core.overrides import override, withdraw
-from core.passage_desk import Said, label_if, read_passage
-from core.passage_search import NONE, Filters, Found, search
-from core.policy import Policy
-from core.project import Project
+from core.grading.grades import add_outcomes
+from core.labels import Policy, label_qrels, override, withdraw
+from core.leaderboard import leaderboard
+from core.project import Project, refresh_pool, write_runs
+from core.project.judging import judge as assess
+from core.project.runs import stage_rankings
+from core.review import (
+    NONE,
+    Filters,
+    Found,
+    Said,
+    find_answer,
+    label_if,
+    override_labels,
+    rating_effect,
+    read_passage,
+    search,
+    segments,
+)
 from core.types import Grade, GraderSpec, Question, Ranked
 from tests.small import SPEC, fill, grade, judge, new_project
 
@@ -243,9 +253,9 @@ class TestReading:
 
     def test_a_passage_without_text_is_shown_as_such(self, graded: Project) -> None:
         with graded.transaction() as cursor:
-            collection.stage_rankings(cursor, {"w": [Ranked("q1", "unseen", 1, 1.0)]})
-            collection.write_runs(cursor, [("w", "w", "w.run")])
-            collection.refresh_pool(cursor)
+            stage_rankings(cursor, {"w": [Ranked("q1", "unseen", 1, 1.0)]})
+            write_runs(cursor, [("w", "w", "w.run")])
+            refresh_pool(cursor)
         desk = read_passage(graded, Policy(), "q1", "unseen")
         assert (desk.text, desk.label, desk.pooled) == (None, None, True)
 

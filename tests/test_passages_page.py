@@ -12,14 +12,20 @@ import pytest
 from playwright.sync_api import Page
 from streamlit.testing.v1 import AppTest
 
-from core import collection
-from core.grades import add_outcomes, put_grader
-from core.judging import judge as assess
-from core.judging import own_judgment
-from core.overrides import override, overrides
-from core.policy import Policy
-from core.project import Project
-from core.scores import labels
+from core.catalogue import put_grader
+from core.grading.grades import add_outcomes
+from core.labels import Policy, labels, override, overrides
+from core.project import (
+    Project,
+    add_passages,
+    list_passages,
+    own_judgment,
+    refresh_pool,
+    stage_judgments,
+    write_judgments,
+)
+from core.project import queries as collection
+from core.project.judging import judge as assess
 from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
 from tests.browser import ready, serving
@@ -63,9 +69,9 @@ def extract(project: Project, text: str, answers: dict[str, str], spec: GraderSp
     """Let a grader answer questions from a passage of query q1 with this text."""
     questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
     with project.transaction() as cursor:
-        collection.add_passages(cursor, [Passage("new", text)])
-        collection.list_passages(cursor, [("q1", "new")])
-        collection.refresh_pool(cursor)
+        add_passages(cursor, [Passage("new", text)])
+        list_passages(cursor, [("q1", "new")])
+        refresh_pool(cursor)
         key = cursor.execute("SELECT text_key FROM passages WHERE passage_id = 'new'").fetchall()[0][0]
         outcomes = [(questions[question], key, Grade(4, answer=answer)) for question, answer in answers.items()]
         add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
@@ -150,10 +156,10 @@ class TestReading:
     def test_without_grades_passages_can_be_read_and_judged(self, project: Project) -> None:
         with project.transaction() as cursor:
             collection.add_queries(cursor, [Query("q1", "one")], replace=True)
-            collection.add_passages(cursor, [Passage("p1", "first text")])
-            collection.stage_judgments(cursor, [Judgment("q1", "p1", 1)])
-            collection.write_judgments(cursor, "assessors")
-            collection.refresh_pool(cursor)
+            add_passages(cursor, [Passage("p1", "first text")])
+            stage_judgments(cursor, [Judgment("q1", "p1", 1)])
+            write_judgments(cursor, "assessors")
+            refresh_pool(cursor)
         app = visit("passages")
         assert plain_text(passage(app)) == "first text"
         assert "no active question" in said(app)
@@ -208,9 +214,9 @@ class TestFinding:
     def test_no_more_than_a_page_is_drawn_and_the_page_follows_the_passage(self, small: Project) -> None:
         with small.transaction() as cursor:
             more = [Passage(f"m{i:02}", f"more {i:02}") for i in range(30)]
-            collection.add_passages(cursor, more)
-            collection.list_passages(cursor, [("q2", one.passage_id) for one in more])
-            collection.refresh_pool(cursor)
+            add_passages(cursor, more)
+            list_passages(cursor, [("q2", one.passage_id) for one in more])
+            refresh_pool(cursor)
         app = visit("passages", query="q2", passage="m29")
         assert "37 passages" in said(app)
         assert "more 29" in listed(app)

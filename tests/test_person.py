@@ -11,7 +11,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from core import bank
-from core.drafts import change_draft, drafts, put_draft
+from core.bank import change_draft, drafts, put_draft
 from core.project import Project
 from core.types import Question
 from pages import person

@@ -11,10 +11,10 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank, bank_saving, migrations
+from core import bank
+from core.bank import saving as bank_saving
 from core.errors import InputError, ProjectError
-from core.migrations import MIGRATIONS
-from core.project import Project, create, open_project
+from core.project import MIGRATIONS, Project, create, migrations, open_project
 from core.types import Question
 from tests.small import fill, grade
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.catalogue import prompts, save_prompt, versions
+from core.graders import built_in, write_prompt
+from core.graders.prompts.prompt import Example
 from core.project import Project
-from core.prompt_library import prompts, save_prompt, versions
-from core.prompts import Example, built_in, write_prompt
 from core.types import Question
 from tests.endpoint_server import EndpointServer, chat
 from tests.small import fill

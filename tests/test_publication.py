@@ -14,20 +14,42 @@ from pathlib import Path
 
 import pytest
 
-from core import bank_saving, cli, collection
-from core.bundle import bundle, write_zip
-from core.drafts import put_draft
-from core.errors import InputError, ProjectError
-from core.exporting import graded_file, qrels
-from core.formats.leaderboards import read_boards
-from core.formats.source import Report, Source
-from core.grades import add_outcomes, put_grader, question_text_key
-from core.importing import Options, import_files
-from core.overrides import confirm, override, withdraw
-from core.policy import Policy
-from core.project import Project, log, open_project
-from core.publication import Manifest, Publication, manifest_json, publications, publish, read_manifest, reproduce
-from core.readiness import Readiness, readiness
+from core import cli
+from core.bank import put_draft, question_text_key
+from core.bank import saving as bank_saving
+from core.catalogue import put_grader
+from core.errors import InputError, ProjectError, Report
+from core.exchange import (
+    Manifest,
+    Options,
+    bundle,
+    graded_file,
+    import_files,
+    manifest_json,
+    publications,
+    publish,
+    qrels,
+    read_manifest,
+    reproduce,
+)
+from core.exchange.publication import Publication
+from core.exchange.zipping import write_zip
+from core.formats import Source, read_boards
+from core.grading.grades import add_outcomes
+from core.labels import Policy, Readiness, confirm, override, readiness, withdraw
+from core.project import (
+    Project,
+    add_passages,
+    list_passages,
+    log,
+    name_passages,
+    open_project,
+    refresh_pool,
+    set_pool_depth,
+    write_runs,
+)
+from core.project import queries as collection
+from core.project.runs import stage_rankings
 from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
 from tests.small import SPEC, fill, grade, import_bank, judge, new_project
 
@@ -71,9 +93,9 @@ def graded(project: Project) -> Project:
     bank_saving.save(project, IDS, "ids only", "tester")
     by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
     with project.transaction() as cursor:
-        collection.name_passages(cursor, ["p0"])
-        collection.list_passages(cursor, [("q1", "p0")])
-        collection.refresh_pool(cursor)
+        name_passages(cursor, ["p0"])
+        list_passages(cursor, [("q1", "p0")])
+        refresh_pool(cursor)
         question_text_key(cursor, "query q1")
     judge(project, {("q1", "p1"): 2, ("q1", "p9"): 1})
     grade(project, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, JUDGE)
@@ -99,7 +121,7 @@ def latest_override(project: Project) -> int:
 
 def set_depth(project: Project, depth: int) -> None:
     with project.transaction() as cursor:
-        collection.set_pool_depth(cursor, depth, "ann")
+        set_pool_depth(cursor, depth, "ann")
 
 
 def put(project: Project, kind: str, name: str, text: str) -> None:
@@ -423,9 +445,9 @@ def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Pr
 def test_a_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
     fill(project, [A], {("What is A?", "p1"): 5}, {})
     with project.transaction() as cursor:
-        collection.add_passages(cursor, [Passage("p1", "text of p1")])
-        collection.list_passages(cursor, [("q1", "p1")])
-        collection.refresh_pool(cursor)
+        add_passages(cursor, [Passage("p1", "text of p1")])
+        list_passages(cursor, [("q1", "p1")])
+        refresh_pool(cursor)
     files = unpacked(bundle(project, Policy(), "ann"))
     assert "leaderboard.tsv" not in files
     assert "leaderboard" not in files["README.txt"].decode()
@@ -562,10 +584,10 @@ def test_the_command_line_makes_a_bundle_of_the_exported_qrels(
 def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came(project: Project) -> None:
     with project.transaction() as cursor:
         collection.add_queries(cursor, [Query("q1", "q1")], replace=True)
-        collection.add_passages(cursor, [Passage("p1", "text")])
-        collection.stage_rankings(cursor, {"s": [Ranked("q1", "p1", 1, 2.0)]})
-        collection.write_runs(cursor, [("s", "s", "s.run")])
-        collection.refresh_pool(cursor)
+        add_passages(cursor, [Passage("p1", "text")])
+        stage_rankings(cursor, {"s": [Ranked("q1", "p1", 1, 2.0)]})
+        write_runs(cursor, [("s", "s", "s.run")])
+        refresh_pool(cursor)
         grader = put_grader(cursor, GraderSpec("judge", "direct", "none", max_rating=3))
         passage = cursor.execute("SELECT text_key FROM passages").fetchall()[0][0]
         add_outcomes(cursor, grader, [(question_text_key(cursor, "q1"), passage, Grade(3))], 0)

@@ -11,14 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli import cli
-from core.errors import FileError
-from core.formats import detect
-from core.formats.question_bank import BankFile, read_bank
-from core.formats.source import Report, Source
-from core.importing import Group, import_groups
+from core.errors import FileError, Report
+from core.exchange import Group, import_groups
+from core.formats import BankFile, Source, detect, read_bank
 from core.leaderboard import leaderboard
-from core.project import Project, open_project
-from core.responses import PASSAGE_WORDS, cited_sentences, count_words, response_runs
+from core.project import Project, count_words, open_project, response_runs
+from core.project.responses import PASSAGE_WORDS, cited_sentences
 from core.types import Query, Question
 from tests.small import new_project
 

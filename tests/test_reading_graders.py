@@ -9,30 +9,32 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, bank_saving, named_graders, prompt_library
-from core.changes import changes
-from core.collection import add_queries
+from core import bank, catalogue
+from core.bank import saving as bank_saving
+from core.catalogue import named as named_graders
+from core.catalogue import prices, set_price
 from core.errors import InputError
-from core.exporting import graded_file
-from core.formats.source import Source
-from core.graders import make_grader, remade_from
-from core.graders.control import Price
-from core.graders.endpoint_chat import AROUND_PROMPT
-from core.graders.trying import try_pair
-from core.grading import Progress, Request, run_job
-from core.importing import import_files
-from core.injections import INJECTIONS, try_injections
+from core.exchange import graded_file, import_files
+from core.formats import Source
+from core.graders import (
+    INJECTIONS,
+    Price,
+    Prompt,
+    built_in,
+    make_grader,
+    read_prompt,
+    remade_from,
+    try_injections,
+    try_pair,
+    write_prompt,
+)
+from core.graders.endpoint.chat import AROUND_PROMPT
+from core.graders.reading.parsing import RULES_VERSION
+from core.grading import Progress, Request, make_plan, pair_to_try, price_tag, questions_to_try, run_job
+from core.labels import Policy, coverage, labels, override
 from core.leaderboard import leaderboard
-from core.overrides import override
-from core.pairs import make_plan
-from core.parsing import RULES_VERSION
-from core.policy import Policy
-from core.price_tag import price_tag
-from core.prices import prices, set_price
-from core.project import Project
-from core.prompts import Prompt, built_in, read_prompt, write_prompt
-from core.sample_pair import pair_to_try, questions_to_try
-from core.scores import coverage, labels
+from core.project import Project, add_queries
+from core.review import changes
 from core.types import Asked, Query, Question
 from tests.endpoint_server import EndpointServer, Reply, Seen, chat, digit, rate, status
 from tests.small import fill, judge, new_project
@@ -74,7 +76,7 @@ def settings(server: EndpointServer, **more: object) -> dict[str, object]:
 
 
 def graded(project: Project, kind: str, server: EndpointServer, **more: object) -> tuple[str, Progress]:
-    made = make_grader(kind, settings(server, **more), prompt_library.prompts(project))
+    made = make_grader(kind, settings(server, **more), catalogue.prompts(project))
     final = run_job(project, made, Request(), "ann")
     assert final.state == "done", final.message
     return made.spec.fingerprint, final
@@ -304,14 +306,14 @@ def test_an_edited_prompt_is_a_new_grader_and_the_built_in_ones_stay_as_they_are
 ):
     chat_prompt = built_in()["self-rating-chat"]
     with pytest.raises(InputError, match="built-in"):
-        prompt_library.save_prompt(filled, replace(chat_prompt, system="Be strict."), "ann")
+        catalogue.save_prompt(filled, replace(chat_prompt, system="Be strict."), "ann")
     mine = replace(chat_prompt, name="strict", system="Be strict.")
-    assert prompt_library.save_prompt(filled, mine, "ann")
-    assert not prompt_library.save_prompt(filled, mine, "ann"), "nothing changed"
+    assert catalogue.save_prompt(filled, mine, "ann")
+    assert not catalogue.save_prompt(filled, mine, "ann"), "nothing changed"
     first, _ = graded(filled, "self-rating", server)
     second, final = graded(filled, "self-rating", server, prompt="strict")
     assert first != second and final.graded == 8
-    assert [version.prompt for version in prompt_library.versions(filled)] == [mine]
+    assert [version.prompt for version in catalogue.versions(filled)] == [mine]
 
 
 def test_asking_one_question_tries_a_dead_endpoint_once_for_somebody_waits(filled: Project):

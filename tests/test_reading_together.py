@@ -15,11 +15,10 @@ import click
 import duckdb
 import pytest
 
-from core import cli, database, holders, migrations
+from core import cli
 from core.cli.reading import READING
 from core.errors import ProjectError
-from core.migrations import MIGRATIONS
-from core.project import open_project
+from core.project import MIGRATIONS, database, holders, migrations, open_project
 from tests.small import fill, judge, new_project
 from tests.test_reopening import QUESTIONS
 

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from core import exporting
-from core.comparison import compare
-from core.formats.source import Source
-from core.importing import Options, import_files
-from core.leaderboard import leaderboard
-from core.policy import Policy
+from core.exchange import Options, exporting, import_files
+from core.formats import Source
+from core.labels import Policy
+from core.leaderboard import compare, leaderboard
 from core.project import Project
 from tests.small import new_project
 

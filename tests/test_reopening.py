@@ -9,13 +9,12 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import bank, bank_saving, database
+from core import bank
+from core.bank import saving as bank_saving
 from core.errors import EngineError, ProjectError
-from core.graders.base import Outcome, Pair
-from core.graders.control import Control
-from core.grading import Progress, Request, run_job
-from core.jobs import end, jobs
-from core.project import Cursor, Project, open_project
+from core.graders import Control, Outcome, Pair
+from core.grading import Progress, Request, end, jobs, run_job
+from core.project import Cursor, Project, database, open_project
 from core.types import Asked, Grade, GraderSpec, Question
 from tests.engine_failure import break_database, give_up, give_up_at_commit
 from tests.small import fill, new_project
@@ -139,7 +138,7 @@ class OneByOne:
 
 def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch: pytest.MonkeyPatch):
     reported: list[Progress] = []
-    monkeypatch.setattr("core.grading.COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr("core.grading.running.COMMIT_SECONDS", 0.0)
     final = run_job(filled, OneByOne(filled), Request(), "ann", reported.append)
     assert (final.state, final.graded, final.failed) == ("done", 12, 0)
     assert len(reported) > 3

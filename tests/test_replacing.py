@@ -8,19 +8,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from core import bank_saving, judging, overrides
-from core.activity import activity
-from core.bringing_back import bring_back
+from core import labels
+from core.bank import saving as bank_saving
 from core.cli import cli
 from core.errors import InputError
-from core.exporting import qrels
-from core.formats.source import Source
-from core.gold import gold_name, gold_texts, mark_gold
-from core.importing import Imported, Options, import_files
-from core.parquet_project import export_project, import_project
-from core.policy import Policy
-from core.project import Project
-from core.publication import publish, reproduce
+from core.exchange import Imported, Options, export_project, import_files, import_project, publish, qrels, reproduce
+from core.formats import Source
+from core.labels import Policy
+from core.project import Project, activity, bring_back, gold_name, gold_texts, judging, mark_gold
 from core.types import Question
 from tests.small import fill, grade
 
@@ -179,7 +174,7 @@ def test_gold_texts_that_a_run_takes_the_place_of_come_back(full: Project) -> No
 
 
 RESTING = {
-    "1 overrides": lambda project: overrides.override(project, "a", "p1", 3, "why", "ann"),
+    "1 overrides": lambda project: labels.override(project, "a", "p1", 3, "why", "ann"),
     "1 judgments given here": lambda project: judging.judge(project, "q1", "p1", 2, "ann"),
     "1 grades": lambda project: fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 3}, {}),
 }

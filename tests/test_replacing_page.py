@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.activity import activity
-from core.project import open_project
+from core.project import activity, open_project
 from tests.screens import served, sound, visit
 from tests.small import fill, judge, new_project
 

@@ -11,18 +11,18 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import spearmanr
 
-from core import collection
 from core.cli import cli
-from core.errors import FileError
-from core.formats import detect
-from core.formats.responses import Response, Sentence, read_responses, write_responses
-from core.formats.source import Report, Source
-from core.importing import Group, Imported, Options, import_files, import_groups
-from core.leaderboard import leaderboard, rankings
-from core.project import Project, log
-from core.responses import PASSAGE_WORDS, cited_sentences, count_words, response_runs, split_response
-from core.responses import write_responses as keep_responses
-from core.types import Passage, Query, Question, Ranked
+from core.errors import FileError, Report
+from core.exchange import Group, Imported, Options, import_files, import_groups
+from core.formats import Source, detect, read_responses
+from core.formats.responses import write_responses
+from core.leaderboard import leaderboard
+from core.project import Project, add_passages, count_words, log, rankings, refresh_pool, response_runs, write_runs
+from core.project import queries as collection
+from core.project import write_responses as keep_responses
+from core.project.responses import PASSAGE_WORDS, cited_sentences, split_response
+from core.project.runs import stage_rankings
+from core.types import Passage, Query, Question, Ranked, Response, Sentence
 from tests.small import fill, new_project
 
 SENTENCE = "This is a sentence of exactly ten words, no more. "
@@ -250,9 +250,9 @@ def test_responses_imported_again_replace_the_old_ones_and_texts_stay_final(proj
 def test_a_retrieval_run_of_the_same_name_stays(project: Project) -> None:
     add_queries(project, "q1")
     with project.transaction() as cursor:
-        collection.add_passages(cursor, [Passage("p", "text")])
-        collection.stage_rankings(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]})
-        collection.write_runs(cursor, [("sys", "sys", "sys.run")])
+        add_passages(cursor, [Passage("p", "text")])
+        stage_rankings(cursor, {"sys": [Ranked("q1", "p", 1, 1.0)]})
+        write_runs(cursor, [("sys", "sys", "sys.run")])
     done = import_responses(project, jsonl(plain("q1", "sys", "Words.")))
     assert "the responses are called sys-responses" in str(done.notes[0])
     assert (ranked(project, "sys", "q1"), ranked(project, "sys-responses", "q1")) == (["p"], ["sys-responses/q1/1"])
@@ -287,7 +287,7 @@ def test_length_stands_beside_every_measure_where_responses_were_written(project
     with project.transaction() as cursor:
         for system, text in (("long", "text of d1 and more"), ("short", "text of d2")):
             keep_responses(cursor, [Response(system, "q1", text, file=system)], Report())
-        collection.refresh_pool(cursor)
+        refresh_pool(cursor)
         log(cursor, "ann", "import responses")
     board = leaderboard(project, "nDCG@10")
     assert {run: length.words for run, length in board.lengths.items()} == {"r": 3.0, "long": 5.0, "short": 3.0}
@@ -300,7 +300,7 @@ def test_responses_of_another_system_do_not_replace_those_of_a_system_that_had_t
     for system in ("r", "r-responses", "r"):
         with project.transaction() as cursor:
             keep_responses(cursor, [Response(system, "q1", f"By {system}.", file=system)], Report())
-            collection.refresh_pool(cursor)
+            refresh_pool(cursor)
     assert [(one.run, one.responses) for one in response_runs(project)] == [
         ("r-responses", 1),
         ("r-responses-responses", 1),

@@ -12,10 +12,11 @@ from scipy.stats import pearsonr, zscore
 
 from core import cli
 from core.errors import InputError
+from core.labels import Policy
 from core.leaderboard import leaderboard
-from core.policy import Policy
 from core.project import Project
-from core.retriever_selection import classify, select, standardised_pearson
+from core.study import select
+from core.study.selection import classify, standardised_pearson
 from core.types import Question
 from tests.small import fill, judge, new_project
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import bank_saving, downloads, overrides
-from core.activity import activity
-from core.policy import Policy
-from core.project import Project
-from core.publication import publications, publish, reproduce
+from core import labels
+from core.bank import saving as bank_saving
+from core.exchange import downloads, publications, publish, reproduce
+from core.labels import Policy
+from core.project import Project, activity
 from core.types import Question
 from tests.screens import served, sound, visit
 from tests.small import SPEC, fill, grade, judge
@@ -90,7 +90,7 @@ class TestChanges:
         assert "query=q1&passage=p1" in places[0]
 
     def test_the_address_names_both_states(self, edited: Project) -> None:
-        overrides.override(edited, "q1/b", "p2", 0, "says nothing", "ann")
+        labels.override(edited, "q1/b", "p2", 0, "says nothing", "ann")
         app = visit("changes", from_version="2", to_version="2", from_overrides="no")
         assert labelled(app.metric, "Labels that differ").value == "1"
         assert "override: What is B" in said(app).replace("\\", "")
@@ -149,7 +149,7 @@ class TestExport:
         assert not app.warning
 
     def test_failed_pairs_and_stale_overrides_are_named(self, small: Project) -> None:
-        overrides.override(small, "q1/a", "p2", 4, "it names A", "ann")
+        labels.override(small, "q1/a", "p2", 4, "it names A", "ann")
         bank_saving.save(small, [replace(BANK[0], text="Who is A?")], "a person", "bob")
         grade(small, {("Who is A?", "p1"): None, ("Who is A?", "p2"): 1}, SPEC)
         app = visit("export")
@@ -177,7 +177,7 @@ class TestExport:
         assert reproduce(small, publications(small)[0], "ann") == made.qrels_bytes
 
     def test_every_other_file_is_offered(self, small: Project) -> None:
-        overrides.override(small, "q1/b", "p2", 0, "says nothing", "ann")
+        labels.override(small, "q1/b", "p2", 0, "says nothing", "ann")
         offered = downloads_of(visit("export"))
         assert offered.count("ZIP") == 2
         assert {"JSONL", "CSV", "JSONL.GZ", "TSV", "LaTeX", "Publish as a bundle"} <= set(offered)
@@ -193,14 +193,14 @@ class TestExport:
 
 class TestActivity:
     def test_acts_are_shown_as_text_newest_first(self, edited: Project) -> None:
-        overrides.override(edited, "q1/b", "p2", 0, MARKUP, "cora")
+        labels.override(edited, "q1/b", "p2", 0, MARKUP, "cora")
         shown = html(visit("activity"))
         assert shown.index("cora") < shown.index("bob")
         assert "&lt;b&gt;x&lt;/b&gt;" in shown
         assert "saved bank version 2: after the meeting" in shown
 
     def test_an_act_leads_to_its_object(self, edited: Project) -> None:
-        overrides.override(edited, "q1/b", "p2", 0, "nothing", "cora")
+        labels.override(edited, "q1/b", "p2", 0, "nothing", "cora")
         found = linked(visit("activity"))
         assert found[0][0] == "passages"
         assert "query=q1" in found[0][1]

@@ -12,13 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import run_import
-from core.errors import FileError, InputError, Problem
-from core.formats.source import Report, Source
-from core.formats.trec_run import read_run_lines, write_run
-from core.importing import Options, import_files
-from core.leaderboard import rankings
-from core.project import Project
+from core.errors import FileError, InputError, Problem, Report
+from core.exchange import Options, import_files, run_import
+from core.formats import Source, read_run_lines
+from core.formats.trec_run import write_run
+from core.project import Project, rankings
 from core.types import Ranked
 from tests.small import examples, new_project
 from tests.test_formats import ids, scores, source_of, words

@@ -12,15 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core import bank_saving
+from core.bank import question_text_key
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.grades import question_text_key
+from core.labels import Policy, coverage, labels, labels_of, override
+from core.labels.rules import parse_rule
 from core.leaderboard import leaderboard
-from core.overrides import override
-from core.policy import Policy
 from core.project import Project
-from core.ratings import labels_of
-from core.scores import coverage, labels
 from core.types import GraderSpec, Question
 from tests.small import examples, expected_coverage, expected_label, fill, grade, judge, new_project
 
@@ -201,7 +199,7 @@ def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_
     fill(project, bank, {(f"{i}?", "p1"): rating for i, (_, rating) in enumerate(given)}, {"s": {"q1": ["p1"]}})
     assert labels(project, Policy(label="mean"))["label"].tolist() == [3]
     weights, ratings = (np.array(column) for column in zip(*given, strict=True))
-    assert labels_of(ratings.astype(np.int8)[None], weights, "mean").tolist() == [3]
+    assert labels_of(ratings.astype(np.int8)[None], weights, parse_rule("mean")).tolist() == [3]
 
 
 @pytest.mark.parametrize("name", ["cutoff", "min_judgment", "bank_version"])

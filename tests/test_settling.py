@@ -9,26 +9,32 @@ from dataclasses import replace
 
 import pytest
 
-from core.agreement import disagreements
-from core.agreement_sides import Judgments, Labels, Person, machine
-from core.bank import questions
-from core.bank_saving import save
-from core.disagreement_queue import queue
+from core.bank import questions, save
 from core.errors import InputError
-from core.overrides import confirm, override, overrides, withdraw
-from core.policy import Policy
+from core.labels import Policy, confirm, labels, override, overrides, withdraw
 from core.project import Project, open_project
-from core.scores import labels
-from core.settled_cases import Case, acts, disputes, disputes_csv, record, record_csv, settled
-from core.settling import (
+from core.review import (
+    Case,
+    Judgments,
+    Labels,
+    Person,
+    acts,
     case_of,
+    disputes,
+    disputes_csv,
+    machine,
+    queue,
+    record_csv,
     reopen,
     settle_by_comment,
     settle_by_dispute,
     settle_by_edit,
     settle_by_override,
+    settled,
     side_name,
 )
+from core.review.disagreements.agreement import disagreements
+from core.review.disagreements.record import record
 from core.types import Question
 from tests.small import fill, judge, new_project
 
@@ -285,7 +291,7 @@ def test_an_override_that_cannot_settle_its_case_is_not_given(small: Project, mo
     def fails(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("core.settling._record", fails)
+    monkeypatch.setattr("core.review.disagreements.settling._record", fails)
     with pytest.raises(OSError, match="disk"):
         settle_by_override(small, case(small, "p1"), "q1/a", 2, "too kind", "ann")
     assert overrides(small) == []

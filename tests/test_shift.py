@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from core.changes import changes
-from core.comparison import correlation_shift
-from core.leaderboard import Leaderboard, leaderboard, order_systems
-from core.policy import Policy
+from core.labels import Policy
+from core.leaderboard import Leaderboard, correlation_shift, leaderboard, order_systems
 from core.project import Project
+from core.review import changes
 from core.types import Question
 from tests.small import fill, judge
 

@@ -13,22 +13,13 @@ from scipy import stats
 
 from core.cli import cli
 from core.errors import InputError
-from core.leaderboard import Leaderboard, System, leaderboard, order_systems
-from core.policy import Policy
+from core.labels import Policy
+from core.leaderboard import Leaderboard, leaderboard, order_systems
+from core.leaderboard.board import System
+from core.measures import holm, randomisation_test, t_test, tied
 from core.project import Project
-from core.significance import (
-    ALPHA,
-    NO_QUERIES,
-    NO_SPREAD,
-    SAME,
-    compare_all,
-    compare_neighbours,
-    compare_systems,
-    holm,
-    randomisation_test,
-    t_test,
-)
-from core.statistics import tied
+from core.study import ALPHA, compare_neighbours, compare_systems
+from core.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from core.types import Question
 from tests.small import fill
 
@@ -141,7 +132,7 @@ class TestTheRandomisationTest:
     def test_does_not_depend_on_how_the_sign_flips_are_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
         differences = np.random.default_rng(6).normal(0.1, 0.2, size=(9, 3))
         whole = randomisation_test(differences)
-        monkeypatch.setattr("core.significance._CHUNK", 50)
+        monkeypatch.setattr("core.measures.significance._CHUNK", 50)
         assert randomisation_test(differences) == pytest.approx(whole)
 
     def test_leaves_a_skipped_query_out_where_the_policy_does(self) -> None:

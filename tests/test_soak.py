@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from playwright.sync_api import Browser
 
-from core.demo import make_demo
+from core.exchange import make_demo
 from core.graders import make_grader
 from core.project import open_project
 from tests.small import grade

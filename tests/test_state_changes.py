@@ -10,15 +10,12 @@ from random import Random
 import pandas as pd
 import pytest
 
-from core import bank_saving, overrides
-from core.changes import changes, version_edits
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.flip_causes import why_label
+from core.labels import Policy, labels, override
 from core.leaderboard import leaderboard
-from core.policy import Policy
 from core.project import Project
-from core.scores import labels
-from core.state_changes import flips_csv, state_changes
+from core.review import changes, flips_csv, state_changes, version_edits, why_label
 from core.types import GraderSpec, Question
 from tests.small import fill, grade, judge
 
@@ -59,7 +56,7 @@ def draw(dice: Random, project: Project) -> None:
         new = a_bank(dice, f"version {number}")
         bank_saving.save(project, new, "drawn", "tester")
         question = dice.choice(new).question_id
-        overrides.override(project, question, dice.choice(PASSAGES), dice.randint(0, 5), "seen", "ann")
+        override(project, question, dice.choice(PASSAGES), dice.randint(0, 5), "seen", "ann")
 
 
 def a_policy(dice: Random) -> Policy:
@@ -182,7 +179,7 @@ def test_a_question_that_came_and_one_that_came_back_are_told_apart(small):
 
 
 def test_an_override_is_named_with_its_question(small):
-    overrides.override(small, "q1/b", "p2", 0, "says nothing of B", "ann")
+    override(small, "q1/b", "p2", 0, "says nothing of B", "ann")
     found = state_changes(small, replace(NOW, overrides=False), NOW, "EXAM-Cover")
     assert told(found) == [("p2", 4, 3, ("override",), ("q1/b",))]
     assert found.differing == ("overrides",)

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from core import collection
-from core.curves import cover_curves
-from core.exporting import graded_file
-from core.formats.source import Source
-from core.importing import Options, import_files
-from core.leaderboard import by_rank, leaderboard
-from core.project import Project
+from core.exchange import Options, graded_file, import_files
+from core.formats import Source
+from core.leaderboard import cover_curves, leaderboard
+from core.project import Project, set_pool_depth, write_runs
+from core.project.runs import by_rank, stage_rankings
 from core.types import Question, Ranked
 from tests.small import fill, judge, new_project
 
@@ -33,9 +31,9 @@ def test_a_pool_that_is_shallower_than_the_rankings_keeps_their_ranks(project: P
     fill(project, [Question("q/a", "q", "A?")], {("A?", "p1"): 5, ("A?", "p4"): 0}, {"r": {"q": passages}})
     tied = [Ranked("q", passage, 0, 1.0) for passage in passages]
     with project.transaction() as cursor:
-        collection.stage_rankings(cursor, {"tied": tied})
-        collection.write_runs(cursor, [("tied", "tied", "tied.run")])
-        collection.set_pool_depth(cursor, 2, "ann")
+        stage_rankings(cursor, {"tied": tied})
+        write_runs(cursor, [("tied", "tied", "tied.run")])
+        set_pool_depth(cursor, 2, "ann")
     judge(project, {("q", "p4"): 1, ("q", "p7"): 2, ("q", "p2"): 0})
     import_files(other, "graded", [Source("g.jsonl.gz", data=graded_file(project))], "ann", Options("assessors"))
     ranks = dict(

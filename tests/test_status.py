@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from core import cli
+from core.bank import judged_queries
 from core.project import Project
-from core.status import judged_queries
 from core.types import Question
 from tests.small import fill, judge, new_project
 

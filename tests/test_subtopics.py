@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from core import collection
+from core.catalogue import put_grader
 from core.errors import InputError
-from core.formats.source import Source
-from core.grades import add_outcomes, put_grader
-from core.importing import import_files
-from core.leaderboard import leaderboard
-from core.pairs import make_plan
-from core.policy import Policy
-from core.project import Project
-from core.subtopics import coverage_by_topic, leaderboard_per, mean_over_subtopics, topic_labels
+from core.exchange import import_files
+from core.formats import Source
+from core.grading import make_plan
+from core.grading.grades import add_outcomes
+from core.labels import Policy
+from core.leaderboard import leaderboard, leaderboard_per
+from core.leaderboard.per_topic import coverage_by_topic, mean_over_subtopics, topic_labels
+from core.project import Project, add_passages, refresh_pool, write_runs
+from core.project.runs import stage_rankings
 from core.types import Grade, Passage, Question, Ranked
 from tests.small import SPEC, fill, grade, judge
 
@@ -185,10 +186,10 @@ def _put_runs(project: Project, runs: dict[str, dict[str, list[str]]]) -> None:
     }
     with project.transaction() as cursor:
         passages = {ranked.passage_id for ranking in rankings.values() for ranked in ranking}
-        collection.add_passages(cursor, [Passage(p, f"text of {p}") for p in sorted(passages)])
-        collection.stage_rankings(cursor, rankings)
-        collection.write_runs(cursor, [(run, run, "test.run") for run in runs])
-        collection.refresh_pool(cursor)
+        add_passages(cursor, [Passage(p, f"text of {p}") for p in sorted(passages)])
+        stage_rankings(cursor, rankings)
+        write_runs(cursor, [(run, run, "test.run") for run in runs])
+        refresh_pool(cursor)
 
 
 def _write_grades(project: Project, ratings: dict[tuple[int, int], int]) -> None:

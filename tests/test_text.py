@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import LONGEST_MESSAGE, LONGEST_REASON, FileError, InputError, Problem, WorkbenchError
-from core.formats.leaderboards import read_boards, write_board_tsv
-from core.formats.source import Report, Source
+from core.errors import LONGEST_MESSAGE, LONGEST_REASON, FileError, InputError, Problem, Report, WorkbenchError
+from core.formats import Source, read_boards, write_board_tsv
 from core.text import clean_text, fault_of_id, how_many, one_line
 
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from core import bank_saving, collection
-from core.agreement_sides import Judgments, Labels
-from core.changes import changes
-from core.disagreement_queue import queue
+from core.bank import saving as bank_saving
+from core.grading.pairs import trial_pairs
+from core.labels import Policy, override, overrides
 from core.leaderboard import leaderboard
-from core.override_effect import rating_effect
-from core.overrides import override, overrides
-from core.pairs import trial_pairs
-from core.passage_desk import read_passage
-from core.policy import Policy
 from core.project import Project
-from core.settling import case_of, reopen, settle_by_override
-from core.state_changes import state_changes
+from core.project import queries as collection
+from core.review import (
+    Judgments,
+    Labels,
+    case_of,
+    changes,
+    queue,
+    rating_effect,
+    read_passage,
+    reopen,
+    settle_by_override,
+    state_changes,
+)
 from core.types import Query, Question, Subtopic
 from tests.small import SPEC, fill, judge
 

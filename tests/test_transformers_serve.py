@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from core.graders import make_grader
-from core.graders.control import Control
+from core.graders import Control, make_grader
 from core.types import Asked, Grade
 from tests.tiny_models import build_tiny_causal
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import bank_saving
-from core.comparison import compare
+from core.bank import saving as bank_saving
+from core.leaderboard import compare
 from core.project import Project
 from core.types import Question
 from tests.screens import served, sound, visit

@@ -9,18 +9,16 @@ from pathlib import Path
 import pytest
 
 from core import cli
-from core.collection import set_pool_depth
 from core.errors import InputError
-from core.formats.source import Source
-from core.graders.control import Control
-from core.grading import Request, run_job
-from core.importing import import_files
+from core.exchange import import_files
+from core.formats import Source
+from core.graders import Control
+from core.grading import Request, make_plan, run_job
+from core.labels import Policy
 from core.leaderboard import leaderboard
-from core.pairs import make_plan
-from core.policy import Policy
-from core.project import Project
+from core.project import Project, set_pool_depth
+from core.study import to_grade, unjudged
 from core.types import Asked, Grade, Question
-from core.unjudged import to_grade, unjudged
 from tests.small import SPEC, fill, judge, new_project
 
 BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]

@@ -8,21 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from core import bank, bank_saving, cli
-from core.activity import activity
-from core.drafts import drafted_bank, put_draft, save_drafts, undo
-from core.exporting import bank_jsonl, graded_file, qrels
-from core.formats.source import Source
-from core.grades import find_grader
-from core.importing import Imported, import_files
-from core.left_out import left_out
-from core.overrides import override, overrides
-from core.pairs import make_plan
-from core.policy import Policy
-from core.project import Project, open_project
-from core.publication import publish, reproduce
-from core.ratings import MISSING, load_ratings
-from core.scores import basis
+from core import bank, cli
+from core.bank import drafted_bank, put_draft, save_drafts, undo
+from core.bank import saving as bank_saving
+from core.catalogue import find_grader
+from core.exchange import Imported, bank_jsonl, graded_file, import_files, publish, qrels, reproduce
+from core.formats import Source
+from core.grading import left_out, make_plan
+from core.labels import MISSING, Policy, basis, load_ratings, override, overrides
+from core.project import Project, activity, open_project
 from core.types import Question
 from tests.small import import_bank, new_project
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from core import migrations
-from core import project as projects
-from core.project import create, open_project
+from core.project import create, migrations, open_project
+from core.project import project as projects
 
 OPEN = """
 import sys

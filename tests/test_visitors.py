@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import endpoints
+from core.catalogue import save_named_grader
+from core.graders.access import endpoints
 from core.grading import current_job
-from core.named_graders import save_named_grader
 from core.project import Project
 from core.types import Question
 from pages import visitor

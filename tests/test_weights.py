@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from core import bank, bank_saving, drafts
-from core.changes import changes
+from core import bank
+from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.formats.source import Source
-from core.importing import import_files
-from core.policy import Policy
+from core.exchange import import_files
+from core.formats import Source
+from core.labels import Policy, coverage, labels
 from core.project import Project
-from core.scores import coverage, labels
+from core.review import changes
 from core.types import MAX_WEIGHT, Question
 from tests.small import fill
 
@@ -38,15 +38,15 @@ def test_no_door_lets_an_unbounded_weight_in(filled: Project, weight: float) -> 
     with pytest.raises(InputError, match="weight"):
         bank_saving.save(filled, [changed], "n", "ann")
     with pytest.raises(InputError, match="weight"):
-        drafts.put_draft(filled, "ann", changed)
+        bank.put_draft(filled, "ann", changed)
     with pytest.raises(InputError, match="weight"):
-        drafts.change_draft(filled, "ann", A, "weight", weight)
+        bank.change_draft(filled, "ann", A, "weight", weight)
     row = {"query_id": "q1", "question_id": "q1/a", "text": "A?", "weight": weight}
     csv = f"query_id,question_id,text,weight\nq1,q1/a,A?,{weight}\n"
     for name, content in (("bank.jsonl", json.dumps(row)), ("bank.csv", csv)):
         with pytest.raises(InputError, match=rf"{name}:\d"):
             import_files(filled, "bank", [Source(name, data=content.encode())], "ann")
-    assert bank.questions(filled) == before and not drafts.drafts(filled, "ann")
+    assert bank.questions(filled) == before and not bank.drafts(filled, "ann")
 
 
 def test_the_largest_weights_are_let_in_and_score(filled: Project) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import click
 
-from core.activity import Sought, activity_csv
-from core.activity import activity as activity_of
-from core.bringing_back import bring_back as put_back
 from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import InputError
-from core.project import current_author
+from core.project import Sought, activity_csv, current_author
+from core.project import activity as activity_of
+from core.project import bring_back as put_back
 
 
 @click.command()

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from core.agreement import agreement as agreement_of
-from core.agreement import table_csv, table_latex
-from core.agreement_sides import Judgments, Labels, Person, Side, machine
 from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option, tell
 from core.errors import InputError
-from core.policy import Policy
+from core.labels import Policy
+from core.review import Judgments, Labels, Person, Side, machine, table_csv, table_latex
+from core.review import agreement as agreement_of
 
 
 @click.command()

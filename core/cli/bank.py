@@ -8,15 +8,22 @@ from pathlib import Path
 import click
 
 from core import bank as banks
-from core import bank_saving, bank_words, drafts, editing
+from core.bank import (
+    check_version,
+    difference,
+    editing,
+    in_their_words,
+    latest_version,
+    merged,
+    new_question,
+    save_drafts,
+    word_difference,
+)
 from core.cli.drafts import discard, list_drafts, settle
 from core.cli.options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
-from core.drafts import new_question
-from core.errors import InputError
-from core.formats.question_bank import read_bank
-from core.formats.source import Report, Source
+from core.errors import InputError, Report
+from core.formats import Source, read_bank
 from core.types import KINDS, Question
-from core.wording import word_difference
 
 note_option = click.option("--note", required=True, help="What changed and why.")
 
@@ -45,7 +52,7 @@ def list_(project_path: Path | None, query: str | None, version: int | None, ver
                 print_table(header, lines)
             return
         found = banks.questions(project, version, query)
-        shown = banks.check_version(project, version)
+        shown = check_version(project, version)
     if as_json:
         print_json({"version": shown, "questions": [asdict(question) for question in found]})
     else:
@@ -102,8 +109,8 @@ def edit(
         # These two are cleared by giving them empty; a question without words is refused.
         fields |= {name: fields[name] or None for name in ("subtopic_id", "answer_key") if name in fields}
         after = replace(before, **fields)  # type: ignore[arg-type]
-        version = bank_saving.save(project, [after], _written(note), author)
-        _say_saved(version, banks.latest_version(project), as_json, question=after.question_id)
+        version = banks.save(project, [after], _written(note), author)
+        _say_saved(version, latest_version(project), as_json, question=after.question_id)
 
 
 @bank.command()
@@ -119,8 +126,8 @@ def split(
     """Retire one question for several, each of its weight, and save the bank as a new version."""
     with opened(project_path) as project:
         changed = editing.split(_find(banks.questions(project), question_id), texts)
-        version = bank_saving.save(project, changed, _written(note), author)
-        _say_saved(version, banks.latest_version(project), as_json, questions=[q.question_id for q in changed[1:]])
+        version = banks.save(project, changed, _written(note), author)
+        _say_saved(version, latest_version(project), as_json, questions=[q.question_id for q in changed[1:]])
 
 
 @bank.command()
@@ -136,9 +143,9 @@ def merge(
     """Retire several questions of a query for one, and save the bank as a new version."""
     with opened(project_path) as project:
         known = banks.questions(project)
-        changed = editing.merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
-        version = bank_saving.save(project, changed, _written(note), author)
-        _say_saved(version, banks.latest_version(project), as_json, question=changed[0].question_id)
+        changed = merged([_find(known, question_id) for question_id in dict.fromkeys(question_ids)], text)
+        version = banks.save(project, changed, _written(note), author)
+        _say_saved(version, latest_version(project), as_json, question=changed[0].question_id)
 
 
 def _find(questions: list[Question], question_id: str) -> Question:
@@ -175,16 +182,16 @@ def save(file: Path | None, project_path: Path | None, note: str, author: str, a
     """
     if file is None:
         with opened(project_path) as project:
-            version = drafts.save_drafts(project, author, _written(note))
-            _say_saved(version, banks.latest_version(project), as_json)
+            version = save_drafts(project, author, _written(note))
+            _say_saved(version, latest_version(project), as_json)
         return
     report = Report()
     read = read_bank(Source.of(file), report)
     report.raise_if_refused("Nothing was saved. Mend the lines and save again.")
     with opened(project_path) as project:
-        questions = project.read(lambda cursor: bank_words.in_their_words(cursor, read.questions))
-        version = bank_saving.save(project, questions, _written(note), author)
-        _say_saved(version, banks.latest_version(project), as_json)
+        questions = project.read(lambda cursor: in_their_words(cursor, read.questions))
+        version = banks.save(project, questions, _written(note), author)
+        _say_saved(version, latest_version(project), as_json)
 
 
 @bank.command()
@@ -195,7 +202,7 @@ def save(file: Path | None, project_path: Path | None, note: str, author: str, a
 def diff(project_path: Path | None, before: int, after: int | None, as_json: bool) -> None:
     """Compare two bank versions question by question."""
     with opened(project_path) as project:
-        found = banks.difference(banks.questions(project, before), banks.questions(project, after))
+        found = difference(banks.questions(project, before), banks.questions(project, after))
     if as_json:
         changed = [{"before": asdict(old), "after": asdict(new)} for old, new in found.changed]
         added, removed = ([asdict(question) for question in part] for part in (found.added, found.removed))
@@ -235,8 +242,8 @@ def restore(
     with opened(project_path) as project:
         for question_id in questions:
             _find(banks.questions(project), question_id)
-        saved = bank_saving.restore(project, version, _written(note), author, questions or None)
-        _say_saved(saved, banks.latest_version(project), as_json)
+        saved = banks.restore(project, version, _written(note), author, questions or None)
+        _say_saved(saved, latest_version(project), as_json)
 
 
 for _command in (list_drafts, discard, settle):

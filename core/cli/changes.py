@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-from core.changes import changes as changes_between
-from core.changes import version_edits
 from core.cli.options import (
     Whole,
     json_option,
@@ -21,11 +19,12 @@ from core.cli.options import (
     queries_option,
     tell,
 )
-from core.comparison import DEFAULT_MEASURE, QueryChoice
 from core.errors import InputError
-from core.policy import Policy
+from core.labels import Policy
+from core.leaderboard import DEFAULT_MEASURE, QueryChoice
 from core.project import Project
-from core.state_changes import StateChanges, flips_csv, state_changes
+from core.review import StateChanges, flips_csv, state_changes, version_edits
+from core.review import changes as changes_between
 
 
 @click.command()

@@ -10,8 +10,6 @@ from typing import Any, cast, get_args
 
 import click
 
-from core import settled_cases, settling
-from core.agreement_sides import Judgments, Side
 from core.cli.agreement import sides
 from core.cli.options import (
     Whole,
@@ -24,11 +22,26 @@ from core.cli.options import (
     project_option,
     tell,
 )
-from core.disagreement_queue import Order, Row, queue
 from core.errors import InputError
-from core.leaderboard import find_source
-from core.policy import Policy
-from core.project import Project
+from core.labels import Policy
+from core.project import Project, find_source
+from core.review import (
+    Judgments,
+    Order,
+    Row,
+    Side,
+    case_of,
+    queue,
+    record_csv,
+    settle_by_comment,
+    settle_by_dispute,
+    settle_by_edit,
+    settle_by_override,
+    settled,
+    settling,
+    side_name,
+)
+from core.review import record as record_of_settled
 
 WAYS = ("override", "edit", "dispute", "comment")
 
@@ -92,7 +105,7 @@ def list_(
             project, left, right, cast(Order, order), None, show_settled,
             limit=limit, offset=offset, query_id=query_id,
         )  # fmt: skip
-        names = [settling.side_name(project, side) for side in (left, right)]
+        names = [side_name(project, side) for side in (left, right)]
     if as_json:
         rows = [asdict(row) for row in found.rows]
         print_json({"left": names[0], "right": names[1], "total": found.total, "hidden": found.hidden, "rows": rows})
@@ -142,17 +155,17 @@ def settle(
     """Settle the disagreement on PASSAGE for QUERY."""
     with opened(project_path) as project:
         row = _row(project, left, right, query_id, passage_id, question_id)
-        case = settling.case_of(project, left, right, row.pair)
+        case = case_of(project, left, right, row.pair)
         if by == "override":
             if question_id is None or rating is None:
                 raise InputError("An override is of a question and has a rating.", "Give --question and --rating.")
-            settling.settle_by_override(project, case, question_id, rating, reason, author)
+            settle_by_override(project, case, question_id, rating, reason, author)
         elif by == "edit":
-            settling.settle_by_edit(project, case, question_id, reason, author)
+            settle_by_edit(project, case, question_id, reason, author)
         elif by == "dispute":
-            settling.settle_by_dispute(project, case, _judged(project, left, right), reason, author)
+            settle_by_dispute(project, case, _judged(project, left, right), reason, author)
         else:
-            settling.settle_by_comment(project, case, reason, author)
+            settle_by_comment(project, case, reason, author)
     tell("Settled. It stays in the record: exam disagreements record")
 
 
@@ -178,10 +191,10 @@ def reopen(
 ) -> None:
     """Put a settled disagreement back into the list."""
     with opened(project_path) as project:
-        names = [settling.side_name(project, side) for side in (left, right)]
+        names = [side_name(project, side) for side in (left, right)]
         done = [
             one
-            for place, one in settled_cases.settled(project, names[0], names[1]).items()
+            for place, one in settled(project, names[0], names[1]).items()
             if place[:2] == (query_id, passage_id) and question_id in (None, place[2], one.touched)
         ]
         if not done:
@@ -200,9 +213,9 @@ def record(project_path: Path | None, as_csv: bool, as_json: bool) -> None:
         raise InputError("The record is printed in one form.", "Give --csv or --json.")
     with opened(project_path) as project:
         if as_csv:
-            click.echo(settled_cases.record_csv(project), nl=False)
+            click.echo(record_csv(project), nl=False)
             return
-        found = settled_cases.record(project)
+        found = record_of_settled(project)
     if as_json:
         print_json({"acts": [asdict(one) for one in found]})
     else:

@@ -9,8 +9,8 @@ from typing import Literal
 
 import click
 
-from core import bank as banks
-from core import draft_notes, drafts
+from core import bank
+from core.bank import authors, conflicts, draft_notes, questions, take_back
 from core.cli.options import author_option, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import InputError
 
@@ -22,13 +22,13 @@ from core.errors import InputError
 def list_drafts(project_path: Path | None, who: str | None, as_json: bool) -> None:
     """List what people have changed and not saved: exam bank save --author NAME saves it."""
     with opened(project_path) as project:
-        saved = {question.question_id: question for question in banks.questions(project)}
+        saved = {question.question_id: question for question in questions(project)}
         found = [
             (author, draft.question, draft_notes.done(saved.get(question_id), draft.question), question_id in crossed)
-            for author in drafts.authors(project)
+            for author in authors(project)
             if who in (None, author)
-            for crossed in [{one.mine.question_id for one in drafts.conflicts(project, author)}]
-            for question_id, draft in drafts.drafts(project, author).items()
+            for crossed in [{one.mine.question_id for one in conflicts(project, author)}]
+            for question_id, draft in bank.drafts(project, author).items()
         ]
     if as_json:
         fields = ("author", "question", "done", "conflict")
@@ -50,9 +50,9 @@ def discard(question_ids: tuple[str, ...], everything: bool, project_path: Path 
     if bool(question_ids) == everything:
         raise InputError("Nothing says what is to be discarded.", "Name questions, or give --all.")
     with opened(project_path) as project:
-        mine = drafts.drafts(project, author)
+        mine = bank.drafts(project, author)
         _check(question_ids, mine, f"{author} has no unsaved change of")
-        drafts.take_back(project, author, question_ids or None)
+        take_back(project, author, question_ids or None)
     tell(f"{counted(len(question_ids) or len(mine), 'change')} of {author} discarded.")
 
 
@@ -68,10 +68,10 @@ def settle(
 ) -> None:
     """Choose a wording for questions that somebody else saved while you had changed them."""
     with opened(project_path) as project:
-        crossed = [one.mine.question_id for one in drafts.conflicts(project, author)]
+        crossed = [one.mine.question_id for one in conflicts(project, author)]
         _check(question_ids, crossed, f"Nobody else saved what {author} changed of")
         for question_id in question_ids:
-            drafts.settle(project, author, question_id, keep)
+            bank.settle(project, author, question_id, keep)
     tell(f"{counted(len(question_ids), 'question')} settled: exam bank save saves what is left of your changes.")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
+from core.bank import counts, judged_queries
+from core.cli.export import EXPORTS, Asked, export_bytes, export_folder, write
 from core.cli.options import (
     json_option,
     opened,
@@ -18,16 +20,11 @@ from core.cli.options import (
     required,
     tell,
 )
-from core.cli.publish import EXPORTS, Asked, export_bytes, export_folder, write
-from core.demo import make_demo
 from core.errors import FileError, InputError
-from core.formats.source import Source
-from core.importing import IMPORTERS, Options, import_files
-from core.parquet_project import import_project
-from core.policy import Policy
+from core.exchange import IMPORTERS, Options, import_files, import_project, make_demo
+from core.formats import Source
+from core.labels import Policy, speaking_passages
 from core.project import create, current_author, projects_folder
-from core.speaking_passages import speaking_passages
-from core.status import counts, judged_queries
 
 
 @click.command()

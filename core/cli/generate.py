@@ -10,18 +10,14 @@ from typing import Any, cast
 
 import click
 
-from core import answer_keys, drafts, generating
-from core import proposals as store
-from core.access import acting, naming
-from core.budgets import budget
+from core import bank
+from core.bank import STATES, Proposal, State, edit_proposal, marks, save_drafts
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
-from core.generating import Kind, Report
-from core.graders.control import Control
+from core.graders import Control, acting, naming
+from core.grading import KINDS, Kind, Report, budget, draft_answer_key, make_drafter, suggest
 from core.project import Project, current_author
-from core.proposal_marks import marks
-from core.proposals import STATES, Proposal, State
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,9 +49,7 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @project_option
 @click.option("--query", "queries", multiple=True, help="For this query; may be repeated.")
 @click.option("--all", "every", is_flag=True, help="For all queries.")
-@click.option(
-    "--kind", type=click.Choice(generating.KINDS), default="question", show_default=True, help="What is drafted."
-)
+@click.option("--kind", type=click.Choice(KINDS), default="question", show_default=True, help="What is drafted.")
 @click.option(
     "-n", "number", type=Whole(), default=10, show_default=True, help="Drafts a query, or a subtopic, at most."
 )
@@ -80,7 +74,7 @@ def generate(
         raise InputError("Nothing says for which queries." if not every else "--all and --query exclude each other.",
                          "Give --query QUERY, or --all.")  # fmt: skip
     with opened(project_path) as project:
-        drafter = generating.make_drafter(settings)
+        drafter = make_drafter(settings)
         caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
         control = Control(caps.max_calls, caps.max_cost, caps.price, report=lambda line: tell(f"exam: {line}"))
         chosen = None if every else queries
@@ -89,15 +83,13 @@ def generate(
         def watch(done: int, total: int) -> None:
             lines.say(done, total, over=done == total)
 
-        report = generating.suggest(
-            project, drafter, chosen, current_author(), cast(Kind, kind), prompt, number, control, watch
-        )
+        report = suggest(project, drafter, chosen, current_author(), cast(Kind, kind), prompt, number, control, watch)
         _say(project, report, as_json)
 
 
 def _say(project: Project, report: Report, as_json: bool) -> None:
     """Say what came, and what did not and why; the command fails where nothing came at all."""
-    found = store.proposals(project, keys=report.keys)
+    found = bank.proposals(project, keys=report.keys)
     if as_json:
         print_json({"proposals": [asdict(one) for one in found], **asdict(report)})
     else:
@@ -129,7 +121,7 @@ def proposals() -> None:
 def list_(project_path: Path | None, query: str | None, state: str, near: bool, as_json: bool) -> None:
     """List proposals, with where they came from and what they repeat."""
     with opened(project_path) as project:
-        found = store.proposals(project, query, STATES if state == "all" else (cast(State, state),))
+        found = bank.proposals(project, query, STATES if state == "all" else (cast(State, state),))
         repeats = {
             key: mark
             for query_id in dict.fromkeys(one.query_id for one in found)
@@ -163,8 +155,8 @@ def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, a
         raise InputError("The note is empty.", "Say in a few words what changed and why.")
     author = current_author()
     with opened(project_path) as project:
-        made = store.accept(project, keys, author)
-        version = drafts.save_drafts(project, author, note) if note is not None else None
+        made = bank.accept(project, keys, author)
+        version = save_drafts(project, author, note) if note is not None else None
     if as_json:
         print_json({"questions": [asdict(question) for question in made], "version": version})
     elif version is None:
@@ -179,7 +171,7 @@ def accept(keys: tuple[int, ...], project_path: Path | None, note: str | None, a
 def reject(keys: tuple[int, ...], project_path: Path | None) -> None:
     """Reject proposals. They stay on record: the same wording is marked when it comes again."""
     with opened(project_path) as project:
-        store.reject(project, keys, current_author())
+        bank.reject(project, keys, current_author())
     tell(f"{counted(len(set(keys)), 'proposal')} rejected.")
 
 
@@ -189,7 +181,7 @@ def reject(keys: tuple[int, ...], project_path: Path | None) -> None:
 def put_back(keys: tuple[int, ...], project_path: Path | None) -> None:
     """Make accepted or rejected proposals open again; what is in a draft stays there."""
     with opened(project_path) as project:
-        store.put_back(project, keys, current_author())
+        bank.put_back(project, keys, current_author())
     tell(f"Open again: {counted(len(set(keys)), 'proposal')}.")
 
 
@@ -200,7 +192,7 @@ def put_back(keys: tuple[int, ...], project_path: Path | None) -> None:
 def edit(key: int, text: str, project_path: Path | None) -> None:
     """Reword an open proposal; the model's wording is kept beside it."""
     with opened(project_path) as project:
-        store.edit_proposal(project, key, text, current_author())
+        edit_proposal(project, key, text, current_author())
     tell(f"Proposal {key} reworded.")
 
 
@@ -220,6 +212,6 @@ def answer_key(
 ) -> None:
     """Let a model draft the answer key of QUESTION from PASSAGE; it is a proposal for that question."""
     with opened(project_path) as project:
-        drafter = generating.make_drafter(settings)
-        report = answer_keys.draft_answer_key(project, drafter, question, passage, current_author(), prompt)
+        drafter = make_drafter(settings)
+        report = draft_answer_key(project, drafter, question, passage, current_author(), prompt)
         _say(project, report, as_json)

@@ -11,17 +11,22 @@ from typing import Any
 import click
 
 from core.bank import check_version
+from core.catalogue import find_grader, remember_settings
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError
-from core.grades import find_grader
-from core.grading import Progress, Request, make_control, run_job
-from core.jobs import close_interrupted
-from core.left_out import left_out
-from core.named_graders import remember_settings
-from core.pairs import make_plan
-from core.price_tag import PriceTag, price_tag
+from core.grading import (
+    PriceTag,
+    Progress,
+    Request,
+    close_interrupted,
+    left_out,
+    make_control,
+    make_plan,
+    price_tag,
+    run_job,
+)
 from core.project import Project, current_author
 from core.types import GraderSpec
 

@@ -11,18 +11,23 @@ from typing import Any
 
 import click
 
-from core.access import acting, naming
+from core.catalogue import prompts, save_prompt, settings
 from core.errors import InputError
-from core.formats.source import read_small_text
-from core.graders import GRADERS, make_grader
-from core.graders.base import Grader
-from core.graders.local import MOST_BEAMS
-from core.graders.local_loading import DTYPES
-from core.graders.making import APIS, NORMALISATIONS
-from core.named_graders import settings
+from core.formats import read_small_text
+from core.graders import (
+    APIS,
+    DTYPES,
+    GRADERS,
+    MOST_BEAMS,
+    NORMALISATIONS,
+    Grader,
+    Prompt,
+    acting,
+    make_grader,
+    naming,
+    with_examples,
+)
 from core.project import Project, current_author
-from core.prompt_library import prompts, save_prompt
-from core.prompts import Prompt, with_examples
 
 
 @dataclass

@@ -7,20 +7,15 @@ from pathlib import Path
 
 import click
 
-from core import named_graders, prompt_library
-from core import prices as price_table
-from core.budgets import trial_control
+from core import catalogue
+from core.catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError, InputError
-from core.formats.source import read_small_text
-from core.grader_list import list_of_graders
-from core.graders.control import Price
-from core.graders.trying import Trial, try_pair
-from core.injections import InjectionTrial, try_injections
+from core.formats import read_small_text
+from core.graders import InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
+from core.grading import pair_to_try, trial_control
 from core.project import current_author
-from core.prompts import read_prompt, write_prompt
-from core.sample_pair import pair_to_try
 
 
 @click.group()
@@ -61,9 +56,9 @@ def save(name: str, project_path: Path | None, chosen: GraderChoice) -> None:
     """Keep a grader under NAME. A key of an endpoint stays in its environment variable."""
     with opened(project_path) as project:
         chosen.make(project)
-        grader = named_graders.save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
+        grader = save_named_grader(project, name, chosen.kind, chosen.parameters, current_author())
     tell(f"Saved '{name}': {grader.spec.name}, fingerprint {grader.spec.fingerprint}.")
-    tell(f"To grade with it: {named_graders.grade_command(name)}")
+    tell(f"To grade with it: {grade_command(name)}")
 
 
 @graders.command()
@@ -72,7 +67,7 @@ def save(name: str, project_path: Path | None, chosen: GraderChoice) -> None:
 def remove(name: str, project_path: Path | None) -> None:
     """Forget how the grader NAME is set up; its grades stay."""
     with opened(project_path) as project:
-        named_graders.remove_named_grader(project, name, current_author())
+        remove_named_grader(project, name, current_author())
 
 
 @graders.command()
@@ -152,7 +147,7 @@ def prompts() -> None:
 def list_prompts(project_path: Path | None, as_json: bool) -> None:
     """List the built-in prompts and the project's own."""
     with opened(project_path) as project:
-        found = list(prompt_library.prompts(project).values())
+        found = list(catalogue.prompts(project).values())
     if as_json:
         print_json({"prompts": [asdict(prompt) | {"hash": prompt.hash} for prompt in found]})
     else:
@@ -166,7 +161,7 @@ def list_prompts(project_path: Path | None, as_json: bool) -> None:
 def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
     """Print a prompt as YAML, which can be changed and saved under another name."""
     with opened(project_path) as project:
-        library = prompt_library.prompts(project)
+        library = catalogue.prompts(project)
     if name not in library:
         raise InputError(f"There is no prompt '{name}'.", f"There are: {', '.join(library)}.")
     if as_json:
@@ -186,7 +181,7 @@ def save_prompt(file: Path, project_path: Path | None) -> None:
         raise InputError(f"{file} is not in UTF-8.", "Save it as UTF-8.") from error
     prompt = read_prompt(text, file.name)
     with opened(project_path) as project:
-        changed = prompt_library.save_prompt(project, prompt, current_author())
+        changed = catalogue.save_prompt(project, prompt, current_author())
     tell(f"{'Saved' if changed else 'Nothing changed in'} prompt '{prompt.name}'.")
 
 
@@ -199,7 +194,7 @@ def prices(context: click.Context, project_path: Path | None, as_json: bool) -> 
     if context.invoked_subcommand is not None:
         return
     with opened(project_path) as project:
-        found = price_table.prices(project)
+        found = catalogue.prices(project)
     if as_json:
         print_json({"prices": {model: asdict(price) for model, price in found.items()}})
     else:
@@ -214,4 +209,4 @@ def prices(context: click.Context, project_path: Path | None, as_json: bool) -> 
 def set_price(model: str, input_price: float, output_price: float, project_path: Path | None) -> None:
     """Set what MODEL costs per million tokens read and written."""
     with opened(project_path) as project:
-        price_table.set_price(project, model, Price(input_price, output_price), current_author())
+        catalogue.set_price(project, model, Price(input_price, output_price), current_author())

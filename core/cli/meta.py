@@ -17,13 +17,23 @@ from core.cli.options import (
     queries_option,
     tell,
 )
-from core.comparison import QueryChoice
-from core.correlation import Ties
 from core.errors import InputError
-from core.meta_evaluation import COEFFICIENTS, MEASURES, Cell, meta_table
-from core.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
-from core.meta_rows import MIN_RATINGS, choose_rows
-from core.policy import Policy, Skipped
+from core.labels import Policy, Skipped
+from core.leaderboard import QueryChoice
+from core.measures import Ties
+from core.study import (
+    COEFFICIENTS,
+    META_MEASURES,
+    MIN_RATINGS,
+    TITLES,
+    UNDEFINED,
+    Cell,
+    caption,
+    choose_rows,
+    meta_latex,
+    meta_table,
+    meta_tsv,
+)
 
 _MARKS = {"best": "*", "near": "+", "poor": "-"}
 
@@ -49,7 +59,7 @@ _MARKS = {"best": "*", "near": "+", "poor": "-"}
     "measures",
     multiple=True,
     metavar="NAME",
-    help=f"A measure; repeat for several. Where not given: {', '.join(MEASURES)}.",
+    help=f"A measure; repeat for several. Where not given: {', '.join(META_MEASURES)}.",
 )
 @click.option(
     "--min-rating",
@@ -158,7 +168,7 @@ def meta(
     with opened(project_path) as project:
         rows = choose_rows(project, names, min_ratings or MIN_RATINGS, rules, versions or (None,), policy)
         found = meta_table(
-            project, rows, against, measures or MEASURES, against_measure, policy, cast(Ties, ties), repeats,
+            project, rows, against, measures or META_MEASURES, against_measure, policy, cast(Ties, ties), repeats,
             within_error, samples, queries=queries,
         )  # fmt: skip
     if as_json:

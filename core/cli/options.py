@@ -14,7 +14,7 @@ import click
 
 from core.cli.reading import only_reads
 from core.errors import InputError
-from core.policy import Policy
+from core.labels import Policy
 from core.project import Project, as_name, current_author, open_project
 from core.text import one_line
 
@@ -69,7 +69,7 @@ def json_option(command: Command) -> Command:
 
 
 def queries_option(command: Command) -> Command:
-    """Add `--queries` to a command that compares two leaderboards; it gets a `core.comparison.QueryChoice`."""
+    """Add `--queries` to a command that compares two leaderboards; it gets a `core.leaderboard.QueryChoice`."""
     return click.option(
         "--queries",
         type=click.Choice(["common", "own"]),

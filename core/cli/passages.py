@@ -8,12 +8,11 @@ from typing import Any, Literal, get_args
 
 import click
 
-from core import passage_search
 from core.cli.options import Whole, json_option, opened, policy_options, print_json, print_table, project_option, tell
 from core.errors import InputError
-from core.leaderboard import find_source
-from core.passage_search import NONE, Filters, State
-from core.policy import Policy
+from core.labels import Policy
+from core.project import find_source, pooled_queries, run_names
+from core.review import NONE, Filters, State, search
 
 
 class _Value(click.ParamType[int | Literal["none"]]):
@@ -68,9 +67,9 @@ def passages(
 ) -> None:
     """Find pooled passages, by WORDS in their text or by their id, and by what is known of them."""
     with opened(project_path) as project:
-        if query_id is not None and query_id not in passage_search.pooled_queries(project):
+        if query_id is not None and query_id not in pooled_queries(project):
             raise InputError(f"The pool has no passage of a query {query_id}.", "See exam status.")
-        if run is not None and run not in passage_search.run_names(project):
+        if run is not None and run not in run_names(project):
             raise InputError(f"There is no run {run}.", "See exam leaderboard.")
         if judgment is not None or flagged or source is not None:
             source = find_source(project, source or "judgments")
@@ -80,7 +79,7 @@ def passages(
             query_id, words, has_label, rating, source, judgment, run, depth, state, flagged, overridden, unjudged_by,
             speaking,
         )  # fmt: skip
-        found = passage_search.search(project, policy, filters, limit, page)
+        found = search(project, policy, filters, limit, page)
     if as_json:
         print_json({"total": found.total, "page": found.page, "passages": [asdict(row) for row in found.rows]})
         return

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import click
 
-from core import judging
-from core import overrides as store
+from core import labels
 from core.cli.options import (
     Whole,
     author_option,
@@ -21,6 +20,8 @@ from core.cli.options import (
     project_option,
     tell,
 )
+from core.labels import overrides, write_withdrawal
+from core.project import assessed, judging, source_of
 
 
 @click.group()
@@ -47,7 +48,7 @@ def set_override(
 ) -> None:
     """Rate how well PASSAGE answers QUESTION, from 0 to 5, whatever a grader said."""
     with opened(project_path) as project:
-        key = store.override(project, question_id, passage_id, rating, reason, author)
+        key = labels.override(project, question_id, passage_id, rating, reason, author)
     if as_json:
         print_json({"override": key})
     else:
@@ -62,7 +63,7 @@ def withdraw(keys: tuple[int, ...], project_path: Path | None, author: str) -> N
     """Withdraw overrides: the machine's rating counts again. They stay on record."""
     with opened(project_path) as project, project.transaction() as cursor:
         for key in keys:
-            store.write_withdrawal(cursor, key, author)
+            write_withdrawal(cursor, key, author)
     tell(f"{counted(len(keys), 'override')} withdrawn.")
 
 
@@ -74,7 +75,7 @@ def confirm(keys: tuple[int, ...], project_path: Path | None, author: str) -> No
     """Let overrides count for the new wording of their question too, where it was reworded after them."""
     with opened(project_path) as project:
         for key in keys:
-            store.confirm(project, key, author)
+            labels.confirm(project, key, author)
     tell(f"{counted(len(keys), 'override')} confirmed for the wording as it is now.")
 
 
@@ -89,7 +90,7 @@ def list_overrides(
 ) -> None:
     """List the overrides that nobody withdrew, newest first."""
     with opened(project_path) as project:
-        found = store.overrides(project, query_id)
+        found = overrides(project, query_id)
     found = [one for one in found if (one.stale or not stale) and (who is None or one.author == who)]
     if as_json:
         print_json({"overrides": [asdict(one) for one in found]})
@@ -130,7 +131,7 @@ def set_judgment(query_id: str, passage_id: str, value: int, project_path: Path 
     """Judge PASSAGE for QUERY, from 0 to 3; your earlier judgment of it gives way."""
     with opened(project_path) as project:
         judging.judge(project, query_id, passage_id, value, author, note)
-    tell(f"Judged {value}, under the source '{judging.source_of(author)}'.")
+    tell(f"Judged {value}, under the source '{source_of(author)}'.")
 
 
 @judge.command(name="withdraw")
@@ -153,7 +154,7 @@ def withdraw_judgment(query_id: str, passage_id: str, project_path: Path | None,
 def list_judgments(project_path: Path | None, query_id: str | None, who: str | None, as_json: bool) -> None:
     """List the judgments that assessors gave here; those that came from files are exported with exam export qrels."""
     with opened(project_path) as project:
-        found = judging.assessed(project, query_id, who)
+        found = assessed(project, query_id, who)
     if as_json:
         print_json({"judgments": [asdict(one) for one in found]})
     else:

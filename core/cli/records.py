@@ -7,16 +7,13 @@ from pathlib import Path
 
 import click
 
-from core import failures as doubtful
-from core import jobs as store
-from core.bank import check_version
+from core.bank import check_version, counts
+from core.catalogue import find_grader, how_to_grade
 from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option, tell
-from core.collection import pool_depth, set_pool_depth
-from core.grades import find_grader
-from core.named_graders import how_to_grade
-from core.project import current_author
-from core.publication import publications as published
-from core.status import counts
+from core.exchange import publications as published
+from core.grading import Which, doubtful_pairs, reasons
+from core.grading import jobs as recorded_jobs
+from core.project import current_author, pool_depth, set_pool_depth
 
 
 @click.command()
@@ -46,7 +43,7 @@ def pool(project_path: Path | None, depth: int | None, as_json: bool) -> None:
 def jobs(project_path: Path | None, limit: int, as_json: bool) -> None:
     """List grading jobs, newest first: what was asked, how far each came, how it ended."""
     with opened(project_path) as project:
-        found = store.jobs(project)[:limit]
+        found = recorded_jobs(project)[:limit]
     if as_json:
         print_json({"jobs": [asdict(job) for job in found]})
         return
@@ -78,12 +75,12 @@ def failures(
     as_json: bool,
 ) -> None:
     """List the pairs that a grader was asked and could not grade: why, and what the model wrote."""
-    which: doubtful.Which = "defaulted" if defaulted else "failed"
+    which: Which = "defaulted" if defaulted else "failed"
     with opened(project_path) as project:
         grader = find_grader(project, grader_name)
         version = check_version(project, bank_version)
-        told = doubtful.reasons(project, grader, which, version)
-        pairs = doubtful.doubtful_pairs(project, grader, which, version, reason, limit=limit)
+        told = reasons(project, grader, which, version)
+        pairs = doubtful_pairs(project, grader, which, version, reason, limit=limit)
         again = how_to_grade(project, grader.spec, "--only-failed")
     if as_json:
         print_json({"grader": grader.spec.name, "reasons": dict(told), "pairs": [asdict(pair) for pair in pairs]})

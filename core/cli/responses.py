@@ -8,9 +8,7 @@ import click
 
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import InputError
-from core.gold import gold_name, gold_texts, mark_gold
-from core.project import current_author
-from core.responses import count_words, response_runs
+from core.project import count_words, current_author, gold_name, gold_texts, mark_gold, response_runs
 
 
 @click.command()

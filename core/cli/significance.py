@@ -8,10 +8,10 @@ from typing import cast
 import click
 
 from core.cli.options import Whole, json_option, opened, policy_options, print_json, print_table, project_option
-from core.comparison import DEFAULT_MEASURE
-from core.leaderboard import leaderboard
-from core.policy import Policy
-from core.significance import CORRECTIONS, PERMUTATIONS, TESTS, Correction, Test, compare_systems
+from core.labels import Policy
+from core.leaderboard import DEFAULT_MEASURE, leaderboard
+from core.measures import PERMUTATIONS
+from core.study import CORRECTIONS, TESTS, Correction, Test, compare_systems
 
 
 @click.command()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from core import kept_vectors
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.grading import count_vectors, drop_vectors
 
 
 @click.command()
@@ -21,8 +21,8 @@ def vectors(project_path: Path | None, drop: bool, as_json: bool) -> None:
     They are a cache: without them a reworded question is graded more slowly and with the same ratings.
     """
     with opened(project_path) as project:
-        dropped = kept_vectors.drop_vectors(project) if drop else 0
-        found = kept_vectors.count_vectors(project)
+        dropped = drop_vectors(project) if drop else 0
+        found = count_vectors(project)
     if as_json:
         print_json({"dropped": dropped, "vectors": [asdict(one) for one in found]})
     elif drop:

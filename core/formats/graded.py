@@ -12,10 +12,11 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from core.errors import Report
 from core.formats import grade_details
 from core.formats.queries import query_of, query_row
 from core.formats.question_bank import question_of, question_row
-from core.formats.source import Limits, Refused, Report, Source, check_shape, good_id, open_byte_lines, parse_json
+from core.formats.source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
 from core.formats.trec_qrels import LARGEST
 from core.limits import exceeded, limit
 from core.types import (

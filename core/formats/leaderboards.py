@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from core.formats.source import SMALL, Limits, Refused, Report, Source, good_id, open_lines, parse_json
+from core.errors import Report
+from core.formats.source import SMALL, Limits, Refused, Source, good_id, open_lines, parse_json
 from core.limits import exceeded, limit
-from core.text import disarmed, rearmed
+from core.tables import LATEX, disarmed, rearmed
 from core.types import Board, BoardRow
 
 TableRow = tuple[float | None, str, float, float | None, int | None]
@@ -22,12 +23,6 @@ STD_ERROR = re.compile(r"(.* )?(std[_ -]?err(or)?|exam-std|n-exam-std|\+/-)", re
 ORIGINAL_RANK = re.compile(r"orig_\w+_rank")
 FOOTER = re.compile(r"spearman|kendall|pearson|min_rating|qrel_file|\s+\S")
 TITLE = re.compile(r"\W*based on\b", re.IGNORECASE)
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    **{c: "\\" + c for c in "&%$#_{}"},
-}
 
 
 @dataclass

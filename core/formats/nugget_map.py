@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from core.formats.source import Refused, Report, Source, good_id, good_text, parse_pairs
+from core.errors import Report
+from core.formats.source import Refused, Source, good_id, good_text, parse_pairs
 from core.types import MAX_WEIGHT, Query, Question
 
 _START = re.compile(r'\s*\{\s*("(?:[^"\\]|\\.)*"\s*:\s*\{.*)?', re.DOTALL)

@@ -7,16 +7,8 @@ from typing import TextIO
 
 import orjson
 
-from core.formats.source import (
-    Refused,
-    Report,
-    Source,
-    first_of,
-    good_id,
-    good_text,
-    open_lines,
-    parse_object,
-)
+from core.errors import Report
+from core.formats.source import Refused, Source, first_of, good_id, good_text, open_lines, parse_object
 from core.types import Passage
 
 ID_KEYS = ("passage_id", "docid", "id", "pid", "paragraph_id")

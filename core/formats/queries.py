@@ -7,12 +7,12 @@ from typing import Any, TextIO
 
 import orjson
 
+from core.errors import Report
 from core.formats.car_outlines import is_outline, is_outline_list, outline_of
 from core.formats.source import (
     WHOLE,
     Limits,
     Refused,
-    Report,
     Source,
     check_cells,
     first_of,

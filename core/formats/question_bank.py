@@ -12,12 +12,12 @@ from typing import Any, TextIO, cast
 
 import orjson
 
+from core.errors import Report
 from core.formats.nugget_map import is_nugget_map, read_nugget_map
 from core.formats.source import (
     WHOLE,
     Limits,
     Refused,
-    Report,
     Source,
     check_cells,
     good_id,
@@ -29,7 +29,7 @@ from core.formats.source import (
 )
 from core.formats.tqa import CAR_PREFIX, is_tqa, read_tqa
 from core.limits import exceeded, limit
-from core.text import disarmed, rearmed
+from core.tables import disarmed, rearmed
 from core.types import KINDS, MAX_WEIGHT, Kind, Query, Question, Subtopic
 
 COLUMNS = (

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TextIO
 
 import orjson
 
+from core.errors import Report
 from core.formats.source import (
     WHOLE,
     Limits,
     Refused,
-    Report,
     Source,
     first_of,
     good_id,
@@ -23,41 +22,13 @@ from core.formats.source import (
     parse_pairs,
 )
 from core.text import clean_text
+from core.types import Response, Sentence
 
 RUN_KEYS = ("run", "run_id", "system")
 QUERY_KEYS = ("query_id", "topic_id", "qid", "narrative_id")
 QUERY_TEXT_KEYS = ("topic", "query", "title", "narrative")
 TEXT_KEYS = ("text", "response", "answer")
 SENTENCE_KEYS = ("answer", "responses", "sentences")
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence of a text, from character `begin` up to `end`, with the ids of the documents that it cites."""
-
-    begin: int
-    end: int
-    citations: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Response:
-    """What one system wrote for one query.
-
-    Args:
-        run: the system, as the file calls it; the file's own name where it says nothing.
-        query_text: the query's words, where the file has them.
-        sentences: as the file cuts the text; empty where it is plain text.
-        file, line: where it was read; the line of a JSON map is not known.
-    """
-
-    run: str
-    query_id: str
-    text: str
-    query_text: str | None = None
-    sentences: tuple[Sentence, ...] = ()
-    file: str = ""
-    line: int | None = None
 
 
 def read_responses(sources: Sequence[Source], report: Report) -> list[Response]:

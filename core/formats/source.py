@@ -17,19 +17,17 @@ from typing import IO, Any
 
 import orjson
 
-from core.errors import FileError, InputError, Problem
+from core.errors import UNENDED, InputError, Report
 from core.formats import json_shape
 from core.limits import exceeded, limit
 from core.text import fault_of_id, quoted
 
-KEPT = 100
 ONE_COLUMN = ("query", "lesson", "page", "passage")
 """What has its id in a column of qrels and runs. The name of a run has one too, in which blanks become `_`."""
 CHUNK = 1 << 20
 PACKED_CHUNK = 1 << 14
 """Bytes of a gzip file that are looked at together: what is left over of them is copied for every member."""
 MIB = 1 << 20
-UNENDED = "the last line has no line end: the file may be cut off here"
 
 GZIP_MAGIC = b"\x1f\x8b"
 OTHER_MAGIC = {
@@ -77,66 +75,6 @@ class Source:
     def file(self) -> str:
         """The file's name without folders."""
         return re.split(r"[/\\]", self.name)[-1] or self.name
-
-
-class Report:
-    """What was refused and what was remarkable in files, gathered while they are read.
-
-    `problems` holds the first 100 refusals in file order and `count` the number of all of them.
-    """
-
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
-        self.count = 0
-        self._remarks: dict[tuple[str, str], tuple[int | None, int]] = {}
-
-    def refuse(self, file: str, line: int | None, reason: str) -> None:
-        """Record that a line (None: the whole file) cannot be used."""
-        self.count += 1
-        if len(self.problems) < KEPT:
-            self.problems.append(Problem(file, line, reason))
-
-    def stop(self, file: str, line: int, reason: str) -> None:
-        """Record why a file is read no further: that is told, however much was refused before."""
-        self.refuse(file, line, reason)
-        self.problems[-1] = Problem(file, line, reason)
-
-    def remark(self, file: str, line: int | None, reason: str, times: int = 1) -> None:
-        """Record something understood but worth telling; equal reasons in a file become one note.
-
-        Args:
-            file: name of the file as the user knows it.
-            line: where it happened (first), or None for the whole file.
-            reason: a sentence without a full stop that is the same for every such line.
-            times: how often it happened.
-        """
-        key = (file, reason)
-        if key in self._remarks:
-            first, before = self._remarks[key]
-            self._remarks[key] = (first, before + times)
-        elif len(self._remarks) < KEPT:
-            self._remarks[key] = (line, times)
-
-    def whole(self, file: str) -> None:
-        """Take back that the last line has no end: a JSON document ends with its bracket, whatever follows."""
-        self._remarks.pop((file, UNENDED), None)
-
-    @property
-    def notes(self) -> list[Problem]:
-        """One note per file and kind of thing, with its first line and how often it occurred."""
-        return [
-            Problem(file, line, reason if times == 1 else f"{reason} ({times} times, first here)")
-            for (file, reason), (line, times) in self._remarks.items()
-        ]
-
-    def raise_if_refused(self, hint: str = "") -> None:
-        """Raise FileError with the kept problems where anything was refused.
-
-        Raises:
-            FileError: at least one line or file was refused.
-        """
-        if self.problems:
-            raise FileError(self.problems, hint, self.count - len(self.problems))
 
 
 class Refused(ValueError):

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from core.formats.source import Refused, Report, Source, good_id, good_text, parse_json
+from core.errors import Report
+from core.formats.source import Refused, Source, good_id, good_text, parse_json
 from core.types import Query, Question
 
 CAR_PREFIX = "tqa2:"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import TextIO
 
-from core.errors import InputError
-from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Report, Source, good_id, open_columns
+from core.errors import InputError, Report
+from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, open_columns
 from core.types import Judgment
 
 COLUMNS = ("query", "0", "passage", "value")

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TextIO
 
-from core.formats.source import Refused, Report, Source, good_id, open_columns
+from core.errors import Report
+from core.formats.source import Refused, Source, good_id, open_columns
 from core.formats.trec_qrels import word
 from core.limits import exceeded, limit
 from core.types import Ranked
@@ -33,7 +34,7 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
     """Stream the lines of a run file, so that memory does not grow with it.
 
     What needs more than one line (order, ties, ranks that contradict the scores, repeated passages) is left to
-    `core.run_import`, which has the lines as a set.
+    `core.exchange.run_import`, which has the lines as a set.
 
     Args:
         source: a run in any white space, gzip or not; with several tags it holds several runs.

@@ -8,14 +8,24 @@ from functools import partial
 from typing import Any, TypeVar, get_args
 
 from core.errors import InputError
-from core.graders import methods
-from core.graders.calls import BackEnd, Per
-from core.graders.endpoint_chat import Api
-from core.graders.local_loading import has_chat_template, resolved_dtype
-from core.graders.parameter_types import check_types
-from core.graders.reading import Method, ReadingGrader
-from core.parsing import RULES_VERSION
-from core.prompts import Prompt, variables
+from core.graders.endpoint.chat import Api
+from core.graders.local.loading import has_chat_template, resolved_dtype
+from core.graders.prompts.prompt import Prompt, variables
+from core.graders.reading.calls import BackEnd, Per
+from core.graders.reading.grader import Method, ReadingGrader
+from core.graders.reading.methods import (
+    Check,
+    answer,
+    choice_by_letter,
+    choice_by_likelihood,
+    direct,
+    extractive,
+    self_rating,
+    verify_check,
+    word_match_check,
+)
+from core.graders.reading.parameter_types import check_types
+from core.graders.reading.parsing import RULES_VERSION
 from core.types import GraderSpec, Kind
 
 Parameters = Mapping[str, Any]
@@ -99,19 +109,19 @@ def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str,
         kinds = ("choice",)
         if by == "likelihood":
             per = _one_of(parameters, "normalise", NORMALISATIONS, "tokens")
-            method: Method = partial(methods.choice_by_likelihood, prompt=ended, fence=fence, per=per)
+            method: Method = partial(choice_by_likelihood, prompt=ended, fence=fence, per=per)
         else:
-            method = partial(methods.choice_by_letter, prompt=ended, fence=fence)
+            method = partial(choice_by_letter, prompt=ended, fence=fence)
     elif kind == "answer":
         check, own_check = _check(parameters, prompts, fence, cue)
         own |= own_check | {"reads": ["answer_key"]}
-        method = partial(methods.answer, prompt=ended, fence=fence, check=check)
+        method = partial(answer, prompt=ended, fence=fence, check=check)
     elif kind == "direct":
         if "answer" in variables(prompt) or "correct_answer" in variables(prompt):
             own["reads"] = ["answer_key"]
-        method = partial(methods.direct, prompt=ended, fence=fence)
+        method = partial(direct, prompt=ended, fence=fence)
     else:
-        method = partial(methods.self_rating, prompt=ended, fence=fence)
+        method = partial(self_rating, prompt=ended, fence=fence)
     if kind in READ_BY_RULES:
         own["reading"] = RULES_VERSION
     if ended is not prompt:
@@ -144,7 +154,7 @@ def _of(kind: str, prompt: Prompt, parameters: Parameters) -> str:
 
 
 def _extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
-    from core.graders.local import ExtractiveBackEnd, model_identity
+    from core.graders.local.back_end import ExtractiveBackEnd, model_identity
 
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
     check, own = _check(parameters, prompts, fence=verified_at == "openai")
@@ -177,7 +187,7 @@ def _extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> Readin
     )
     prompt = _prompt(prompts, "answer", "answer")
     back_end = ExtractiveBackEnd(model, **settings, dtype=dtype, other=other)
-    return ReadingGrader(spec, partial(methods.extractive, prompt=prompt, check=check), back_end, by_passage=True)
+    return ReadingGrader(spec, partial(extractive, prompt=prompt, check=check), back_end, by_passage=True)
 
 
 def back_end_name(parameters: Parameters) -> str:
@@ -197,13 +207,13 @@ def make_back_end(parameters: Parameters, must_chat: bool = False) -> tuple[Back
     """
     model = str(parameters.get("model") or "").strip()
     if back_end_name(parameters) == "openai":
-        from core.graders.endpoint import EndpointBackEnd
+        from core.graders.endpoint.back_end import EndpointBackEnd
 
         if not model:
             raise InputError("No model is named.", "Say which model the endpoint shall use.")
         settings = {name: parameters[name] for name in ENDPOINT_SETTINGS if parameters.get(name) not in (None, "")}
         return EndpointBackEnd(model, **settings), model
-    from core.graders.local import TransformersBackEnd, model_identity
+    from core.graders.local.back_end import TransformersBackEnd, model_identity
 
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}
@@ -255,7 +265,7 @@ def _ended(prompt: Prompt, cue: str) -> Prompt:
 
 def _check(
     parameters: Parameters, prompts: Mapping[str, Prompt], fence: bool, cue: str = ""
-) -> tuple[methods.Check, dict[str, Any]]:
+) -> tuple[Check, dict[str, Any]]:
     """How answers are checked, and what of that identifies the grader.
 
     Args:
@@ -264,14 +274,14 @@ def _check(
     """
     check = _one_of(parameters, "check", CHECKS, "words")
     if check == "words":
-        return methods.word_match_check, {"check": check}
+        return word_match_check, {"check": check}
     prompt = _prompt(prompts, parameters.get("verify_prompt") or "verify", "verify")
     own: dict[str, Any] = {"check": check, "verify_prompt": prompt.name, "verify_prompt_hash": prompt.hash}
     fence = bool(parameters.get("verify_fence", fence))
     if fence:
         # Earlier versions had no fence there, so that it does not go without saying: their grades are theirs.
         own["verify_fence"] = True
-    return partial(methods.verify_check, prompt=_ended(prompt, cue), fence=fence), own
+    return partial(verify_check, prompt=_ended(prompt, cue), fence=fence), own
 
 
 def _identifying(parameters: Parameters, where: str) -> dict[str, Any]:

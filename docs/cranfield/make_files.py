@@ -20,8 +20,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from core.graders import minilm
-from core.matching import STOP_WORDS
+from core.graders import load_encoder, model_folder
+from core.text import STOP_WORDS
 
 DEPTH = 100
 Scores = NDArray[np.float64]
@@ -58,7 +58,7 @@ def tfidf(passages: list[str], queries: list[str]) -> Scores:
 
 def dense(passages: list[str], queries: list[str]) -> Scores:
     """Cosines of sentence vectors, queries x passages."""
-    encoder = minilm.load_encoder(minilm.model_folder())
+    encoder = load_encoder(model_folder())
     return np.asarray(encoder.encode(queries) @ encoder.encode(passages).T, dtype=np.float64)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from core.correlation import Correlation, correlate
-from core.formats.leaderboards import read_boards
-from core.formats.source import Report, Source
+from core.errors import Report
+from core.formats import Source, read_boards
+from core.measures import Correlation, correlate
 
 HERE = Path(__file__).resolve().parent
 Scores = Mapping[str, float]

@@ -7,19 +7,14 @@ import re
 from collections.abc import Callable
 from random import Random
 
-from core.parsing import (
-    Parsed,
-    ill_formed,
+from core.graders import Parsed, ill_formed, parse_list, parse_rating, parse_yes_no, unanswerable
+from core.graders.reading.parsing import (
     parse_json_answer,
     parse_json_rating,
     parse_letter,
-    parse_list,
-    parse_rating,
-    parse_yes_no,
     settled_letter,
     settled_rating,
     settled_yes_no,
-    unanswerable,
     without_thoughts,
 )
 from tests.fuzz import mutations

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from core.database import GIVEN_UP
-from core.formats.source import Source
-from core.importing import import_files
+from core.exchange import import_files
+from core.formats import Source
 from core.project import Cursor, Project, open_project
+from core.project.database import GIVEN_UP
 from core.types import GraderSpec, Question
 from tests.small import fill, judge, new_project
 

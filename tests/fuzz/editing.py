@@ -8,9 +8,11 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from core import bank, bank_saving, drafts, editing, judging, overrides
+from core import bank, labels
+from core.bank import editing
+from core.bank import saving as bank_saving
 from core.errors import WorkbenchError
-from core.project import Project
+from core.project import Project, judging
 from core.types import Asked, Question
 from tests.fuzz import mutations, oracles
 from tests.fuzz.bench import AUTHOR, READS_KEYS, Bench
@@ -36,7 +38,7 @@ def _save(project: Project, given: dict[str, Any]) -> None:
 
 
 def _draft(project: Project, given: dict[str, Any]) -> None:
-    drafts.put_drafts(project, AUTHOR, [_changed(project, given)])
+    bank.put_drafts(project, AUTHOR, [_changed(project, given)])
 
 
 def _paste(project: Project, given: dict[str, Any]) -> None:
@@ -54,7 +56,7 @@ def _merge(project: Project, given: dict[str, Any]) -> None:
 
 
 def _override(project: Project, given: dict[str, Any]) -> None:
-    overrides.override(project, QUESTION, "p1", given["number"], given["text"], given["author"])
+    labels.override(project, QUESTION, "p1", given["number"], given["text"], given["author"])
 
 
 def _judge(project: Project, given: dict[str, Any]) -> None:
@@ -125,7 +127,7 @@ def edit(bench: Bench, sent: Input) -> bool:
 
 def _save_drafts(project: Project) -> None:
     try:
-        drafts.save_drafts(project, AUTHOR)
+        bank.save_drafts(project, AUTHOR)
     except WorkbenchError as error:
         oracles.refused_well(error)
 

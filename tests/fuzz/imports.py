@@ -5,9 +5,8 @@ from __future__ import annotations
 from random import Random
 
 from core.errors import WorkbenchError
-from core.formats import KINDS_OF_FILE, detect
-from core.formats.source import Source
-from core.importing import Imported, Options, import_files
+from core.exchange import Imported, Options, import_files
+from core.formats import KINDS_OF_FILE, Source, detect
 from core.project import Project
 from tests.fuzz import mutations, oracles
 from tests.fuzz.bench import AUTHOR, Bench

@@ -7,9 +7,9 @@ from random import Random
 from typing import Any
 
 from core.errors import WorkbenchError
+from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.measures import MEASURES, parse_measure
-from core.policy import Policy
 from tests.fuzz import mutations, oracles
 from tests.fuzz.bench import Bench
 from tests.fuzz.inputs import Input

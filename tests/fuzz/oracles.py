@@ -8,19 +8,15 @@ import unicodedata
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
 
-from core import bank, downloads, exporting
-from core.errors import FileError, InputError, WorkbenchError
+from core import bank
+from core.errors import FileError, InputError, Report, WorkbenchError
+from core.exchange import Options, downloads, exporting, import_files
+from core.formats import Source, read_bank, read_boards, read_run_lines
 from core.formats.graded import read_graded, write_graded
-from core.formats.leaderboards import read_boards
-from core.formats.question_bank import read_bank
-from core.formats.source import Report, Source
 from core.formats.trec_qrels import read_qrels
-from core.formats.trec_run import read_run_lines
-from core.importing import Options, import_files
-from core.leaderboard import boards, leaderboard, sources
-from core.policy import Policy
-from core.project import Project
-from core.scores import labels
+from core.labels import Policy, labels
+from core.leaderboard import leaderboard
+from core.project import Project, boards, sources
 from tests.fuzz.bench import AUTHOR, Bench
 
 LONGEST_MESSAGE = 2_000

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from types import ModuleType
 
-from core.parquet_project import export_project
+from core.exchange import export_project
 from core.project import open_project
 from tests.fuzz.bench import AUTHOR, Bench, make_template
 from tests.fuzz.inputs import Input

@@ -6,7 +6,8 @@ import re
 from random import Random
 
 from core.errors import InputError
-from core.prompts import VARIABLES, Prompt, built_in, fill, read_prompt, variables, write_prompt
+from core.graders import Prompt, built_in, fill, read_prompt, variables, write_prompt
+from core.graders.prompts.prompt import VARIABLES
 from tests.fuzz import mutations
 from tests.fuzz.bench import Bench
 from tests.fuzz.inputs import Input

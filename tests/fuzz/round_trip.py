@@ -9,16 +9,15 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from core.errors import InputError
+from core.errors import InputError, Report
+from core.formats import Source, read_bank, read_boards, read_responses, read_run_lines, write_board_tsv
 from core.formats.graded import read_graded, write_graded
-from core.formats.leaderboards import read_boards, write_board_tsv
 from core.formats.passages import read_passages, write_passages
 from core.formats.queries import read_queries, write_queries
-from core.formats.question_bank import read_bank, write_bank, write_bank_csv
-from core.formats.responses import read_responses, write_responses
-from core.formats.source import Report, Source
+from core.formats.question_bank import write_bank, write_bank_csv
+from core.formats.responses import write_responses
 from core.formats.trec_qrels import read_qrels, write_qrels
-from core.formats.trec_run import read_run_lines, write_run
+from core.formats.trec_run import write_run
 from core.types import GradeColumns, Ranked
 from tests.fuzz.oracles import Broken
 

@@ -16,11 +16,13 @@ from typing import Any
 
 from pandas import isna
 
-from core import bank, drafts, grading, scores
-from core.grades import find_grader
-from core.leaderboard import COVER, rankings, score_runs
-from core.policy import Policy
-from core.project import Project
+from core import bank
+from core import labels as the_labels
+from core.catalogue import find_grader
+from core.grading import running as grading
+from core.labels import Policy
+from core.leaderboard import COVER, score_runs
+from core.project import Project, rankings
 from core.types import Question
 from tests.small import expected_coverage, expected_label
 
@@ -173,7 +175,7 @@ def labels(project: Project, policy: Mapping[str, Any]) -> dict[str, Any]:
     """
     chosen = Policy(**policy)
     ours = labels_of(grading_of(project, chosen.grader, chosen.overrides), chosen)
-    table = scores.labels(project, chosen)
+    table = the_labels.labels(project, chosen)
     theirs = {
         (query, passage): None if isna(label) else int(label)
         for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)
@@ -255,13 +257,13 @@ def unsaved(project: Project, author: str) -> dict[str, Any]:
         `drafts`: questions by id, `saved`: what the bank says of those, `steps`: how many can be undone and done
         again, `conflicts`: ids of questions that somebody else saved meanwhile.
     """
-    mine = drafts.drafts(project, author)
+    mine = bank.drafts(project, author)
     saved = {question.question_id: question for question in bank.questions(project)}
     return {
         "drafts": {key: asdict(draft.question) for key, draft in mine.items()},
         "saved": {key: asdict(question) for key, question in saved.items()},
-        "steps": drafts.steps(project, author),
-        "conflicts": [conflict.mine.question_id for conflict in drafts.conflicts(project, author)],
+        "steps": bank.steps(project, author),
+        "conflicts": [conflict.mine.question_id for conflict in bank.conflicts(project, author)],
     }
 
 

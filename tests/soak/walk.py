@@ -18,9 +18,9 @@ from random import Random
 
 from playwright.sync_api import Error, sync_playwright
 
-from core.demo import make_demo
+from core.bank import Generation, add_generations
+from core.exchange import make_demo
 from core.project import create, open_project
-from core.proposals import Generation, add_generations
 from core.types import Question
 from tests.browser import FLAGS, find_chromium, free_port, running
 from tests.small import fill

@@ -1,0 +1,82 @@
+"""What a grader is asked: the active questions that it can grade, of every query and topic, and their texts."""
+
+from __future__ import annotations
+
+from core.bank.questions import AT_VERSION
+from core.bank.topics import PLACES, TITLES, asks
+from core.project import Cursor
+from core.types import SEPARATOR, GraderSpec
+
+_PLACED = (
+    f"(SELECT r.*, t.asking_key AS query_key FROM {AT_VERSION} r JOIN questions o USING (question_key)"
+    f" JOIN {PLACES} t ON t.query_key = o.query_key AND {asks('t', 'r')})"
+)
+"""The revisions of the bank, one row a query or topic that asks the question."""
+
+
+def bank_for(spec: GraderSpec) -> str:
+    """The active questions that a grader can grade, as a subquery over `$version`.
+
+    Its columns are query_key, question_key, text_key (of what the grader is asked; NULL where it never was),
+    weight. For a direct grader the query itself is the one question. A question is asked for its query, and
+    for the topic `query/subtopic` where the project has one; without a subtopic for every topic of its query.
+    """
+    if spec.method == "direct" or spec.reads:
+        return f"(SELECT * EXCLUDE (asked) FROM {asked_bank(spec)})"
+    kinds = ", ".join(f"'{kind}'" for kind in spec.takes)
+    return f"(SELECT query_key, question_key, text_key, weight FROM {_PLACED} WHERE active AND kind IN ({kinds}))"
+
+
+def asked_bank(spec: GraderSpec) -> str:
+    """The same as `bank_for`, with the text that is asked in a column `asked`."""
+    if spec.method == "direct":
+        source = (
+            "SELECT query_key, query_key AS question_key, 1.0 AS weight, text, answer AS answer_key, '[]' AS choices"
+            f" FROM {TITLES} WHERE $version >= 0"
+        )
+    else:
+        kinds = ", ".join(f"'{kind}'" for kind in spec.takes)
+        source = (
+            "SELECT query_key, question_key, weight, text, answer_key, choices"
+            f" FROM {_PLACED} JOIN question_texts USING (text_key)"
+            f" WHERE active AND kind IN ({kinds})"
+        )
+    return (
+        "(SELECT query_key, question_key, a.text_key, weight, asked"
+        f" FROM (SELECT *, {_asked_sql(spec)} AS asked FROM ({source}))"
+        " LEFT JOIN question_texts a ON a.text = asked WHERE asked IS NOT NULL)"
+    )
+
+
+def _asked_sql(spec: GraderSpec) -> str:
+    """`GraderSpec.asked_text` over the columns text, answer_key and choices."""
+    if not spec.reads:
+        return "text"
+    separator = f"chr({ord(SEPARATOR)})"
+    if "choices" in spec.reads:
+        parts, given = (
+            f"text || {separator} || answer_key || {separator} || choices",
+            "answer_key <> '' AND choices <> '[]'",
+        )
+    else:
+        parts, given = f"text || {separator} || answer_key", "answer_key <> ''"
+    return f"CASE WHEN {given} THEN {parts} END"
+
+
+def name_asked_texts(cursor: Cursor, spec: GraderSpec, version: int) -> None:
+    """Give a key to everything that a grader is asked at a bank version and was never asked before."""
+    cursor.execute(
+        "INSERT INTO question_texts SELECT nextval('keys'), asked, NULL FROM (SELECT asked, min(question_key) AS first"
+        f" FROM {asked_bank(spec)} WHERE text_key IS NULL GROUP BY asked ORDER BY first)",
+        {"version": version},
+    )
+
+
+def question_text_key(cursor: Cursor, text: str) -> int:
+    """The key of a question text, which is added where it is new."""
+    known = cursor.execute("SELECT text_key FROM question_texts WHERE text = ?", [text]).fetchall()
+    if not known:
+        known = cursor.execute(
+            "INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL) RETURNING text_key", [text]
+        ).fetchall()
+    return int(known[0][0])

@@ -1,0 +1,92 @@
+"""What a person does to questions, as functions from questions to the changed ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.bank.drafts import new_question
+from core.errors import InputError
+from core.types import Question
+
+_BULLET = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,3}[.)]|\(?[a-z][.)])(?:\s+|$)")
+
+
+def pasted(query_id: str, text: str, subtopic_id: str | None = None) -> list[Question]:
+    """New questions from pasted lines, one a line; bullets, numbers and empty lines are dropped."""
+    lines = [_BULLET.sub("", line).strip() for line in text.splitlines()]
+    return [new_question(query_id, line, subtopic_id) for line in dict.fromkeys(lines) if line]
+
+
+def duplicated(question: Question) -> Question:
+    """A new question that says the same, to be reworded."""
+    copy = new_question(question.query_id, question.text or "")
+    return replace(question, question_id=copy.question_id, text=copy.text, position=question.position)
+
+
+def split(question: Question, parts: Sequence[str]) -> list[Question]:
+    """Several new questions in place of one, which is retired; the weight is that of the old one.
+
+    Raises:
+        InputError: fewer than two parts.
+    """
+    texts = [part.strip() for part in parts if part.strip()]
+    if len(texts) < 2:
+        raise InputError("A split takes two questions or more.", "Write one question a line.")
+    return [replace(question, active=False), *(replace(duplicated(question), text=text) for text in texts)]
+
+
+def merged(questions: Sequence[Question], text: str) -> list[Question]:
+    """One new question in place of several, which are retired; the weight is the greatest of theirs.
+
+    Raises:
+        InputError: fewer than two questions, of several queries, or no text.
+    """
+    if len(questions) < 2 or len({question.query_id for question in questions}) > 1:
+        raise InputError("A merge takes two or more questions of one query.", "Select them first.")
+    if not text.strip():
+        raise InputError("The merged question has no text.", "Write the question that asks for all of it.")
+    one = replace(
+        duplicated(questions[0]),
+        text=text.strip(),
+        weight=max(q.weight for q in questions),
+        active=any(q.active for q in questions),
+    )
+    return [one, *(replace(question, active=False) for question in questions)]
+
+
+def weighted(questions: Sequence[Question], weight: float) -> list[Question]:
+    """The same questions with another weight."""
+    return [replace(question, weight=weight) for question in questions]
+
+
+def retired(questions: Sequence[Question], active: bool = False) -> list[Question]:
+    """The same questions, retired or, with `active`, restored."""
+    return [replace(question, active=active) for question in questions]
+
+
+def moved(questions: Sequence[Question], question_id: str, by: int) -> list[Question]:
+    """The questions whose position changes when one moves up (by -1) or down (by 1); none at an end.
+
+    Two questions change places. Others are among them only where they had no position, or shared one.
+
+    Args:
+        questions: all questions of the query in their order.
+    """
+    at = next(i for i, question in enumerate(questions) if question.question_id == question_id)
+    if not 0 <= at + by < len(questions):
+        return []
+    places: list[int] = []
+    for question in questions:
+        free = places[-1] + 1 if places else 0
+        places.append(free if question.position is None else max(free, question.position))
+    order = list(questions)
+    order[at], order[at + by] = order[at + by], order[at]
+    # New questions without a position stand at the end in any case: those after the two need none.
+    last = max(at, at + by)
+    return [
+        replace(question, position=place)
+        for i, (question, place) in enumerate(zip(order, places, strict=True))
+        if question.position != place and (question.position is not None or i <= last)
+    ]

@@ -1,0 +1,310 @@
+"""Proposals: questions, key facts and answer keys that a model drafted, until a person accepts or rejects them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from core.bank.drafts import drafts, new_question, put_drafts
+from core.bank.questions import questions
+from core.errors import InputError
+from core.project import Cursor, Project
+from core.types import Question
+
+Drafted = Literal["question", "nugget", "answer key"]
+State = Literal["open", "accepted", "rejected"]
+STATES: tuple[State, ...] = ("open", "accepted", "rejected")
+
+
+@dataclass(frozen=True)
+class Generation:
+    """What a model wrote for one request.
+
+    Args:
+        kind: what it was asked to draft.
+        texts: the drafts that were read from it, as `cleaned` leaves them; none where there is a reason.
+        raw: what it wrote, word for word.
+        reason: why nothing usable came.
+        question_id, passage_id: of an answer key: the question, and the passage that it was drafted from.
+    """
+
+    kind: Drafted
+    query_id: str
+    model: str
+    prompt: str
+    prompt_hash: str
+    texts: tuple[str, ...]
+    raw: str
+    reason: str | None = None
+    subtopic_id: str | None = None
+    question_id: str | None = None
+    passage_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A draft of a model with where it came from and what became of it.
+
+    Args:
+        text: as it stands: a person's wording where one was written, else the model's.
+        original: the model's wording.
+        question_id: of an answer key, its question; else the question that it became, None before that.
+        edited_by: who wrote the wording; None where it is the model's.
+        decided_by, decided_at: who accepted, rejected or put back, and when; None before that.
+    """
+
+    key: int
+    kind: Drafted
+    query_id: str
+    text: str
+    original: str
+    state: State
+    subtopic_id: str | None
+    question_id: str | None
+    passage_id: str | None
+    model: str
+    prompt: str
+    prompt_hash: str
+    asked_by: str
+    asked_at: datetime
+    edited_by: str | None
+    decided_by: str | None
+    decided_at: datetime | None
+
+    @property
+    def came_from(self) -> str:
+        """Model, prompt and date in one line."""
+        return f"{self.model} · {self.prompt} · {self.asked_at:%Y-%m-%d}"
+
+
+@dataclass(frozen=True)
+class EmptyGeneration:
+    """A request that gave nothing usable."""
+
+    query_id: str
+    subtopic_id: str | None
+    kind: Drafted
+    model: str
+    prompt: str
+    reason: str
+    raw: str
+    asked_at: datetime
+
+
+def add_generations(project: Project, generations: Sequence[Generation], author: str) -> list[int]:
+    """Store what a model wrote; every draft in it becomes an open proposal.
+
+    Args:
+        author: who asked.
+
+    Returns:
+        The keys of the proposals, in order.
+
+    Raises:
+        InputError: an unknown query or passage.
+    """
+    with project.transaction() as cursor:
+        return [key for one in generations for key in _add(cursor, one, author)]
+
+
+def _add(cursor: Cursor, one: Generation, author: str) -> list[int]:
+    query = _key(cursor, "query", one.query_id)
+    passage = None if one.passage_id is None else _key(cursor, "passage", one.passage_id)
+    raw = one.raw.encode(errors="replace").decode()
+    ((generation,),) = cursor.execute(
+        "INSERT INTO generations VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+        " RETURNING generation_key",
+        [one.kind, query, one.subtopic_id, one.question_id, passage]
+        + [one.model, one.prompt, one.prompt_hash, raw, one.reason, author],
+    ).fetchall()
+    return [
+        cursor.execute(
+            "INSERT INTO proposals (proposal_key, generation_key, text, state) VALUES (nextval('keys'), ?, ?, 'open')"
+            " RETURNING proposal_key",
+            [generation, text],
+        ).fetchall()[0][0]
+        for text in one.texts
+    ]
+
+
+def _key(cursor: Cursor, what: Literal["query", "passage"], name: str) -> int:
+    table = {"query": "queries", "passage": "passages"}[what]
+    found = cursor.execute(f"SELECT {what}_key FROM {table} WHERE {what}_id = ?", [name]).fetchall()
+    if not found:
+        raise InputError(f"There is no {what} {name}.", "Import it first.")
+    return int(found[0][0])
+
+
+def cleaned(text: str) -> str:
+    """A model's text on one line, without control characters and what is no character at all."""
+    kept = (c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
+    return " ".join("".join(kept).split())
+
+
+_COLUMNS = (
+    "proposal_key, kind, query_id, coalesce(edited, p.text), p.text, state, subtopic_id,"
+    " coalesce(p.question_id, g.question_id), passage_id, model, prompt, prompt_hash, g.author, asked_at, edited_by,"
+    " decided_by, decided_at"
+)
+
+
+def proposals(
+    project: Project,
+    query_id: str | None = None,
+    states: Sequence[State] = ("open",),
+    keys: Sequence[int] | None = None,
+) -> list[Proposal]:
+    """Proposals by query, in the order in which they came.
+
+    Args:
+        query_id: only those of this query; of all for None.
+        states: only those in these states.
+        keys: only these; all for None.
+    """
+    return [
+        Proposal(*row)
+        for row in project.rows(
+            f"SELECT {_COLUMNS} FROM proposals p JOIN generations g USING (generation_key)"
+            " JOIN queries q USING (query_key) LEFT JOIN passages USING (passage_key)"
+            " WHERE ($query IS NULL OR query_id = $query) AND state IN (SELECT unnest($states))"
+            " AND ($keys IS NULL OR proposal_key IN (SELECT unnest($keys::INTEGER[])))"
+            " ORDER BY query_key, proposal_key",
+            {"query": query_id, "states": list(states), "keys": None if keys is None else list(keys)},
+        )
+    ]
+
+
+def empty_generations(project: Project, query_id: str) -> list[EmptyGeneration]:
+    """The requests for a query that gave nothing usable, the latest first, with what the model wrote."""
+    return [
+        EmptyGeneration(*row)
+        for row in project.rows(
+            "SELECT query_id, subtopic_id, kind, model, prompt, reason, raw, asked_at FROM generations"
+            " JOIN queries USING (query_key) WHERE query_id = ? AND reason IS NOT NULL ORDER BY generation_key DESC",
+            [query_id],
+        )
+    ]
+
+
+def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
+    """Reword an open proposal; the model's wording stays beside it, and comes back by writing it again.
+
+    Raises:
+        InputError: no text, or no open proposal of this key.
+    """
+    if not (text := cleaned(text)):
+        raise InputError("A proposal without words cannot be accepted.", "Write it, or reject it.")
+    with project.transaction() as cursor:
+        (proposal,) = _in_state(project, [key], ("open",))
+        edited = None if text == proposal.original else text
+        cursor.execute(
+            "UPDATE proposals SET edited = $text, edited_by = CASE WHEN $text IS NULL THEN NULL ELSE $author END,"
+            " edited_at = CASE WHEN $text IS NULL THEN NULL ELSE now()::TIMESTAMP END WHERE proposal_key = $key",
+            {"text": edited, "author": author, "key": key},
+        )
+
+
+def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]:
+    """Take proposals into the person's drafts, as one step that can be undone; the bank has them once it is saved.
+
+    A question or key fact becomes a new question, an answer key goes to its question. Both say in their note
+    where they came from.
+
+    Returns:
+        The questions as the drafts have them now.
+
+    Raises:
+        InputError: a key of no open proposal, an answer key of a question that is gone, or two of one question.
+    """
+    with project.transaction() as cursor:
+        chosen = _in_state(project, keys, ("open",))
+        keyed = [proposal.question_id for proposal in chosen if proposal.kind == "answer key"]
+        if len(set(keyed)) < len(keyed):
+            raise InputError("Two of the answer keys are for the same question.", "Accept one of them.")
+        made = [_as_question(project, author, proposal) for proposal in chosen]
+        # The drafts are a transaction of their own, and the first to end: were the process to die between the two,
+        # the proposal is still open and marked as what is already in the draft. Nothing is lost.
+        put_drafts(project, author, made)
+        for proposal, question in zip(chosen, made, strict=True):
+            _decide(cursor, proposal.key, "accepted", author, question.question_id)
+    return made
+
+
+def reject(project: Project, keys: Sequence[int], author: str) -> None:
+    """Reject proposals; they stay on record, so that the same wording is recognised when it comes again.
+
+    Raises:
+        InputError: a key of no open proposal.
+    """
+    _decide_all(project, keys, ("open",), "rejected", author)
+
+
+def put_back(project: Project, keys: Sequence[int], author: str) -> None:
+    """Make accepted or rejected proposals open again. What is in a draft stays there.
+
+    Raises:
+        InputError: a key of no decided proposal.
+    """
+    _decide_all(project, keys, ("accepted", "rejected"), "open", author)
+
+
+def _decide_all(project: Project, keys: Sequence[int], states: tuple[State, ...], state: State, author: str) -> None:
+    with project.transaction() as cursor:
+        for proposal in _in_state(project, keys, states):
+            _decide(cursor, proposal.key, state, author, None)
+
+
+def _decide(cursor: Cursor, key: int, state: State, author: str, question_id: str | None) -> None:
+    cursor.execute(
+        "UPDATE proposals SET state = ?, decided_by = ?, decided_at = now()::TIMESTAMP, question_id = ?"
+        " WHERE proposal_key = ?",
+        [state, author, question_id, key],
+    )
+
+
+def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) -> list[Proposal]:
+    """The proposals of some keys, in the order of the keys, all of them in one of some states."""
+    found = {proposal.key: proposal for proposal in proposals(project, states=STATES, keys=keys)}
+    for key in keys:
+        if key not in found:
+            raise InputError(f"There is no proposal {key}.", "See exam proposals list.")
+        if found[key].state not in states:
+            now = found[key]
+            said = f" by {now.decided_by}" if now.decided_by else ""
+            raise InputError(f"Proposal {key} is {now.state}{said}.", "See what is open now, and choose again.")
+    return [found[key] for key in dict.fromkeys(keys)]
+
+
+def _as_question(project: Project, author: str, proposal: Proposal) -> Question:
+    note = provenance(proposal)
+    if proposal.kind != "answer key":
+        new = new_question(proposal.query_id, proposal.text, proposal.subtopic_id)
+        return replace(new, kind=proposal.kind, note=note)
+    question = find_question(project, author, str(proposal.question_id))
+    noted = f"{question.note}; {note}" if question.note else note
+    return replace(question, answer_key=proposal.text, note=noted)
+
+
+def provenance(proposal: Proposal) -> str:
+    """Where a proposal came from, as the note of the question that it becomes."""
+    what = "answer key drafted" if proposal.kind == "answer key" else "drafted"
+    said = f"{what} by {proposal.model}, prompt {proposal.prompt} ({proposal.prompt_hash[:8]})"
+    said += f", from passage {proposal.passage_id}" if proposal.passage_id else ""
+    said += f", asked by {proposal.asked_by} on {proposal.asked_at:%Y-%m-%d}"
+    return said + (f"; reworded by {proposal.edited_by} from: {proposal.original}" if proposal.edited_by else "")
+
+
+def find_question(project: Project, author: str, question_id: str) -> Question:
+    """A question as a person's draft has it, else as the newest bank version does.
+
+    Raises:
+        InputError: it is in neither.
+    """
+    draft = drafts(project, author).get(question_id)
+    found = draft.question if draft else next((q for q in questions(project) if q.question_id == question_id), None)
+    if found is None:
+        raise InputError(f"There is no question {question_id} any more.", "It may have been in a draft that is gone.")
+    return found

@@ -1,0 +1,160 @@
+"""Marks on proposals that say nothing new: the same wording as something that is there, or nearly the same."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from core.bank.drafts import drafted_bank
+from core.bank.proposals import STATES, Proposal, proposals
+from core.graders import similarity
+from core.project import Project
+from core.types import Question
+
+NEAR = 0.85
+"""The cosine of two questions' texts from which they are near-duplicates."""
+_EDGES = " .,:;!?…\"'`“”‘’«»„"
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """What a proposal repeats.
+
+    Args:
+        relation: `same` wording but for case, spaces and marks at its ends, or `like` by the embedding model.
+        of: what is repeated: a question, a retired question, an open, accepted or rejected proposal, or an answer key.
+        text: its wording.
+        cosine: of the two; None for the same wording.
+    """
+
+    relation: Literal["same", "like"]
+    of: str
+    text: str
+    cosine: float | None = None
+
+    def __str__(self) -> str:
+        if self.relation == "same":
+            return f"same as {self.of}: {self.text}"
+        return f"like {self.of} ({self.cosine:.2f}): {self.text}"
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A wording that is there. `before` is the key of a proposal, which only later ones can repeat."""
+
+    of: str
+    text: str
+    before: int = 0
+
+
+def normalised(text: str) -> str:
+    """A wording without what makes no difference: case, forms of one character, spaces, marks at its ends."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_EDGES)
+
+
+def marks(
+    project: Project, author: str, query_id: str, near: bool = False, threshold: float = NEAR
+) -> dict[int, Repeat]:
+    """What the open proposals of a query repeat.
+
+    They are compared with the questions as the person's drafts have them, with what was accepted or rejected before,
+    and with open proposals that came earlier. An answer key is compared with those of its question.
+
+    Args:
+        near: whether the embedding model looks for what is nearly the same, too.
+        threshold: cosine from which two wordings are nearly the same.
+
+    Returns:
+        By the key of the proposal; the same wording goes before a like one.
+
+    Raises:
+        GradingError: the embedding model cannot be loaded.
+    """
+    every = proposals(project, query_id, STATES)
+    opened = [proposal for proposal in every if proposal.state == "open"]
+    found: dict[int, Repeat] = {}
+    questions = list(_questions(project, author, query_id, every))
+    for proposal in opened:
+        if proposal.kind == "answer key":
+            known = list(_answer_keys(project, author, proposal, every))
+        else:
+            known = questions
+        wording = normalised(proposal.text)
+        same = next((one for one in _for(proposal, known) if normalised(one.text) == wording), None)
+        if same is not None:
+            found[proposal.key] = Repeat("same", same.of, same.text)
+    if near:
+        rest = [proposal for proposal in opened if proposal.kind != "answer key" and proposal.key not in found]
+        found |= _like(rest, questions, threshold)
+    return found
+
+
+def _for(proposal: Proposal, known: Sequence[_Known]) -> Iterator[_Known]:
+    # A decided proposal may be older or newer (it can be put back), so only open ones are bound to an order.
+    return (one for one in known if one.before < proposal.key)
+
+
+def _questions(project: Project, author: str, query_id: str, every: Sequence[Proposal]) -> Iterator[_Known]:
+    for question in drafted_bank(project, author, query_id):
+        if question.text and question.text.strip():
+            yield _Known("a question" if question.active else "a retired question", question.text)
+    yield from _proposed([proposal for proposal in every if proposal.kind != "answer key"])
+
+
+def _answer_keys(project: Project, author: str, proposal: Proposal, every: Sequence[Proposal]) -> Iterator[_Known]:
+    for question in drafted_bank(project, author, proposal.query_id):
+        if question.question_id == proposal.question_id and question.answer_key:
+            yield _Known("the answer key", question.answer_key)
+    yield from _proposed([p for p in every if p.kind == "answer key" and p.question_id == proposal.question_id])
+
+
+def _proposed(every: Sequence[Proposal]) -> Iterator[_Known]:
+    for state, of in (("accepted", "an accepted proposal"), ("rejected", "a rejected proposal")):
+        # In the model's wording as well, which is what comes when it is asked again.
+        for proposal in [proposal for proposal in every if proposal.state == state]:
+            yield from (_Known(of, text) for text in dict.fromkeys((proposal.text, proposal.original)))
+    yield from (_Known("an open proposal", p.text, p.key) for p in every if p.state == "open")
+
+
+def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float) -> dict[int, Repeat]:
+    if not opened or not known:
+        return {}
+    cosines = similarity([*(proposal.text for proposal in opened), *(one.text for one in known)])
+    found = {}
+    for row, proposal in enumerate(opened):
+        fitting = [
+            (float(cosine), one)
+            for cosine, one in zip(cosines[row, len(opened) :], known, strict=True)
+            if one.before < proposal.key
+        ]
+        nearest = max(fitting, key=lambda pair: pair[0], default=None)
+        if nearest is not None and nearest[0] >= threshold:
+            found[proposal.key] = Repeat("like", nearest[1].of, nearest[1].text, nearest[0])
+    return found
+
+
+def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> dict[str, tuple[Question, float]]:
+    """Questions that nearly say the same as another one, by the embedding model.
+
+    Args:
+        threshold: the cosine from which two are near-duplicates.
+
+    Returns:
+        By question id: the nearest other question and the cosine.
+
+    Raises:
+        GradingError: the model cannot be loaded.
+    """
+    worded = [question for question in questions if question.active and (question.text or "").strip()]
+    cosines = similarity([question.text or "" for question in worded])
+    np.fill_diagonal(cosines, -1.0)
+    found = {}
+    for row, question in enumerate(worded):
+        nearest = int(cosines[row].argmax())
+        if cosines[row, nearest] >= threshold:
+            found[question.question_id] = (worded[nearest], float(cosines[row, nearest]))
+    return found

@@ -1,0 +1,253 @@
+"""Saving the question bank: every save appends a version that holds what it changed, and no more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from core.bank.questions import AT_VERSION, questions
+from core.errors import InputError
+from core.project import Cursor, Project, as_name, check_new, kept_as_they_are, log, stage
+from core.text import clean_or_none, clean_text
+from core.types import KINDS, MAX_WEIGHT, Question
+
+
+def restore(
+    project: Project, version: int, note: str, author: str, question_ids: Sequence[str] | None = None
+) -> int | None:
+    """Bring back what an earlier version said, as a new version; nothing in between is lost.
+
+    Args:
+        question_ids: only these questions; all of the bank for None. Questions that the earlier
+            version did not have are retired.
+
+    Returns:
+        The new version, or None where nothing differs.
+
+    Raises:
+        InputError: there is no such version.
+    """
+    wanted = {question.question_id: question for question in questions(project, version)}
+    now = questions(project)
+    chosen = {q.question_id for q in now} if question_ids is None else set(question_ids)
+    restored = [
+        wanted.get(question.question_id, replace(question, active=False))
+        for question in now
+        if question.question_id in chosen
+    ]
+    return save(project, restored, note, author)
+
+
+def check_question(question: Question) -> None:
+    """Refuse a question that could not be scored.
+
+    Raises:
+        InputError: empty text, unknown kind, or a weight that is no number or beyond `MAX_WEIGHT`.
+    """
+    where = f"Question {question.question_id}"
+    if question.text is not None and not clean_text(question.text).strip():
+        raise InputError(f"{where} has no text.", "Write the question, or retire it.")
+    if question.kind not in KINDS:
+        raise InputError(f"{where} has the unknown kind '{question.kind}'.", f"Use {', '.join(KINDS)}.")
+    check_weight(question)
+
+
+def check_weight(question: Question) -> None:
+    """Refuse a weight that nothing could be computed with.
+
+    Raises:
+        InputError: it is no number, or beyond `MAX_WEIGHT`.
+    """
+    if not abs(question.weight) <= MAX_WEIGHT:
+        raise InputError(
+            f"Question {question.question_id} has the weight {question.weight:g}.",
+            f"Give a weight from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}.",
+        )
+
+
+def save(project: Project, changed: Sequence[Question], note: str, author: str) -> int | None:
+    """Save questions as a new bank version; questions that are not named stay as they are.
+
+    Words for a question that is known by id only are a new wording without grades: only an import can say with which
+    words it was asked (`core.bank.words`). Without words, such a question is meant in the unknown ones.
+
+    Returns:
+        The new version, or None where nothing differs from the newest.
+
+    Raises:
+        InputError: a question that could not be scored, or of an unknown query.
+    """
+    with project.transaction() as cursor:
+        version = save_questions(cursor, changed, note, author)
+        if version is not None:
+            log(cursor, author, "save bank", version=version, note=note)
+    return version
+
+
+def save_questions(cursor: Cursor, changed: Sequence[Question], note: str, author: str) -> int | None:
+    """The same as `save`, as part of a larger transaction and without a line in the activity log."""
+    ids: set[str] = set()
+    for question in changed:
+        check_question(question)
+        if question.question_id in ids:
+            raise InputError(f"Question {question.question_id} is there twice.", "Name each question once.")
+        ids.add(question.question_id)
+    check_ids(cursor, changed)
+    stage_questions(cursor, changed)
+    stray = cursor.execute("SELECT query_id FROM incoming_bank ANTI JOIN queries USING (query_id)").fetchall()
+    if stray:
+        raise InputError(f"The bank names the unknown query {stray[0][0]}.", "Import the queries first.")
+    foreign = cursor.execute(
+        "SELECT question_id, i.query_id FROM incoming_bank i JOIN questions USING (question_id)"
+        " JOIN queries q ON q.query_key = questions.query_key WHERE q.query_id <> i.query_id LIMIT 1"
+    ).fetchall()
+    if foreign:
+        raise InputError(
+            f"Question {foreign[0][0]} belongs to another query than {foreign[0][1]}.",
+            "Give it another question id.",
+        )
+    _name_questions(cursor)
+    _add_texts(cursor)
+    return _append_revisions(cursor, note, author)
+
+
+def name_questions(cursor: Cursor, named: Sequence[Question]) -> None:
+    """Give keys to questions and texts that grades refer to, before `save_questions` puts them into the bank.
+
+    Raises:
+        InputError: the id of a new question has control characters.
+    """
+    check_ids(cursor, named)
+    stage_questions(cursor, named)
+    _name_questions(cursor)
+    _add_texts(cursor)
+
+
+def check_ids(cursor: Cursor, changed: Sequence[Question]) -> None:
+    """Refuse ids of questions and subtopics that no file could name; what the bank has already may stay.
+
+    Raises:
+        InputError: a new id has control characters.
+    """
+    check_new(cursor, "question", (question.question_id for question in changed))
+    check_new(cursor, "subtopic", (question.subtopic_id for question in changed if question.subtopic_id))
+
+
+def clean_questions(cursor: Cursor, changed: Sequence[Question]) -> list[Question]:
+    """Questions with clean texts.
+
+    A wording that earlier versions took in as it was stays that wording, so that a new weight costs no grade.
+    """
+    clean = [clean_question(question) for question in changed]
+    unclean = [a.text for a, b in zip(changed, clean, strict=True) if a.text and a.text != b.text]
+    if not unclean:
+        return clean
+    kept = kept_as_they_are(cursor, "question_texts", [text.strip() for text in unclean])
+    return [
+        replace(after, text=before.text) if before.text and before.text.strip() in kept else after
+        for before, after in zip(changed, clean, strict=True)
+    ]
+
+
+def clean_question(question: Question) -> Question:
+    """A question all of whose texts are as `clean_text` keeps them; beside its words, blanks alone are none."""
+    return replace(
+        question,
+        text=clean_or_none(question.text),
+        answer_key=_words_or_none(question.answer_key),
+        choices=tuple(choice for choice in map(clean_text, question.choices) if choice.strip()),
+        note=_words_or_none(question.note),
+    )
+
+
+def _words_or_none(text: str | None) -> str | None:
+    clean = clean_or_none(text)
+    return None if clean is not None and clean.isspace() else clean
+
+
+def _name_questions(cursor: Cursor) -> None:
+    # Questions at one place, as the parts of a split, stand in the order of their keys.
+    cursor.execute(
+        "INSERT INTO questions SELECT nextval('keys'), question_id, query_key FROM"
+        " (FROM incoming_bank ANTI JOIN questions USING (question_id) JOIN queries USING (query_id)"
+        "  ORDER BY position)"
+    )
+    cursor.execute(
+        "INSERT INTO question_texts SELECT nextval('keys'), NULL, question_id FROM"
+        " (FROM incoming_bank i WHERE text IS NULL"
+        "  AND NOT EXISTS (SELECT * FROM question_texts t WHERE t.placeholder = i.question_id)"
+        "  AND NOT EXISTS (SELECT * FROM question_revisions"
+        "  JOIN questions USING (question_key) WHERE questions.question_id = i.question_id) ORDER BY position)"
+    )
+
+
+def stage_questions(cursor: Cursor, changed: Sequence[Question]) -> None:
+    """Put questions into the temporary table `incoming_bank`, for the statements that follow."""
+    rows = [asdict(question) for question in clean_questions(cursor, changed)]
+    types = {
+        "question_id": "VARCHAR",
+        "query_id": "VARCHAR",
+        "text": "VARCHAR",
+        "kind": "VARCHAR",
+        "weight": "DOUBLE",
+        "active": "BOOLEAN",
+        "subtopic_id": "VARCHAR",
+        "answer_key": "VARCHAR",
+        "choices": "VARCHAR",
+        "note": "VARCHAR",
+        "position": "INTEGER",
+        "place": "INTEGER",
+    }
+    for position, row in enumerate(rows):
+        row["choices"] = json.dumps(row["choices"], ensure_ascii=False)
+        row["place"], row["position"] = row["position"], position
+        row["text"] = row["text"].strip() if row["text"] else None
+    stage(cursor, "incoming_bank", {name: [row[name] for row in rows] for name in types}, types)
+
+
+def _add_texts(cursor: Cursor) -> None:
+    """Give a key to every incoming text that is new."""
+    cursor.execute(
+        "INSERT INTO question_texts SELECT nextval('keys'), text, NULL FROM (SELECT text, min(position) AS first"
+        " FROM incoming_bank WHERE text IS NOT NULL AND text NOT IN"
+        " (SELECT text FROM question_texts WHERE text IS NOT NULL) GROUP BY text ORDER BY first)"
+    )
+
+
+def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
+    newest = cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE new_revisions AS"
+        " SELECT questions.question_key, coalesce(t.text_key, f.text_key, p.text_key, r.text_key) AS text_key, i.*,"
+        " r.revision_key AS parent, r.position AS old_position"
+        " FROM incoming_bank i JOIN questions USING (question_id)"
+        f" LEFT JOIN {AT_VERSION} r ON r.question_key = questions.question_key"
+        " LEFT JOIN question_texts t ON t.text = i.text"
+        " LEFT JOIN question_texts p ON p.placeholder = i.question_id AND r.revision_key IS NULL"
+        "  AND i.text IS NULL"
+        # Without words, a question that began as an id alone is meant as it began: unknown, or known by now.
+        " LEFT JOIN (SELECT question_key, arg_min(o.text_key, version) AS text_key FROM question_revisions o"
+        "  JOIN questions USING (question_key) JOIN question_texts a ON a.placeholder = question_id GROUP BY 1) f"
+        "  ON f.question_key = questions.question_key AND i.text IS NULL"
+        " WHERE r.revision_key IS NULL OR i.place <> r.position OR"
+        "  (coalesce(t.text_key, f.text_key, r.text_key), i.kind, i.weight, i.active, i.subtopic_id, i.answer_key,"
+        "   i.choices, i.note) IS DISTINCT FROM"
+        "  (r.text_key, r.kind, r.weight, r.active, r.subtopic_id, r.answer_key, r.choices, r.note)",
+        {"version": newest},
+    )
+    if not cursor.execute("SELECT count(*) FROM new_revisions").fetchall()[0][0]:
+        return None
+    version = int(newest) + 1
+    cursor.execute(
+        "INSERT INTO bank_versions VALUES (?, ?, ?, now()::TIMESTAMP)",
+        [version, clean_text(note).strip(), as_name(author)],
+    )
+    cursor.execute(
+        "INSERT INTO question_revisions SELECT nextval('keys'), question_key, ?, text_key, kind, weight,"
+        " active, subtopic_id, answer_key, choices, note,"
+        " coalesce(place, old_position, (SELECT coalesce(max(position), 0) FROM question_revisions) + position + 1),"
+        " parent FROM (FROM new_revisions ORDER BY position)",
+        [version],
+    )
+    return version

@@ -1,0 +1,107 @@
+"""What a project holds, at a glance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.bank.asked import bank_for
+from core.bank.questions import latest_version
+from core.project import Project
+from core.types import GraderSpec
+
+_COUNTS = {
+    "queries": "SELECT count(*) FROM queries",
+    "passages": "SELECT count(*) FROM passages",
+    "passages without text": "SELECT count(*) FROM passages WHERE text_key IS NULL",
+    "runs": "SELECT count(*) FROM runs",
+    "judgments": "SELECT count(*) FROM judgments",
+    "judgment sources": "SELECT count(*) FROM sources",
+    "imported leaderboards": "SELECT count(*) FROM boards",
+    "questions": "SELECT count(*) FROM questions",
+    "questions without text": (
+        "SELECT count(DISTINCT question_key) FROM question_revisions JOIN question_texts USING (text_key)"
+        " WHERE text IS NULL"
+    ),
+    "bank versions": "SELECT count(*) FROM bank_versions",
+    "pooled passages": "SELECT count(*) FROM pool",
+    "graders": "SELECT count(*) FROM graders",
+    "grades": "SELECT count(*) FROM grades",
+    "failed pairs": (
+        "SELECT count(*) FROM (SELECT DISTINCT grader_key, question_text_key, passage_text_key FROM failures"
+        " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key))"
+    ),
+}
+
+
+def counts(project: Project) -> dict[str, int]:
+    """Numbers of things in a project, by what they are."""
+    names = list(_COUNTS)
+    row = project.rows("SELECT " + ", ".join(f"({sql})" for sql in _COUNTS.values()))[0]
+    return dict(zip(names, row, strict=True))
+
+
+@dataclass(frozen=True)
+class JudgedQueries:
+    """How well the bank covers the queries that have judgments.
+
+    Args:
+        queries: how many there are.
+        without_questions: those of which no active question is asked.
+        questions: active questions a judged query, the mean over all of them; None where there are none.
+    """
+
+    queries: int
+    without_questions: int
+    questions: float | None
+
+    def as_dict(self) -> dict[str, int | float | None]:
+        """The numbers by what they are, as `exam status` prints them."""
+        return {
+            "judged queries": self.queries,
+            "judged queries without questions": self.without_questions,
+            "questions a judged query": self.questions,
+        }
+
+
+_ANY_GRADER = GraderSpec("any", "self-rating", "")
+
+
+def judged_queries(project: Project) -> JudgedQueries:
+    """Count the active questions of the bank that are asked of queries with judgments, of whatever source."""
+    row = project.rows(
+        "SELECT count(*), count(*) FILTER (n IS NULL), avg(coalesce(n, 0))"
+        " FROM (SELECT DISTINCT query_key FROM judgments) LEFT JOIN (SELECT query_key, count(*) AS n"
+        f" FROM {bank_for(_ANY_GRADER)} GROUP BY query_key) USING (query_key)",
+        {"version": latest_version(project)},
+    )[0]
+    return JudgedQueries(*row)
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """What a person would do next, in a sentence, and the screen for it."""
+
+    sentence: str
+    screen: str
+
+
+def next_step(found: dict[str, int]) -> NextStep:
+    """What is most useful to do next in a project with these counts."""
+    for missing, sentence, screen in (
+        (
+            "queries",
+            "Import queries to begin: a JSON map, TSV or JSONL, or a graded file that has all.",
+            "home",
+        ),
+        ("pooled passages", "Import runs or judgments, so that there are passages to grade.", "home"),
+        (
+            "questions",
+            "Write or import questions: they say what a relevant passage answers.",
+            "question_bank",
+        ),
+        ("grades", "Grade the pool: every passage against every question of its query.", "grading"),
+        ("runs", "Import runs to see a leaderboard.", "home"),
+    ):
+        if not found[missing]:
+            return NextStep(sentence, screen)
+    return NextStep("Look at the leaderboard that your questions make, beside the official one.", "leaderboard")

@@ -1,0 +1,223 @@
+"""Topics `query/subtopic`: queries of a project that stand for one subtopic of another, as in TREC CAR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from core.bank.questions import questions as bank_questions
+from core.project import Cursor, Keeper, Project, add_queries, stage
+from core.types import Query, Question
+
+SUBTOPICS = (
+    "(SELECT query_key, subtopic_id, text FROM subtopics UNION ALL SELECT DISTINCT query_key, subtopic_id, subtopic_id"
+    " FROM question_revisions JOIN questions USING (question_key) ANTI JOIN subtopics USING (query_key, subtopic_id)"
+    " WHERE subtopic_id IS NOT NULL)"
+)
+"""Every subtopic that a query declares or a question names: query_key, subtopic_id, text."""
+
+TOPICS = (
+    "(SELECT DISTINCT t.query_key AS topic_key, s.query_key, s.subtopic_id"
+    f" FROM {SUBTOPICS} s JOIN queries q ON q.query_key = s.query_key"
+    " JOIN queries t ON t.query_id = q.query_id || '/' || s.subtopic_id)"
+)
+"""The topics among the queries: topic_key (their own query_key), and the query_key and subtopic_id they stand for."""
+
+ANSWERED_BY_TOPIC = f"(SELECT DISTINCT query_key FROM {TOPICS} ANTI JOIN rankings USING (query_key))"
+"""The queries that have topics and no ranking of their own: runs answer them topic by topic, or not at all."""
+
+PLACES = f"(SELECT query_key AS asking_key, query_key, NULL AS subtopic_id FROM queries UNION ALL FROM {TOPICS})"
+"""Who may ask the questions of a query: asking_key is the query itself, then every topic of it with its subtopic_id."""
+
+
+def asks(place: str, question: str) -> str:
+    """Whether a row of `PLACES` asks a question, as a condition: what has no subtopic is asked of every section.
+
+    TREC CAR's manual questions have none, and the papers ask them of every section of their query (exam-plus-plus,
+    section 5.1).
+
+    Args:
+        place: alias of the place.
+        question: alias of what has the question's subtopic_id, of the same query.
+    """
+    own = f"{place}.asking_key = {place}.query_key"
+    return f"({own} OR {question}.subtopic_id IS NULL OR {question}.subtopic_id = {place}.subtopic_id)"
+
+
+TITLES = (
+    "(SELECT q.query_key, coalesce(w.text, q.text) AS text, coalesce(w.answer, q.answer) AS answer FROM queries q"
+    f" LEFT JOIN (SELECT topic_key, min(query_key) AS query_key FROM {TOPICS} GROUP BY topic_key) t"
+    " ON t.topic_key = q.query_key LEFT JOIN queries w ON w.query_key = t.query_key)"
+)
+"""What a direct judge is asked of every query: its title and answer; of a topic those of the query that it is part of.
+
+The papers' judges are asked by the query's title, and their verdict counts in every section of it.
+"""
+
+
+def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
+    """Add queries and their subtopics, and let topics that were named after them follow their new names.
+
+    Args, returns: as for `core.project.add_queries`.
+    """
+    named = (
+        f"SELECT topic_key, any_value({_NAME}) AS text FROM {TOPICS}"
+        f" JOIN {SUBTOPICS} s USING (query_key, subtopic_id) JOIN queries q USING (query_key) GROUP BY topic_key"
+    )
+    cursor.execute(
+        f"CREATE OR REPLACE TEMP TABLE named_topics AS SELECT topic_key FROM ({named}) n"
+        " JOIN queries k ON k.query_key = n.topic_key WHERE k.text IN (n.text, k.query_id)"
+    )
+    made = add_queries(cursor, queries, replace, keeper)
+    given = [query.query_id for query in queries if query.text not in ("", query.query_id)]
+    stage(cursor, "given_queries", {"query_id": given}, {"query_id": "VARCHAR"})
+    following = (
+        f"({named}) n SEMI JOIN named_topics USING (topic_key) WHERE queries.query_key = n.topic_key"
+        " AND queries.text <> n.text AND query_id NOT IN (SELECT query_id FROM given_queries)"
+    )
+    if keeper is not None:
+        keeper.keep_queries(f"SELECT queries.query_key FROM queries, {following}", follows=True)
+    cursor.execute(f"UPDATE queries SET text = n.text FROM {following}")
+    return made
+
+
+_NAME = "q.text || ' / ' || s.text"
+"""The text of a topic that is named after query q and subtopic s, as in TREC CAR's outlines."""
+
+
+def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
+    """Make a query of every id `query/subtopic` whose query and subtopic the project knows.
+
+    Its text is that of the query and of the subtopic, as in TREC CAR's outlines. The questions of the subtopic are
+    asked for it as they are for the query. Other ids are passed over.
+
+    Returns:
+        The number of queries that were made.
+    """
+    if not topic_ids:
+        return 0
+    stage(cursor, "new_topics", {"query_id": list(dict.fromkeys(topic_ids))}, {"query_id": "VARCHAR"})
+    made = cursor.execute(
+        "INSERT INTO queries SELECT nextval('keys'), query_id, text, NULL, NULL FROM ("
+        f" SELECT n.query_id, any_value({_NAME}) AS text, min(n.rowid) AS first"
+        f" FROM {SUBTOPICS} s JOIN queries q USING (query_key)"
+        " JOIN new_topics n ON n.query_id = q.query_id || '/' || s.subtopic_id"
+        " ANTI JOIN queries k ON k.query_id = n.query_id GROUP BY n.query_id ORDER BY first)"
+    ).fetchall()[0][0]
+    return int(made)
+
+
+Place = tuple[str, str | None]
+"""Where the bank keeps a question: its query id and subtopic id."""
+
+
+def asking(project: Project, places: Iterable[Place]) -> list[str]:
+    """The ids of the queries that ask the questions of some places: the queries themselves, then topics of theirs.
+
+    With `asked_questions` this says for single queries, and for questions that are not saved, what
+    `core.bank.bank_for` says in SQL for the whole bank.
+    """
+    places = list(dict.fromkeys(places))
+    topics = _topics_of(project, places)
+    asked = [
+        f"{query}/{topic}"
+        for query, subtopic in places
+        for topic in topics.get(query, ())
+        if subtopic is None or subtopic == topic
+    ]
+    return list(dict.fromkeys([*(query for query, _ in places), *asked]))
+
+
+def asked_questions(
+    project: Project, version: int, query_id: str, instead: Mapping[str, Sequence[Question]] | None = None
+) -> list[Question]:
+    """The questions that a query asks, active or not: its own, then those of the query whose subtopic it stands for.
+
+    Of these it asks those of its subtopic and those without any.
+
+    Args:
+        version: bank version.
+        instead: by query id, all questions of that query, in place of those that the bank has.
+    """
+    instead = instead or {}
+
+    def own(query: str) -> Sequence[Question]:
+        return instead[query] if query in instead else bank_questions(project, version, query)
+
+    found = list(own(query_id))
+    ends = [at for at, letter in enumerate(query_id) if letter == "/"]
+    known = _queries_among(project, [query_id[:at] for at in ends])
+    # An id may be read in several ways: a/b/c is the subtopic c of a/b, and the subtopic b/c of a.
+    for query, subtopic in ((query_id[:at], query_id[at + 1 :]) for at in ends if query_id[:at] in known):
+        questions = own(query)
+        if subtopic in _topics_of(project, _places(questions)).get(query, ()):
+            found += [question for question in questions if question.subtopic_id in (None, subtopic)]
+    return found
+
+
+def questions_by_query(project: Project, questions: Iterable[Question]) -> dict[str, list[Question]]:
+    """By the id of every query that asks any of some questions, those that it asks: its own, then its topic's."""
+    questions = list(questions)
+    topics = _topics_of(project, _places(questions))
+    found: dict[str, list[Question]] = {}
+    for question in questions:
+        found.setdefault(question.query_id, []).append(question)
+    for question in questions:
+        for topic in topics.get(question.query_id, ()):
+            if question.subtopic_id in (None, topic):
+                found.setdefault(f"{question.query_id}/{topic}", []).append(question)
+    return found
+
+
+def _places(questions: Iterable[Question]) -> list[Place]:
+    return [(question.query_id, question.subtopic_id) for question in questions]
+
+
+def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]]:
+    """The subtopics of queries that topics stand for, by query id.
+
+    A subtopic that only one of the places names, and no saved question, is among them, too.
+    """
+    places = list(dict.fromkeys(places))
+    found: dict[str, dict[str, None]] = {}
+    for query, subtopic in project.rows(
+        f"SELECT query_id, subtopic_id FROM {TOPICS} JOIN queries USING (query_key)"
+        " WHERE list_contains(?, query_id) ORDER BY topic_key",
+        [list(dict.fromkeys(query for query, _ in places))],
+    ):
+        found.setdefault(query, {})[subtopic] = None
+    named = [(query, subtopic) for query, subtopic in places if subtopic is not None]
+    known = _queries_among(project, [f"{query}/{subtopic}" for query, subtopic in named])
+    for query, subtopic in named:
+        if f"{query}/{subtopic}" in known:
+            found.setdefault(query, {})[subtopic] = None
+    return {query: list(subtopics) for query, subtopics in found.items()}
+
+
+def answered_by_topic(project: Project, query_id: str, questions: Iterable[Question] = ()) -> bool:
+    """Whether a query is one of `ANSWERED_BY_TOPIC`, or would be if it had some questions too."""
+    if project.value("SELECT count(*) FROM rankings JOIN queries USING (query_key) WHERE query_id = ?", [query_id]):
+        return False
+    places = [(query_id, None), *_places(q for q in questions if q.query_id == query_id)]
+    return query_id in _topics_of(project, places)
+
+
+def without_answered_by_topic(project: Project, query_ids: Iterable[str]) -> list[str]:
+    """Those queries whose scores a mean over queries takes: not those that runs answer topic by topic."""
+    rows = project.rows(f"SELECT query_id FROM queries WHERE query_key IN {ANSWERED_BY_TOPIC}")
+    left_out = {query_id for (query_id,) in rows}
+    return [query_id for query_id in query_ids if query_id not in left_out]
+
+
+def query_as_question(project: Project, query_id: str) -> Question:
+    """The query itself as the one question of a direct judge: the title that it is asked by, its answer as the key."""
+    ((text, answer),) = project.rows(
+        f"SELECT t.text, t.answer FROM {TITLES} t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
+    )
+    return Question(query_id, query_id, text, answer_key=answer)
+
+
+def _queries_among(project: Project, ids: Sequence[str]) -> set[str]:
+    """Those ids that queries bear."""
+    if not ids:
+        return set()
+    return {found for (found,) in project.rows("SELECT query_id FROM queries WHERE list_contains(?, query_id)", [ids])}

@@ -1,0 +1,46 @@
+"""The graders, prompts and prices of a project: as its people set them up, and as they have graded."""
+
+from __future__ import annotations
+
+from core.catalogue.graders import StoredGrader, find_grader, grader_key, graders, put_grader
+from core.catalogue.listing import list_of_graders
+from core.catalogue.named import (
+    SPEC_COLUMNS,
+    NamedGrader,
+    grade_command,
+    grader_again,
+    how_to_grade,
+    named_graders,
+    remember_settings,
+    remove_named_grader,
+    save_named_grader,
+    settings,
+    stored_spec,
+)
+from core.catalogue.prices import prices, set_price
+from core.catalogue.prompts import prompts, save_prompt, versions
+
+__all__ = [
+    "SPEC_COLUMNS",
+    "NamedGrader",
+    "StoredGrader",
+    "find_grader",
+    "grade_command",
+    "grader_again",
+    "grader_key",
+    "graders",
+    "how_to_grade",
+    "list_of_graders",
+    "named_graders",
+    "prices",
+    "prompts",
+    "put_grader",
+    "remember_settings",
+    "remove_named_grader",
+    "save_named_grader",
+    "save_prompt",
+    "set_price",
+    "settings",
+    "stored_spec",
+    "versions",
+]

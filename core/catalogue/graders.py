@@ -1,0 +1,122 @@
+"""Graders and their grades: which pairs a bank version needs, which are known, and writing new ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from core.catalogue.named import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
+from core.errors import InputError
+from core.graders import GRADERS
+from core.project import Cursor, Project
+from core.types import GraderSpec
+
+METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
+"""Where nobody says which grader is meant, the first method here that has grades is taken."""
+
+
+@dataclass(frozen=True)
+class StoredGrader:
+    """A grader as the project knows it, with how much it has done."""
+
+    key: int
+    spec: GraderSpec
+    grades: int
+    failures: int
+
+
+def put_grader(cursor: Cursor, spec: GraderSpec) -> int:
+    """The key of a grader, which is added where its fingerprint is new.
+
+    A name that another grader has already gets a number.
+    """
+    known = grader_key(cursor, spec)
+    if known is not None:
+        return known
+    taken = {name for (name,) in cursor.execute("SELECT name FROM graders").fetchall()}
+    name, number = spec.name, 2
+    while name in taken:
+        name, number = f"{spec.name} ({number})", number + 1
+    rows = cursor.execute(
+        "INSERT INTO graders VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING grader_key",
+        [
+            spec.fingerprint,
+            name,
+            spec.method,
+            spec.model,
+            spec.prompt,
+            spec.prompt_hash,
+            json.dumps(spec.parameters, ensure_ascii=False),
+            json.dumps(spec.kinds),
+            spec.max_rating,
+        ],
+    ).fetchall()
+    return int(rows[0][0])
+
+
+def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
+    """The key of a grader that the project has, under its fingerprint or an earlier version's; None without it."""
+    known = cursor.execute(
+        "SELECT grader_key FROM graders WHERE list_contains($all, fingerprint) ORDER BY fingerprint <> $own LIMIT 1",
+        {"all": list(spec.fingerprints), "own": spec.fingerprint},
+    ).fetchall()
+    return int(known[0][0]) if known else None
+
+
+def graders(project: Project) -> list[StoredGrader]:
+    """Every grader of the project with its counts, the default one first."""
+    return project.remember("graders", lambda: _count_graders(project))
+
+
+def _count_graders(project: Project) -> list[StoredGrader]:
+    stored = [
+        StoredGrader(row[0], stored_spec(row[1:9]), row[9], row[10])
+        for row in project.rows(
+            f"SELECT grader_key, {SPEC_COLUMNS},"
+            " coalesce(g.n, 0), coalesce(f.n, 0) FROM graders"
+            " LEFT JOIN (SELECT grader_key, count(*) AS n FROM grades GROUP BY 1) g USING (grader_key)"
+            " LEFT JOIN (SELECT grader_key, count(*) AS n FROM failures GROUP BY 1) f USING (grader_key)"
+            " ORDER BY grader_key"
+        )
+    ]
+    most = max((grader.grades for grader in stored), default=0)
+    # A grader that was only tried on a part of the pool does not become what every screen shows.
+    return sorted(
+        stored, key=lambda g: (g.grades == 0, 2 * g.grades < most, _preference(g.spec.method), -g.grades, g.key)
+    )
+
+
+def _preference(method: str) -> int:
+    # A graded file may come from a version that knows more methods.
+    return METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER)
+
+
+def find_grader(project: Project, name: str | None) -> StoredGrader:
+    """The grader with grades that a person means; the default one for None.
+
+    Args:
+        name: what a grader is printed as, its fingerprint, the name under which it is set up, or its method where
+            that says which one is meant (see `core.catalogue.named.named`).
+
+    Raises:
+        InputError: there is none, or several are meant.
+    """
+    known = graders(project)
+    if not known:
+        raise InputError("Nothing has been graded yet.", "Run exam grade, or import a graded file.")
+    if name is None:
+        return known[0]
+    exact = [grader for grader in known if name in (grader.spec.name, grader.spec.fingerprint)]
+    if found := exact or [grader for grader in known if name in grader.spec.fingerprints]:
+        return found[0]
+    aliases = fingerprints_of(project, name)
+    of_method = [grader for grader in known if grader.spec.method == name]
+    if meant := [grader for grader in known if grader.spec.fingerprint in aliases] or of_method:
+        if len(meant) == 1:
+            return meant[0]
+        names = ", ".join(f"'{grader.spec.name}'" for grader in meant)
+        raise InputError(f"Several graders are of the method {name}.", f"Name one of them: {names}.")
+    if aliases or name in GRADERS:
+        raise InputError(f"The grader '{name}' has not graded anything yet.", f"Run: {grade_command(name)}")
+    names = ", ".join(f"'{grader.spec.name}'" for grader in known)
+    raise InputError(f"There is no grader '{name}' in this project.", f"It has {names}: see exam graders list.")

@@ -1,0 +1,85 @@
+"""Every grader of a project in one list: what each is called, what it has done, and whether it can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from core.catalogue.graders import graders
+from core.catalogue.named import named_graders, settings
+from core.catalogue.prompts import prompts
+from core.errors import GradingError, InputError
+from core.graders import make_grader
+from core.project import Project
+
+
+@dataclass(frozen=True)
+class ListedGrader:
+    """A grader of a project.
+
+    Args:
+        name: what it is printed as, on boards and everywhere.
+        fingerprint: empty where it is set up but cannot be made, because its model or its prompt is gone.
+        also: other names under which it is set up.
+        grades, failures: what it has given.
+        can_grade: whether the project knows how to ask it.
+        shown: whether boards and labels are its, where nobody names a grader.
+        kind, parameters: how it is made; None where that is not known.
+    """
+
+    name: str
+    fingerprint: str
+    method: str
+    model: str
+    grades: int = 0
+    failures: int = 0
+    can_grade: bool = True
+    shown: bool = False
+    also: tuple[str, ...] = ()
+    kind: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+def list_of_graders(project: Project) -> list[ListedGrader]:
+    """The graders that have graded, the one that boards show first, then those that are only set up."""
+    library = prompts(project)
+    called: dict[str, list[str]] = {}
+    waiting: list[ListedGrader] = []
+    stored = graders(project)
+    known = {mark: one.spec.fingerprint for one in stored for mark in one.spec.fingerprints}
+    known |= {one.spec.fingerprint: one.spec.fingerprint for one in stored}
+    for named in named_graders(project):
+        how: dict[str, Any] = {"kind": named.kind, "parameters": named.parameters}
+        try:
+            spec = make_grader(named.kind, named.parameters, library).spec
+        except (GradingError, InputError):
+            # Its folder or its prompt is gone: it stays listed, so that it can be seen and removed.
+            model = str(named.parameters.get("model") or "")
+            waiting.append(ListedGrader(named.name, "", named.kind, model, can_grade=False, **how))
+            continue
+        if spec.fingerprint in known:
+            called.setdefault(known[spec.fingerprint], []).append(named.name)
+        else:
+            waiting.append(ListedGrader(named.name, spec.fingerprint, spec.method, spec.model, **how))
+    found = []
+    for place, one in enumerate(stored):
+        try:
+            kind, parameters = settings(project, one.spec.fingerprint)
+        except (GradingError, InputError):
+            kind, parameters = None, None
+        found.append(
+            ListedGrader(
+                one.spec.name,
+                one.spec.fingerprint,
+                one.spec.method,
+                one.spec.model,
+                one.grades,
+                one.failures,
+                can_grade=kind is not None,
+                shown=place == 0,
+                also=tuple(name for name in called.get(one.spec.fingerprint, ()) if name != one.spec.name),
+                kind=kind,
+                parameters=parameters,
+            )
+        )
+    return found + waiting

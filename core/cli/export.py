@@ -1,0 +1,180 @@
+"""What the export command does for each kind of file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.catalogue import how_to_grade
+from core.cli.options import tell
+from core.errors import GradingError, InputError
+from core.exchange import (
+    Manifest,
+    bank_csv,
+    bank_jsonl,
+    board_latex,
+    board_tsv,
+    bundle,
+    bundle_again,
+    export_project,
+    graded_file,
+    manifest_json,
+    publish,
+    qrels,
+    read_manifest,
+    reproduce,
+    runs_zip,
+)
+from core.formats import read_small
+from core.labels import Policy, basis, readiness
+from core.project import Project, current_author, log
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked of the export command.
+
+    Args:
+        output: file or folder to write; - for standard output.
+        manifest: of the publication to make again.
+        save_manifest: where to write the manifest of the publication that is made.
+        note: of the publication that is made.
+    """
+
+    output: str
+    source: str
+    binary: bool
+    measure: str
+    policy: Policy
+    manifest: Path | None
+    save_manifest: Path | None
+    note: str
+    require_complete: bool
+
+
+def export_bytes(project: Project, what: str, asked: Asked) -> bytes:
+    """The content of an exported file.
+
+    Raises:
+        InputError: it cannot be made.
+        GradingError: the labels are incomplete, and had to be complete.
+    """
+    content = _CONTENTS[what](project, asked)
+    if what in ("bank", "graded", "leaderboard", "runs"):
+        with project.transaction() as cursor:
+            log(cursor, current_author(), f"export {what}", file=Path(asked.output).name)
+    return content
+
+
+def export_folder(project: Project, asked: Asked) -> None:
+    """Write the whole project as Parquet.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    if asked.output == "-":
+        raise InputError("A project cannot go to standard output.", "Name a folder or a .zip file.")
+    rows = export_project(project, Path(asked.output), current_author())
+    tell(f"{len(rows)} tables, {sum(rows.values()):,} rows.")
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}).") from error
+
+
+def _qrels(project: Project, asked: Asked) -> bytes:
+    author = current_author()
+    if asked.manifest is not None:
+        return reproduce(project, _manifest(asked.manifest), author)
+    if asked.source == "exam":
+        _check(project, asked)
+    elif asked.save_manifest or asked.require_complete:
+        raise InputError("Judgments are exported as they came: they have no manifest.", "Leave --source away.")
+    if asked.save_manifest is not None:
+        publication = publish(project, asked.policy, author, asked.binary, asked.note)
+        write(asked.save_manifest, manifest_json(publication.manifest).encode())
+        tell(f"Wrote {asked.save_manifest}.")
+        return publication.qrels_bytes
+    content = qrels(project, asked.policy, asked.source, asked.binary).encode()
+    with project.transaction() as cursor:
+        log(cursor, author, "export qrels", file=Path(asked.output).name, source=asked.source)
+    return content
+
+
+def _manifest(file: Path) -> Manifest:
+    return read_manifest(read_small(file), str(file))
+
+
+def _check(project: Project, asked: Asked) -> None:
+    """Warn where the labels are incomplete, or refuse to go on where they have to be complete."""
+    state = readiness(project, asked.policy)
+    if state.speaking_passages:
+        tell(f"note: {state.speaking_passages:,} pooled passages speak to the grader: see exam passages --speaking")
+    if state.complete:
+        return
+    counts = (
+        f"of {state.needed:,} pairs {state.ungraded:,} are ungraded and {state.failed:,} failed;"
+        f" {state.without_text:,} cannot be graded without the text of their passage;"
+        f" {state.stale_overrides:,} overrides are stale;"
+        f" {state.partial_labels:,} labels are partial, {state.unlabelled_passages:,} passages have none"
+    )
+    spec = basis(project, asked.policy).grader.spec
+    todo = []
+    if state.ungraded or state.failed:
+        todo.append(how_to_grade(project, spec, *(["--retry-failed"] if state.failed else [])))
+    if state.stale_overrides:
+        todo.append("Confirm or withdraw the stale overrides: exam override list --stale")
+    if state.without_text:
+        todo.append("Import the texts: exam import passages FILE")
+    if asked.require_complete:
+        raise GradingError(f"The labels are incomplete: {counts}.", "; ".join(todo))
+    tell(f"warning: the labels are incomplete: {counts}.")
+    for step in todo:
+        tell(step)
+
+
+def _bundle(project: Project, asked: Asked) -> bytes:
+    if asked.manifest is not None:
+        return bundle_again(project, _manifest(asked.manifest), current_author())
+    _check(project, asked)
+    return bundle(project, asked.policy, current_author(), asked.binary, asked.note)
+
+
+def _bank(project: Project, asked: Asked) -> bytes:
+    make = bank_csv if asked.output.endswith(".csv") else bank_jsonl
+    return make(project, asked.policy.bank_version).encode()
+
+
+def _graded(project: Project, asked: Asked) -> bytes:
+    return graded_file(project, None if asked.source == "exam" else asked.source)
+
+
+def _leaderboard(project: Project, asked: Asked) -> bytes:
+    make = board_latex if asked.output.endswith(".tex") else board_tsv
+    return make(project, asked.measure, asked.source, asked.policy).encode()
+
+
+def _runs(project: Project, asked: Asked) -> bytes:
+    return runs_zip(project)
+
+
+_CONTENTS: dict[str, Callable[[Project, Asked], bytes]] = {
+    "qrels": _qrels,
+    "bank": _bank,
+    "graded": _graded,
+    "leaderboard": _leaderboard,
+    "runs": _runs,
+    "bundle": _bundle,
+}
+
+EXPORTS = (*_CONTENTS, "project")
+"""What can be exported."""

@@ -1,0 +1,119 @@
+"""Commands that show leaderboards and how well they agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from core.cli.options import (
+    json_option,
+    opened,
+    policy_options,
+    print_json,
+    print_table,
+    project_option,
+    queries_option,
+    tell,
+)
+from core.labels import Policy
+from core.leaderboard import DEFAULT_MEASURE, PERS, Per, QueryChoice, compare, leaderboard_per
+from core.measures import Ties
+
+
+@click.command()
+@project_option
+@click.option(
+    "--measure",
+    default=DEFAULT_MEASURE,
+    show_default=True,
+    help="As nDCG@10, AP, EXAM-Cover@20, n-EXAM@20 or ROUGE-1@20.",
+)
+@click.option("--source", default="exam", show_default=True, help="exam, judgments, or a source's name.")
+@click.option("--per", type=click.Choice(PERS), default="query", show_default=True,
+              help="Mean over queries, over subtopics then queries, over all (query, subtopic) topics, or over queries"
+              " by the union of what is ranked for their subtopics (coverage only).")  # fmt: skip
+@click.option("--queries", is_flag=True, help="Every system's score on every query too.")
+@policy_options
+@json_option
+def leaderboard(
+    project_path: Path | None, measure: str, source: str, per: Per, queries: bool, policy: Policy, as_json: bool
+) -> None:
+    """Order the systems by a measure, with standard errors."""
+    with opened(project_path) as project:
+        board = leaderboard_per(project, measure, source, policy, per)
+    if as_json:
+        print_json(board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {}))
+        return
+    if queries:
+        print_table(
+            ("run", "query", board.measure),
+            [
+                (s.run, query, board.per_query.get(s.run, {}).get(query))
+                for s in board.systems
+                for query in board.query_ids
+            ],
+        )
+        click.echo()
+    spent = [board.lengths.get(s.run) for s in board.systems]
+    print_table(
+        ("rank", "run", board.measure, "std error", "queries", *(("words", "passages") if board.lengths else ())),
+        [
+            (s.rank, s.run + " *" * (s.run in board.starred), s.score, s.std_error, s.queries)
+            + ((round(length.words), round(length.passages, 1)) if length else (None, None) if board.lengths else ())
+            for s, length in zip(board.systems, spent, strict=True)
+        ],
+    )
+    if board.reference:
+        error = board.reference.std_error
+        tell(f"1 is {board.reference.run}" + (f" ± {error:.4f}; * within that error." if error is not None else "."))
+    if (length := board.length_correlation()) is not None:
+        tell(f"Spearman of score and words: {length:.2f}.")
+    if board.usable < board.needed:
+        tell(f"Rests on {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
+
+
+@click.command()
+@project_option
+@click.option("--measure", default=DEFAULT_MEASURE, show_default=True, help="Measure of the board under study.")
+@click.option("--against", required=True, help="The official board: judgments, or the name of a source.")
+@click.option("--against-measure", help="Measure of the official board; the same where not given.")
+@click.option("--source", default="exam", show_default=True, help="What the board under study comes from.")
+@click.option("--ties", type=click.Choice(["average", "random"]), default="average", show_default=True,
+              help="Average ranks, or ties broken at random, ten times, and the mean.")  # fmt: skip
+@click.option("--within-error", is_flag=True, help="With random ties: tie systems whose error bars overlap.")
+@queries_option
+@policy_options
+@json_option
+def correlate(
+    project_path: Path | None,
+    measure: str,
+    against: str,
+    against_measure: str | None,
+    source: str,
+    ties: str,
+    within_error: bool,
+    queries: QueryChoice,
+    policy: Policy,
+    as_json: bool,
+) -> None:
+    """Correlate a leaderboard with the official one."""
+    with opened(project_path) as project:
+        found = compare(
+            project, measure, against, source, against_measure, policy, cast(Ties, ties), within_error, queries
+        )
+    if as_json:
+        print_json(found.as_dict())
+        return
+    result = found.correlation
+    click.echo(
+        f"{found.board.measure} of {found.board.source} against {found.official.measure} of"
+        f" {found.official.source}, {result.systems} systems, ties {result.ties}"
+    )
+    click.echo(found.queries.says)
+    if result.undefined:
+        click.echo(f"undefined: {result.undefined}")
+        return
+    names = ("spearman", "kendall", "tau_ap", "pearson")
+    print_table(names, [[getattr(result, name) for name in names]])

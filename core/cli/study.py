@@ -1,0 +1,166 @@
+"""Commands about what a board rests on: coverage by budget, choosing a system by a judge, unjudged passages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from core.catalogue import find_grader, how_to_grade
+from core.cli.options import (
+    Whole,
+    counted,
+    json_option,
+    opened,
+    policy_options,
+    print_json,
+    print_table,
+    project_option,
+    queries_option,
+    tell,
+)
+from core.labels import Policy
+from core.leaderboard import DEFAULT_MAX_K, MAX_K, QueryChoice, cover_curves
+from core.project import Project
+from core.study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, Verdicts, select
+from core.study import unjudged as find_unjudged
+
+_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+_run_option = click.option("--run", "runs", multiple=True, help="Only this run; may be repeated.")
+
+
+@click.command()
+@project_option
+@click.option("--max-k", type=click.IntRange(1, MAX_K), default=DEFAULT_MAX_K, show_default=True,
+              help="Up to this many passages.")  # fmt: skip
+@_run_option
+@policy_options
+@json_option
+def curve(project_path: Path | None, max_k: int, runs: tuple[str, ...], policy: Policy, as_json: bool) -> None:
+    """Say how coverage grows with the passages that are read: EXAM-Cover@k for every k."""
+    with opened(project_path) as project:
+        found = cover_curves(project, policy, max_k, runs or None)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    shown = [k for k in _SHOWN if k < max_k] + [max_k]
+    print_table(
+        ("run", *(f"@{k}" for k in shown)),
+        [(curve.run, *(curve.scores[k - 1] for k in shown)) for curve in found.curves],
+    )
+    if max_k > found.pool_depth:
+        tell(f"The pool ends at rank {found.pool_depth}: what lies deeper is graded only where other runs have it.")
+
+
+@click.command()
+@project_option
+@click.option("--against", default="judgments", show_default=True, help="The truth: a source of judgments.")
+@click.option("--top-k", type=Whole(1), default=DEFAULT_TOP_K, show_default=True,
+              help="Passages of each run and query that are classified.")  # fmt: skip
+@click.option(
+    "--measure", "measures", multiple=True, help=f"May be repeated; {', '.join(SELECTION_MEASURES)} where not given."
+)
+@click.option("--unjudged-zero", is_flag=True, help="Take passages without judgment for non-relevant.")
+@click.option("--unreadable-no", is_flag=True, help="Take what the grader was asked in vain for non-relevant by it.")
+@queries_option
+@policy_options
+@json_option
+def selection(
+    project_path: Path | None,
+    against: str,
+    top_k: int,
+    measures: tuple[str, ...],
+    unjudged_zero: bool,
+    unreadable_no: bool,
+    queries: QueryChoice,
+    policy: Policy,
+    as_json: bool,
+) -> None:
+    """Say how well a grader tells relevant passages, and whether its boards choose the same system."""
+    with opened(project_path) as project:
+        found = select(
+            project, against, policy, top_k, measures or SELECTION_MEASURES, unjudged_zero, unreadable_no, queries
+        )
+    if as_json:
+        print_json(found.as_dict())
+        return
+    click.echo(f"{found.grader} against {found.against}, top {found.top_k}")
+    click.echo(_verdicts_line(found.verdicts, unreadable_no))
+    print_table(
+        ("passages of", "precision", "recall", "F1", "accuracy", "compared", "unlabelled", "unjudged"),
+        [
+            (name, c.precision, c.recall, c.f1, c.accuracy, c.compared, c.unlabelled, c.unjudged)
+            for name, c in [("all runs", found.overall), *found.per_run.items()]
+        ],
+    )
+    click.echo()
+    print_table(
+        ("measure", "best by grader", "best by judgments", "same choice", "pearson"),
+        [
+            (
+                choice.measure,
+                ", ".join(choice.best_by_judge),
+                ", ".join(choice.best_by_truth),
+                "yes" if choice.same_choice else "no",
+                choice.pearson,
+            )
+            for choice in found.choices
+        ],
+    )
+    click.echo(
+        f"Pearson over all measures and systems: {found.pearson:.4f}"
+        if found.pearson is not None
+        else f"undefined: {found.undefined}"
+    )
+    click.echo(found.queries.says)
+
+
+def _verdicts_line(verdicts: Verdicts, unreadable_no: bool) -> str:
+    counts = ", ".join(
+        f"{name} {getattr(verdicts, name):,}" + ("" if share is None else f" ({share:.1%})")
+        for name, share in verdicts.shares.items()
+    )
+    counted = " and counts as no" if unreadable_no else ""
+    return f"verdicts: {counts}{counted}; ungraded {verdicts.ungraded:,}"
+
+
+@click.command()
+@project_option
+@_run_option
+@click.option("--top-k", type=Whole(1), help="Passages of each run and query; the pool's depth if not given.")
+@click.option("--list", "listed", type=Whole(0), default=LISTED, show_default=True,
+              help="Passages to grade next that are named, per run.")  # fmt: skip
+@policy_options
+@json_option
+def unjudged(
+    project_path: Path | None, runs: tuple[str, ...], top_k: int | None, listed: int, policy: Policy, as_json: bool
+) -> None:
+    """Say how much of each run has a label or a judgment, and what to grade next."""
+    with opened(project_path) as project:
+        found = find_unjudged(project, policy, top_k, runs or None, listed)
+        hints = {run.run: _hint(project, policy, run) for run in found.to_grade}
+    if as_json:
+        print_json(found.as_dict())
+        return
+    print_table(
+        ("run", "source", f"Judged@{found.top_k}", "known", "of"),
+        [(share.run, share.source, share.judged, share.known, share.top) for share in found.shares],
+    )
+    for run in found.to_grade:
+        if run.ungraded or run.failed:
+            tell(f"{run.run}: {counted(run.ungraded, 'pair')} ungraded, {run.failed:,} failed. {hints[run.run]}")
+        if run.not_pooled:
+            tell(
+                f"{run.run}: beyond the pool, which ends at rank {found.pool_depth},"
+                f" {counted(run.not_pooled, 'passage')}."
+                f" Run: exam pool --depth {found.top_k}"
+            )
+        if run.without_text:
+            tell(f"{run.run}: without a text, {counted(run.without_text, 'passage')}. Run: exam import passages FILE")
+
+
+def _hint(project: Project, policy: Policy, run: ToGrade) -> str:
+    """How the pairs that a run lacks are graded, by the grader whose labels are looked at."""
+    version = [] if policy.bank_version is None else ["--bank-version", str(policy.bank_version)]
+    retry = ["--retry-failed"] if run.failed else []
+    return how_to_grade(project, find_grader(project, policy.grader).spec, "--run", run.run, *version, *retry)

@@ -1,0 +1,45 @@
+"""Where a project meets files: import, export, publication, bundle, Parquet, demo."""
+
+from __future__ import annotations
+
+from core.exchange import exporting
+from core.exchange.bundle import bundle, bundle_again, overrides_csv
+from core.exchange.demo import FILES, make_demo
+from core.exchange.downloads import project_zip, qrels_head, recorded, runs_zip
+from core.exchange.exporting import bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, qrels
+from core.exchange.importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
+from core.exchange.parquet.project import export_project, import_project
+from core.exchange.publication import Manifest, manifest_json, publications, publish, read_manifest, reproduce
+
+__all__ = [
+    "FILES",
+    "IMPORTERS",
+    "Group",
+    "Imported",
+    "Manifest",
+    "Options",
+    "bank_csv",
+    "bank_jsonl",
+    "board_latex",
+    "board_tsv",
+    "bundle",
+    "bundle_again",
+    "export_project",
+    "exporting",
+    "graded_file",
+    "import_files",
+    "import_groups",
+    "import_project",
+    "make_demo",
+    "manifest_json",
+    "overrides_csv",
+    "project_zip",
+    "publications",
+    "publish",
+    "qrels",
+    "qrels_head",
+    "read_manifest",
+    "recorded",
+    "reproduce",
+    "runs_zip",
+]

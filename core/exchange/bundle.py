@@ -1,0 +1,176 @@
+"""A bundle: published qrels in one zip with their manifest and all that a reader needs beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+
+from core.errors import InputError, ProjectError
+from core.exchange.exporting import bank_csv, bank_jsonl, board_latex
+from core.exchange.publication import Manifest, Publication, as_published, manifest_json, publish, reproduce
+from core.exchange.zipping import write_zip
+from core.labels import Policy, overrides
+from core.leaderboard import Leaderboard, leaderboard
+from core.project import Project, log, rankings
+from core.tables import csv_text, disarmed
+
+BOARD_MEASURES = ("EXAM-Cover", "nDCG@10", "nDCG@20", "AP", "Rprec", "RR", "P@20")
+"""The measures of the leaderboard in a bundle, the one that orders it first."""
+
+_WHAT = {
+    "qrels": "The labels, in trec_eval's four columns: query, 0, passage, {values}.\n"
+    "    Passages without a label are left out; see the counts in manifest.json.",
+    "manifest.json": "What the qrels rest on: bank version, grader, policy, counts, and the SHA-256 of the file.\n"
+    "    exam export qrels --manifest manifest.json -o FILE makes the qrels again from the project,\n"
+    "    exam export bundle --manifest manifest.json -o FILE all of this.",
+    "bank.jsonl": "The question bank at its version {version}, one question a line.",
+    "bank.csv": "The same for a spreadsheet.",
+    "leaderboard.tsv": "The systems by {measures}, with standard errors.",
+    "leaderboard.tex": "The same as LaTeX tables, one a measure.",
+    "overrides.csv": "What people rated otherwise than the grader, and why. Where `stale` is true, the question has\n"
+    "    other words in version {version} of the bank than when it was rated.",
+}
+
+
+def bundle(project: Project, policy: Policy, author: str, binary: bool = False, note: str = "") -> bytes:
+    """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
+
+    Args: as for `core.exchange.publish`.
+
+    Returns:
+        A zip file.
+
+    Raises:
+        InputError: there is no such grader or version, or no label.
+    """
+    # Nobody else writes meanwhile, so that everything in the bundle is of one moment.
+    with project.transaction() as cursor:
+        publication = publish(project, policy, author, binary, note)
+        files = _files(project, publication)
+        hashes = _hashes(files)
+        log(cursor, author, _ACT, publication=publication.manifest["publication"], files=sorted(files), sha256=hashes)
+    return _packed(files)
+
+
+_ACT = "export bundle"
+
+
+def bundle_again(project: Project, manifest: Manifest, author: str) -> bytes:
+    """The bundle of a publication once more, to the byte, whatever was done to the project since.
+
+    Args:
+        manifest: that of the bundle.
+
+    Returns:
+        A zip file.
+
+    Raises:
+        InputError: the manifest is of another project, is not known here, was changed, or no bundle was made of it.
+        ProjectError: the project no longer gives this bundle; says which files differ.
+    """
+    number = manifest.get("publication")
+    publication = Publication(manifest, reproduce(project, manifest, author))
+    recorded = [
+        detail.get("sha256")
+        for detail in map(json.loads, (text for (text,) in project.rows(_MADE, [_ACT])))
+        if detail.get("publication") == number
+    ]
+    if not recorded:
+        raise InputError(
+            f"Publication {number} was not made as a bundle.",
+            "Make its qrels again: exam export qrels --manifest FILE -o OUT",
+        )
+    files = _files(as_published(project, manifest), publication)
+    known, now = recorded[0], _hashes(files)
+    # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
+    if known is not None and known != now:
+        differing = sorted(name for name in known | now if known.get(name) != now.get(name))
+        raise ProjectError(
+            f"The bundle of publication {number} cannot be made again: {', '.join(differing)} would differ.",
+            "A run may have been imported anew since; its qrels can be had: exam export qrels --manifest FILE -o OUT",
+        )
+    return _packed(files)
+
+
+_MADE = "SELECT detail FROM activity WHERE act = ? ORDER BY activity_key"
+
+
+def _hashes(files: Mapping[str, bytes]) -> dict[str, str]:
+    return {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
+
+
+def _packed(files: Mapping[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    write_zip(files, out)
+    return out.getvalue()
+
+
+def _files(project: Project, publication: Publication) -> dict[str, bytes]:
+    manifest = publication.manifest
+    policy = Policy(**manifest["policy"])
+    version = manifest["bank"]["version"]
+    files = {
+        f"{manifest['project']['name']}.qrels": publication.qrels_bytes,
+        "manifest.json": manifest_json(manifest).encode(),
+        "bank.jsonl": bank_jsonl(project, version).encode(),
+        "bank.csv": bank_csv(project, version).encode(),
+        "overrides.csv": overrides_csv(project, version).encode(),
+    }
+    if rankings(project):
+        boards = [leaderboard(project, measure, "exam", policy) for measure in BOARD_MEASURES]
+        latex = [board_latex(project, measure, "exam", policy) for measure in BOARD_MEASURES]
+        files["leaderboard.tsv"] = _wide_tsv(boards).encode()
+        files["leaderboard.tex"] = "\n".join(latex).encode()
+    return {**files, "README.txt": _readme(publication, sorted(files)).encode()}
+
+
+def _readme(publication: Publication, names: list[str]) -> str:
+    manifest = publication.manifest
+    values = {
+        "values": f"1 from rating {manifest['policy']['min_rating']} and 0 below"
+        if manifest["qrels"]["values"] == "binary"
+        else "label",
+        "version": manifest["bank"]["version"],
+        "measures": ", ".join(BOARD_MEASURES),
+    }
+    lines = [
+        f"Qrels of {manifest['project']['name']}, published {manifest['published_at']} by {manifest['published_by']}",
+        f"with Exam Workbench {manifest['software']['version']}.",
+        *([manifest["note"]] if manifest["note"] else []),
+        "",
+    ]
+    for name in names:
+        what = _WHAT["qrels" if name.endswith(".qrels") else name]
+        lines.append(f"{name}\n    {what.format(**values)}")
+    return "\n".join(lines) + "\n"
+
+
+def overrides_csv(project: Project, version: int | None = None) -> str:
+    """The overrides that nobody withdrew, oldest first, as CSV; cells that could be formulas are neutralised.
+
+    Args:
+        version: the bank version that says which of them are stale; the newest for None.
+    """
+    header = ("query_id", "question_id", "question", "passage_id", "rating", "reason", "author", "made_at", "stale")
+    rows = (
+        (one.query_id, one.question_id, one.wording, one.passage_id, one.rating, one.reason, one.author)
+        + (one.made_at.isoformat(timespec="seconds"), str(one.stale).lower())
+        for one in reversed(overrides(project, version=version))
+    )
+    return csv_text(header, rows)
+
+
+def _wide_tsv(boards: list[Leaderboard]) -> str:
+    """Several leaderboards as one table that `core.formats.leaderboards` reads, in the order of the first."""
+    header = [cell for board in boards for cell in (board.measure, f"{board.measure} std_error")]
+    lines = ["\t".join(("run", *map(disarmed, header)))]
+    for run in boards[0].scores:
+        cells = [_number(value) for board in boards for value in (board.scores.get(run), board.std_errors.get(run))]
+        lines.append("\t".join((disarmed(" ".join(run.split())), *cells)))
+    return "\n".join(lines) + "\n"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else repr(value)

@@ -1,0 +1,54 @@
+"""The demo collection as a project: import its files, grade it with the embedded default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from core.errors import GradingError, InputError
+from core.exchange.importing import Options, import_files
+from core.formats import Source
+from core.graders import make_grader
+from core.grading import Request, run_job
+from core.project import create
+
+FILES = Path(__file__).resolve().parents[2] / "data" / "demo"
+
+
+def make_demo(path: Path, author: str, grade: bool, tell: Callable[[str], None]) -> None:
+    """Make a project of the demo collection.
+
+    Args:
+        path: the new project's file.
+        grade: whether to grade it with the embedding grader.
+        tell: is given a sentence about each step.
+
+    Raises:
+        InputError: the file is there already.
+        GradingError: grading failed.
+    """
+    # Made under another name, so that an interruption leaves nothing that looks like the demo.
+    making = path.with_name(f"{path.name}.making")
+    if path.exists():
+        raise InputError(f"{path} is there already.", "Open it, or remove it first.")
+    making.unlink(missing_ok=True)
+    project = create(making)
+    try:
+        for kind, files, source in (
+            ("queries", [FILES / "queries.jsonl"], None),
+            ("passages", [FILES / "passages.jsonl"], None),
+            ("runs", sorted((FILES / "runs").glob("*.run")), None),
+            ("qrels", [FILES / "qrels.txt"], "assessors"),
+            ("bank", [FILES / "bank.jsonl"], None),
+        ):
+            done = import_files(project, kind, [Source.of(file) for file in files], author, Options(source))
+            tell(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+        if grade:
+            tell("Grading with the embedding model ...")
+            final = run_job(project, make_grader("embedding", {}), Request(), author)
+            if final.state != "done":
+                raise GradingError(final.message, "Run exam demo again, or exam demo --no-grade and then exam grade.")
+            tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
+    finally:
+        project.close()
+    making.rename(path)

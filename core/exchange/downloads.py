@@ -1,0 +1,87 @@
+"""What a screen offers for download: the content of each file, with who took it on record."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from core.errors import InputError
+from core.exchange.exporting import qrels
+from core.exchange.parquet.project import export_project
+from core.exchange.zipping import write_zip
+from core.formats import trec_run
+from core.labels import Policy
+from core.project import Project, record
+from core.types import Ranked
+
+
+def recorded(project: Project, author: str, what: str, file: str, make: Callable[[], str | bytes]) -> bytes:
+    """The content of a file, once the activity log says that somebody exported it, where it can be written.
+
+    Args:
+        what: as the log names it, such as "bank".
+        file: the name that the file gets.
+        make: makes the content.
+    """
+    content = make()
+    record(project, author, f"export {what}", file=file)
+    return content.encode() if isinstance(content, str) else content
+
+
+def qrels_head(project: Project, policy: Policy, binary: bool, lines: int = 8) -> list[str]:
+    """The first lines of the qrels of a policy.
+
+    Raises:
+        InputError: there is no label.
+    """
+    return project.remember(
+        ("qrels head", policy, binary, lines),
+        lambda: qrels(project, policy, binary=binary).split("\n", lines)[:lines],
+    )
+
+
+def runs_zip(project: Project) -> bytes:
+    """Every run as a TREC run, in one zip; the same project gives the same bytes.
+
+    Raises:
+        InputError: there are no runs, or an id cannot stand in a run.
+    """
+    files: dict[str, bytes | Path] = {}
+    for key, name in project.rows("SELECT run_key, name FROM runs ORDER BY run_key"):
+        rows = project.rows(
+            "SELECT query_id, passage_id, rank, score FROM rankings JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE run_key = ? ORDER BY query_key, rank",
+            [key],
+        )
+        out = io.StringIO()
+        trec_run.write_run(name, (Ranked(*row) for row in rows), out)
+        files[_file_name(name, files)] = out.getvalue().encode()
+    if not files:
+        raise InputError("There are no runs to export.", "Import them: exam import runs FILE...")
+    packed = io.BytesIO()
+    write_zip(files, packed)
+    return packed.getvalue()
+
+
+def _file_name(run: str, taken: dict[str, bytes | Path]) -> str:
+    """A name for the file of a run that every system can unpack, and that no other run has."""
+    stem = "".join(c if c.isalnum() or c in "._-+" else "_" for c in run).lstrip(".") or "run"
+    lower = {name.lower() for name in taken}
+    name, number = f"{stem}.run", 2
+    while name.lower() in lower:
+        name, number = f"{stem}-{number}.run", number + 1
+    return name
+
+
+def project_zip(project: Project, author: str) -> bytes:
+    """The whole project as a zip of Parquet files; the export is in the activity log, and so in the zip.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="exam-export-") as folder:
+        target = Path(folder) / f"{project.name}.zip"
+        export_project(project, target, author)
+        return target.read_bytes()

@@ -1,0 +1,455 @@
+"""Importing files into a project: each import is previewed or done, whole or not at all.
+
+Files are read before anything is written, into lists or files beside the project, while everybody goes on working; then
+all of it is written in one transaction. A preview writes to a passing copy.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from core.bank import AT_VERSION, Words, add_topics, in_their_words, save_questions, take_queries, take_words
+from core.errors import FileError, InputError, Problem, Report
+from core.exchange.graded_import import GradedFiles, GradedImport
+from core.exchange.rehearsal import rehearsal
+from core.exchange.run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
+from core.formats import (
+    BankFile,
+    Source,
+    graded,
+    passages,
+    queries,
+    question_bank,
+    read_boards,
+    read_responses,
+    trec_qrels,
+)
+from core.project import (
+    Cursor,
+    Keeper,
+    PassageFiles,
+    Project,
+    Replaced,
+    add_passages,
+    known_responses,
+    log,
+    refresh_pool,
+    stage_judgments,
+    unknown_queries,
+    write_board,
+    write_gold,
+    write_judgments,
+    write_responses,
+)
+from core.text import first_few
+from core.types import Judgment, Query, Question
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to import.
+
+    Args:
+        source: name under which judgments or a board are kept; the file's name for None.
+        skip_unknown: whether lines of runs and qrels about queries that the project does not have
+            are left out, instead of the file being refused; and such questions of a bank, instead of their
+            queries being made.
+        gold: whether responses are the gold texts, one a query, and no system's.
+        replace: whether what the project has of the same names may give way.
+    """
+
+    source: str | None = None
+    skip_unknown: bool = False
+    gold: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import did, or as a preview would do.
+
+    Args:
+        kind: what the files were read as.
+        files: their names.
+        counts: numbers of things by what they are, as "passages" or "new grades".
+        notes: what was understood but is worth knowing.
+        replaced: what the project had of the same names, and no longer has, or no longer so.
+    """
+
+    kind: str
+    files: tuple[str, ...]
+    counts: dict[str, int]
+    notes: tuple[Problem, ...] = field(default_factory=tuple)
+    replaced: tuple[Replaced, ...] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files of one kind that are imported together, and how."""
+
+    kind: str
+    sources: Sequence[Source]
+    options: Options = Options()
+
+
+GET_WORDS = "questions get their words"
+"""Under this name an import counts the questions of the bank that were known by id only until now."""
+
+
+def import_files(
+    project: Project,
+    kind: str,
+    sources: Sequence[Source],
+    author: str,
+    options: Options | None = None,
+    preview: bool = False,
+) -> Imported:
+    """Import files of one kind in one transaction; see `import_groups`."""
+    return import_groups(project, [Group(kind, sources, options or Options())], author, preview)[0]
+
+
+def import_groups(project: Project, groups: Sequence[Group], author: str, preview: bool = False) -> list[Imported]:
+    """Import groups of files, all in one transaction, in the order in which kinds build on each other.
+
+    Args:
+        groups: files by kind; at most one group a kind.
+        preview: say what the imports would do and change nothing.
+
+    Returns:
+        What was done, a result for each group, in the order of `IMPORTERS`.
+
+    Raises:
+        FileError: a file was refused; it names the lines.
+        InputError: the content does not fit the project, it would replace something and that was not asked for
+            (`Options.replace`), or there is no such kind.
+    """
+    order = list(IMPORTERS)
+    for group in groups:
+        if group.kind not in order:
+            raise InputError(f"'{group.kind}' cannot be imported.", f"Use one of {', '.join(order)}.")
+        if not group.sources:
+            raise InputError("There is no file to import.", "Name at least one.")
+    groups = sorted(groups, key=lambda group: order.index(group.kind))
+    with tempfile.TemporaryDirectory(prefix=".import-", dir=project.path.parent, ignore_cleanup_errors=True) as made:
+        folder = Path(made)
+        read = []
+        for group in groups:
+            report = Report()
+            write = IMPORTERS[group.kind](group.sources, report, group.options, folder)
+            report.raise_if_refused(_MEND)
+            read.append((group, report, write))
+        tried = rehearsal(project, [group.kind for group in groups], folder) if preview else project.transaction()
+        with tried as cursor:
+            results = [_write(cursor, group, report, write, author) for group, report, write in read]
+            if not preview:
+                _refuse_to_replace(groups, results)
+    return results
+
+
+def _write(cursor: Cursor, group: Group, report: Report, write: Writer, author: str) -> Imported:
+    keeper = Keeper(cursor)
+    files = [source.name for source in group.sources]
+    try:
+        counts = write(cursor, keeper, author)
+    except FileError:
+        raise
+    except InputError as error:
+        # What does not fit the project was found where nobody knows of files.
+        raise InputError(f"{first_few(files)}: {error.message}", error.hint) from error
+    report.raise_if_refused(_MEND)
+    settled = keeper.settle()
+    replaced = tuple(one for _, _, one in settled)
+    told = {"replaced": [str(one) for one in replaced]} if replaced else {}
+    keeper.record(settled, log(cursor, author, f"import {group.kind}", files=files, counts=counts, **told))
+    return Imported(group.kind, tuple(files), counts, tuple(report.notes), replaced)
+
+
+def _refuse_to_replace(groups: Sequence[Group], results: Sequence[Imported]) -> None:
+    asked_for = {group.kind for group in groups if group.options.replace}
+    results = [one for one in results if one.replaced and one.kind not in asked_for]
+    if results:
+        going = [replaced for result in results for replaced in result.replaced]
+        files = first_few([name for result in results for name in result.files])
+        apart = any(one.kind in ("judgments", "leaderboard") for one in going)
+        raise InputError(
+            f"{files}: this would replace {first_few(going, '; ')}. Nothing was imported.",
+            "Where that is meant, say so (--replace): what goes is kept and can be brought back."
+            + (" Under another name (--source) both stay." if apart else ""),
+        )
+
+
+_NAME_QUERIES = "Import the queries first, or a bank that names them, or leave unknown queries out (--skip-unknown)."
+_MEND = "Nothing was imported. Mend the file and import it again."
+
+
+Writer = Callable[[Cursor, Keeper, str], dict[str, int]]
+"""Writes what was read, for an author; gives counts. What it replaces goes to the keeper."""
+
+Importer = Callable[[Sequence[Source], Report, Options, Path], Writer]
+"""Reads files, without looking at the project; the folder is for what does not fit in memory."""
+
+
+def _queries(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    found: dict[str, Query] = {}
+    for source in sources:
+        for query in queries.read_queries(source, report):
+            if found.setdefault(query.query_id, query) != query:
+                reason = f"query {query.query_id} is in another of the files with another content"
+                report.refuse(source.name, None, reason)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        new = take_queries(cursor, list(found.values()), True, keeper)
+        return {"queries": len(found), "new queries": new}
+
+    return write
+
+
+def _passages(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = PassageFiles(folder)
+    for source in sources:
+        files.take(passages.read_passages(source, report))
+    files.close()
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        new = add_passages(cursor, files.passages(), keeper)
+        refresh_pool(cursor)
+        return {"new passages": new}
+
+    return write
+
+
+def _runs(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = RunFiles(folder, report)
+    for source in sources:
+        files.take(source)
+    files.close()
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        runs = RunImport(cursor, files, report, options.skip_unknown, keeper)
+        runs.check_queries()
+        report.raise_if_refused(_NAME_QUERIES)
+        counts = runs.write()
+        report.raise_if_refused(_MEND)
+        refresh_pool(cursor)
+        return counts
+
+    return write
+
+
+def _responses(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read = read_responses(sources, report)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        found = known_responses(cursor, read, report, options.skip_unknown)
+        report.raise_if_refused(_NAME_QUERIES)
+        counts = (write_gold if options.gold else write_responses)(cursor, found, report, keeper)
+        report.raise_if_refused(_MEND)
+        refresh_pool(cursor)
+        return counts
+
+    return write
+
+
+def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read: dict[str, tuple[Source, list[Judgment], dict[str, int]]] = {}
+    for source in sources:
+        lines = trec_qrels.read_qrels_lines(source, report)
+        first_lines: dict[str, int] = {}
+        for judgment, line in lines:
+            first_lines.setdefault(judgment.query_id, line)
+        name = options.source if options.source and len(sources) == 1 else source.stem
+        if name in read:
+            report.refuse(source.name, None, f"another file gives the source {name} too; rename one of them")
+        read[name] = (source, [judgment for judgment, _ in lines], first_lines)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        written = 0
+        for name, (source, found, first_lines) in read.items():
+            unknown = set(_unknown(cursor, source, first_lines, options, report))
+            report.raise_if_refused(_NAME_QUERIES)
+            stage_judgments(cursor, [j for j in found if j.query_id not in unknown])
+            written += write_judgments(cursor, name, keeper)
+        refresh_pool(cursor)
+        return {"sources": len(sources), "judgments": written}
+
+    return write
+
+
+def _unknown(
+    cursor: Cursor, source: Source, first_lines: Mapping[str, int], options: Options, report: Report
+) -> list[str]:
+    """Query ids of a file that the project does not have; refused or remarked on as the options say."""
+    unknown = unknown_queries(cursor, first_lines)
+    if unknown and add_topics(cursor, unknown):
+        unknown = unknown_queries(cursor, unknown)
+    if unknown:
+        say = report.remark if options.skip_unknown else report.refuse
+        reason = unknown_reason(unknown[0], len(unknown) - 1, options.skip_unknown)
+        say(source.name, first_lines[unknown[0]], reason)
+    if options.skip_unknown and first_lines and len(unknown) == len(first_lines):
+        report.refuse(source.name, None, NOTHING_LEFT)
+    return unknown
+
+
+def _bank(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = [question_bank.read_bank(source, report) for source in sources]
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        read = [_as_named_here(cursor, part) for part in files]
+        if options.skip_unknown:
+            read = [_known_part(cursor, part, source, report) for part, source in zip(read, sources, strict=True)]
+        names = ", ".join(Path(source.name).name for source in sources)
+        return _write_bank(cursor, read, names, report, keeper, author)
+
+    return write
+
+
+def _write_bank(
+    cursor: Cursor, read: Sequence[BankFile], names: str, report: Report, keeper: Keeper, author: str
+) -> dict[str, int]:
+    found = [question for part in read for question in part.questions]
+    new = take_queries(cursor, [query for part in read for query in part.queries], False, keeper)
+    before = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
+    words = take_words(cursor, found)
+    version = save_questions(cursor, in_their_words(cursor, found), f"Imported {names}", author)
+    after = cursor.execute("SELECT count(*) FROM questions").fetchall()[0][0]
+    changed = cursor.execute(
+        "SELECT count(*) FROM question_revisions WHERE version = ? AND parent_revision IS NOT NULL", [version or 0]
+    ).fetchall()[0][0]
+    _remark_on_rest(cursor, found, names, report)
+    _remark_on_words(words, names, report)
+    counts = {
+        "questions": len(found),
+        "new questions": after - before,
+        "changed questions": changed,
+        "new queries": new,
+    }
+    learnt = {GET_WORDS: words.given} if words.given else {}
+    return counts | learnt | ({"bank version": version} if version else {})
+
+
+def _remark_on_words(words: Words, names: str, report: Report) -> None:
+    """Say what becomes of grades whose questions were known by id only."""
+    if words.given:
+        report.remark(
+            names,
+            None,
+            f"questions known by id only that get their words from this file: {words.given}; what was graded under"
+            " their ids is now about these words, in every version of the bank",
+        )
+    if words.apart:
+        report.remark(
+            names,
+            None,
+            f"questions known by id only to which people gave these words before: {words.apart}; what was graded under"
+            " their ids stays with the ids",
+        )
+
+
+def _as_named_here(cursor: Cursor, part: BankFile) -> BankFile:
+    """A bank with its query ids as the project has them, where it has them under the bank's prefix."""
+    if not part.prefix:
+        return part
+    ids = [query.query_id for query in part.queries]
+    longer = [part.prefix + query_id for query_id in ids]
+    unknown = set(unknown_queries(cursor, [*ids, *longer]))
+    names = {a: b for a, b in zip(ids, longer, strict=True) if a in unknown and b not in unknown}
+
+    def name(query_id: str) -> str:
+        return names.get(query_id, query_id)
+
+    return BankFile(
+        [replace(query, query_id=name(query.query_id)) for query in part.queries],
+        [replace(question, query_id=name(question.query_id)) for question in part.questions],
+    )
+
+
+def _known_part(cursor: Cursor, part: BankFile, source: Source, report: Report) -> BankFile:
+    """The part of a bank that is about queries of the project."""
+    unknown = set(unknown_queries(cursor, [question.query_id for question in part.questions]))
+    questions = [question for question in part.questions if question.query_id not in unknown]
+    if unknown:
+        rest = len(part.questions) - len(questions)
+        counts = f"questions: {rest}, queries: {len(unknown)}"
+        report.remark(source.name, None, f"left out what is asked of queries that the project does not have ({counts})")
+    return BankFile([query for query in part.queries if query.query_id not in unknown], questions)
+
+
+def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, report: Report) -> None:
+    """Say which active questions of the file's queries the file does not name: they stay."""
+    named = {question.question_id for question in found}
+    queries = {question.query_id for question in found}
+    rows = cursor.execute(
+        f"SELECT question_id, query_id FROM {AT_VERSION} JOIN questions USING (question_key)"
+        " JOIN queries USING (query_key) WHERE active ORDER BY question_key",
+        {"version": cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]},
+    ).fetchall()
+    rest = [question_id for question_id, query_id in rows if query_id in queries and question_id not in named]
+    if rest:
+        report.remark(names, None, f"{len(rest)} questions of these queries are not in the file: they stay as they are")
+
+
+@contextmanager
+def _no_collecting() -> Iterator[None]:
+    """Let the collector of cycles rest: reading makes millions of lists and no cycle, so it would find nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _graded(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    files = GradedFiles(folder)
+    with _no_collecting():
+        for source in sources:
+            files.take(graded.read_graded(source, report))
+            report.raise_if_refused(_MEND)
+        files.close()
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        into = GradedImport(cursor, files, author, keeper)
+        with _no_collecting():
+            for batch in files.batches():
+                into.write(batch)
+        names = ", ".join(Path(source.name).name for source in sources)
+        counts = into.finish(names, options.source or "judgments", report)
+        _remark_on_words(into.words, names, report)
+        return counts | ({GET_WORDS: into.words.given} if into.words.given else {})
+
+    return write
+
+
+def _leaderboard(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    found = [
+        replace(board, name=options.source + board.name.removeprefix(source.stem)) if options.source else board
+        for source in sources
+        for board in read_boards(source, report)
+    ]
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        for board in found:
+            write_board(cursor, board, keeper)
+        return {"leaderboards": len(found), "systems": len({row.run for board in found for row in board.rows})}
+
+    return write
+
+
+IMPORTERS: dict[str, Importer] = {
+    "queries": _queries,
+    "passages": _passages,
+    "bank": _bank,
+    "graded": _graded,
+    "runs": _runs,
+    "responses": _responses,
+    "qrels": _qrels,
+    "leaderboard": _leaderboard,
+}
+"""What can be imported, and how; in the order in which one kind builds on another."""

@@ -1,0 +1,394 @@
+"""What the tables of a project have to be, so that everything can be computed from them: values, references, keys.
+
+An imported project is checked against these tables of rules, each by one statement over all rows. They say what the
+doors of the program let in: a project that was made by it passes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final, get_args
+
+import duckdb
+import yaml
+
+from core.bank import STATES
+from core.catalogue import SPEC_COLUMNS, stored_spec
+from core.errors import WorkbenchError
+from core.exchange.parquet.manifest import LARGEST_KEY
+from core.formats import LARGEST
+from core.graders import read_prompt
+from core.text import LONGEST_ID
+from core.types import KINDS, MAX_RATING, MAX_WEIGHT, Act, Question
+
+Cursor = duckdb.DuckDBPyConnection
+
+NO_JOB = 0
+"""In the place of a job, where grades came without one."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Rows of a table that break a rule.
+
+    Args:
+        reason: what is wrong, as a sentence without a full stop.
+        rows: how many there are.
+        first: number of the first of them in the table's file, from 1; None where no single row is at fault.
+    """
+
+    table: str
+    reason: str
+    rows: int
+    first: int | None
+
+    def __str__(self) -> str:
+        where = "" if self.first is None else f" (row {self.first:,}{'' if self.rows == 1 else ' is the first'})"
+        return f"{self.rows:,} row{'' if self.rows == 1 else 's'}: {self.reason}{where}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What holds for every row of a table.
+
+    Args:
+        holds: SQL over the row `t`; a row for which it is unknown, as for a missing value, passes.
+        reason: what is wrong with a row for which it does not hold.
+        beside: joins that `holds` needs.
+    """
+
+    table: str
+    holds: str
+    reason: str
+    beside: str = ""
+
+
+def _one_of(values: tuple[str, ...]) -> str:
+    return "(" + ", ".join(f"'{value}'" for value in values) + ")"
+
+
+def _id(column: str) -> str:
+    return (
+        rf"length({column}) BETWEEN 1 AND {LONGEST_ID} AND NOT regexp_matches({column}, '[\p{{Cc}}\p{{Zl}}\p{{Zp}}]')"
+    )
+
+
+def _json(column: str, kind: str) -> str:
+    # In one expression: what follows an AND may be computed for rows for which what precedes it does not hold.
+    return f"CASE WHEN json_valid({column}) THEN coalesce(json_type({column}) = '{kind}', false) ELSE false END"
+
+
+_SHARE = "BETWEEN 0 AND 1"
+_PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
+_COUNT = f"BETWEEN 0 AND {1 << 53}"
+
+RULES: Final = (
+    Rule("settings", "length(name) > 0", "a setting has no name"),
+    Rule(
+        "settings",
+        "name <> 'pool_depth' OR coalesce(try_cast(value AS INTEGER) >= 1, false)",
+        "the pool depth is no whole number from 1",
+    ),
+    Rule("queries", _id("query_id") + r" AND NOT regexp_matches(query_id, '\s')", "a query id is no id"),
+    Rule("passages", _id("passage_id") + r" AND NOT regexp_matches(passage_id, '\s')", "a passage id is no id"),
+    Rule("questions", _id("question_id"), "a question id is no id"),
+    Rule("runs", _id("name"), "the name of a run is no name"),
+    Rule("subtopics", _id("subtopic_id"), "a subtopic id is no id"),
+    Rule("rankings", f"rank BETWEEN 1 AND {LARGEST_KEY}", "a rank is below 1"),
+    Rule("judgments", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
+    Rule("question_texts", "text IS NOT NULL OR placeholder IS NOT NULL", "a question has neither words nor an id"),
+    Rule("pool", "t.text_key IS NOT DISTINCT FROM p.text_key", "a pooled passage has another text than the passage",
+         "JOIN passages p USING (passage_key)"),
+    Rule("bank_versions", "version BETWEEN 1 AND (SELECT count(*) FROM bank_versions)", "a bank version is missing"),
+    Rule("question_revisions", f"kind IN {_one_of(KINDS)}", f"the kind is none of {', '.join(KINDS)}"),
+    Rule("question_revisions", f"abs(weight) <= {MAX_WEIGHT}",
+         f"the weight is not a number from {-MAX_WEIGHT:,.0f} to {MAX_WEIGHT:,.0f}"),
+    Rule("question_revisions", f"position {_PLACE}", "the position is out of range"),
+    Rule("question_revisions", "NOT contains(x.text, chr(0)) AND NOT contains(x.text, chr(31))",
+         "its words have a control sign", "JOIN question_texts x USING (text_key)"),
+    Rule("question_revisions", f"CASE WHEN {_json('choices', 'ARRAY')} THEN list_bool_and(list_transform("
+         "json_extract(choices, '$[*]'), lambda c: json_type(c) = 'VARCHAR')) ELSE false END",
+         "the choices are no list of texts"),
+    Rule("question_revisions", "r.question_key IS NULL OR r.question_key = t.question_key",
+         "a revision follows one of another question",
+         "LEFT JOIN question_revisions r ON r.revision_key = t.parent_revision"),
+    Rule("drafts", "base_version BETWEEN 0 AND (SELECT count(*) FROM bank_versions)",
+         "a draft begins from a version that is not there"),
+    Rule("draft_steps", f"step BETWEEN 1 AND {LARGEST_KEY}", "the number of a step is out of range"),
+    Rule("graders", f"max_rating BETWEEN 1 AND {MAX_RATING}", f"the scale does not end at 1 to {MAX_RATING}"),
+    Rule("grades", "rating BETWEEN 0 AND g.max_rating", "the rating is not on the grader's scale",
+         "JOIN graders g USING (grader_key)"),
+    Rule("grades", f"confidence {_SHARE}", "the confidence is not a number from 0 to 1"),
+    Rule("grades", f"distribution IS NULL OR (len(distribution) <= {MAX_RATING + 1} AND"
+         f" list_bool_and(list_transform(distribution, lambda p: coalesce(p {_SHARE}, false))))",
+         "the probabilities of ratings are not numbers from 0 to 1"),
+    *(
+        Rule("jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
+        for column in ("total", "graded", "failed", "calls", "input_tokens", "output_tokens")
+    ),
+    Rule("jobs", "cost >= 0", "the cost is below 0"),
+    Rule("jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
+    Rule("activity", _json("detail", "OBJECT"), "the detail is no JSON object"),
+    Rule("overrides", f"rating BETWEEN 0 AND {MAX_RATING}", f"the rating is not from 0 to {MAX_RATING}"),
+    Rule("overrides", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)", "it is not said who withdrew it, or when"),
+    Rule("named_graders", _json("parameters", "OBJECT"), "the parameters are no JSON object"),
+    Rule("proposals", f"state IN {_one_of(STATES)}", f"the state is none of {', '.join(STATES)}"),
+    Rule("publications", _json("manifest", "OBJECT"), "the manifest is no JSON object"),
+    Rule("publications", "grades BETWEEN 0 AND (SELECT count(*) FROM grades)"
+         " AND failures BETWEEN 0 AND (SELECT count(*) FROM failures)", "it counts grades that are not there"),
+    Rule("settlings", f"act IN {_one_of(get_args(Act))}", f"the act is none of {', '.join(get_args(Act))}"),
+    Rule("settlings", f"rating BETWEEN 0 AND {MAX_RATING}", f"the rating is not from 0 to {MAX_RATING}"),
+    Rule("responses", "words >= 0", "the number of words is below 0"),
+    Rule("response_sentences", "0 <= begins AND begins <= ends AND ends <= coalesce(length(x.text), ends)",
+         "a sentence does not lie in its passage",
+         "JOIN passages p USING (passage_key) LEFT JOIN passage_texts x ON x.text_key = p.text_key"),
+    Rule("gold_runs", "(SELECT count(*) FROM gold_runs) = 1", "several runs stand for the gold texts"),
+    *(
+        Rule(table, f"position {_PLACE}", "the position is out of range")
+        for table in ("subtopics", "listed", "pool", "published_passages", "response_sentences", "gold_passages")
+    ),
+)  # fmt: skip
+
+REFERENCES: Final = tuple(
+    line.split()
+    for line in """
+    subtopics query_key queries query_key
+    passages text_key passage_texts text_key
+    rankings run_key runs run_key
+    rankings query_key queries query_key
+    rankings passage_key passages passage_key
+    judgments source_key sources source_key
+    judgments query_key queries query_key
+    judgments passage_key passages passage_key
+    listed query_key queries query_key
+    listed passage_key passages passage_key
+    pool query_key queries query_key
+    pool passage_key passages passage_key
+    board_scores board_key boards board_key
+    questions query_key queries query_key
+    question_revisions question_key questions question_key
+    question_revisions version bank_versions version
+    question_revisions text_key question_texts text_key
+    question_revisions parent_revision question_revisions revision_key
+    drafts query_key queries query_key
+    grades grader_key graders grader_key
+    grades question_text_key question_texts text_key
+    grades passage_text_key passage_texts text_key
+    grades job_key jobs job_key
+    failures grader_key graders grader_key
+    failures question_text_key question_texts text_key
+    failures passage_text_key passage_texts text_key
+    failures job_key jobs job_key
+    jobs grader_key graders grader_key
+    overrides question_key questions question_key
+    overrides passage_key passages passage_key
+    overrides question_text_key question_texts text_key
+    overrides passage_text_key passage_texts text_key
+    generations query_key queries query_key
+    generations passage_key passages passage_key
+    proposals generation_key generations generation_key
+    publications pool_key published_pools pool_key
+    publications override_keys overrides override_key
+    published_passages pool_key published_pools pool_key
+    published_passages query_key queries query_key
+    published_passages passage_key passages passage_key
+    published_passages text_key passage_texts text_key
+    published_queries publication_key publications publication_key
+    published_queries query_key queries query_key
+    published_awaited publication_key publications publication_key
+    published_awaited text_key question_texts text_key
+    published_awaited revision_keys question_revisions revision_key
+    published_awaited override_keys overrides override_key
+    settlings query_key queries query_key
+    settlings passage_key passages passage_key
+    settlings question_key questions question_key
+    settlings touched_question_key questions question_key
+    responses run_key runs run_key
+    responses query_key queries query_key
+    response_sentences passage_key passages passage_key
+    gold_passages query_key queries query_key
+    gold_passages passage_key passages passage_key
+    gold_runs run_key runs run_key
+    ranked_runs run_key runs run_key
+    """.strip().splitlines()
+)
+"""Table and column, and the table and column in which every value of it is found; columns may hold lists."""
+
+KEYS: Final = {
+    "subtopics": ("query_key", "subtopic_id"),
+    "passage_texts": ("text",),
+    "question_texts": ("text",),
+    "rankings": ("run_key", "query_key", "passage_key"),
+    "judgments": ("source_key", "query_key", "passage_key"),
+    "listed": ("query_key", "passage_key"),
+    "pool": ("query_key", "passage_key"),
+    "board_scores": ("board_key", "run"),
+    "question_revisions": ("question_key", "version"),
+    "draft_steps": ("author", "step", "question_id"),
+    "grades": ("grader_key", "question_text_key", "passage_text_key"),
+    "responses": ("run_key", "query_key"),
+    "published_passages": ("pool_key", "query_key", "passage_key"),
+    "published_queries": ("publication_key", "query_key"),
+    "gold_passages": ("query_key", "passage_key"),
+}
+"""Columns whose values together occur once, where the table itself does not see to that."""
+
+_EARLIEST, _LATEST = datetime(1970, 1, 1), datetime(2200, 1, 1)
+
+BY_TYPE: Final = {
+    "DOUBLE": ("isfinite({0})", "is no finite number"),
+    "FLOAT": ("isfinite({0})", "is no finite number"),
+    "TIMESTAMP": (f"{{0}} BETWEEN TIMESTAMP '{_EARLIEST}' AND TIMESTAMP '{_LATEST}'", "is no time of this world"),
+}
+"""What holds for every column of a type."""
+
+
+def faults(cursor: Cursor) -> Iterator[Fault]:
+    """Every rule of the current schema that the tables of a project break.
+
+    Args:
+        cursor: to a project whose tables may hold anything that their columns can.
+    """
+    for rule in (*_by_column(cursor), *RULES):
+        count, first = cursor.execute(
+            f"SELECT count(*), min(t.rowid) FROM {rule.table} t {rule.beside} WHERE NOT ({rule.holds})"
+        ).fetchall()[0]
+        if count:
+            yield Fault(rule.table, rule.reason, count, first + 1)
+    for table, columns in KEYS.items():
+        names = ", ".join(columns)
+        given = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+        rows, times = cursor.execute(
+            f"SELECT coalesce(sum(n), 0), count(*) FROM (SELECT count(*) AS n FROM {table} WHERE {given}"
+            f" GROUP BY {names} HAVING n > 1)"
+        ).fetchall()[0]
+        if times:
+            yield Fault(table, f"the same {' and '.join(map(_called, columns))} twice", int(rows), None)
+    lists = {(table, column) for table, column, type_ in _columns(cursor) if type_.endswith("[]")}
+    for table, column, other, key in REFERENCES:
+        yield from _strays(cursor, table, column, other, key, (table, column) in lists)
+    for table, columns_read, read in _READ:
+        yield from _unreadable(cursor, table, columns_read, read)
+
+
+def _columns(cursor: Cursor) -> list[tuple[str, str, str]]:
+    rows = cursor.execute(
+        "SELECT table_name, column_name, data_type FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
+        " WHERE NOT duckdb_tables.internal AND NOT duckdb_tables.temporary ORDER BY ALL"
+    ).fetchall()
+    return [(table, column, type_) for table, column, type_ in rows]
+
+
+def _by_column(cursor: Cursor) -> Iterator[Rule]:
+    for table, column, type_ in _columns(cursor):
+        if type_ in BY_TYPE:
+            holds, reason = BY_TYPE[type_]
+            yield Rule(table, holds.format(f't."{column}"'), f"the {_called(column)} {reason}")
+        if column.endswith("_key") and type_ == "INTEGER":
+            least = NO_JOB if column == "job_key" else 1
+            holds = f't."{column}" BETWEEN {least} AND {LARGEST_KEY}'
+            yield Rule(table, holds, f"the {_called(column)} is out of range")
+
+
+def _strays(cursor: Cursor, table: str, column: str, other: str, key: str, of_lists: bool) -> Iterator[Fault]:
+    values = f"unnest({column})" if of_lists else column
+    ignored = f" AND value <> {NO_JOB}" if column == "job_key" else ""
+    count, first = cursor.execute(
+        f"SELECT count(*), min(row) FROM (SELECT {values} AS value, rowid AS row FROM {table}) s"
+        f" ANTI JOIN {other} o ON o.{key} = s.value WHERE value IS NOT NULL{ignored}"
+    ).fetchall()[0]
+    if count:
+        yield Fault(table, f"the {_called(column)} is not among the {other.replace('_', ' ')}", count, first + 1)
+
+
+def _called(column: str) -> str:
+    return column.removesuffix("_key").replace("_", " ")
+
+
+def _unreadable(cursor: Cursor, table: str, columns: str, read: Callable[..., object]) -> Iterator[Fault]:
+    """Rows of a small table that only Python can read."""
+    for row, *values in cursor.execute(f"SELECT rowid, {columns} FROM {table} ORDER BY rowid").fetchall():
+        try:
+            read(*values)
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+            AttributeError,
+            RecursionError,
+            yaml.YAMLError,
+            WorkbenchError,
+        ) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            yield Fault(table, f"it cannot be read ({reason[:200]})", 1, row + 1)
+            return
+
+
+_FIELDS = {field.name for field in fields(Question)}
+
+
+def _read_question(values: Any, question_id: str) -> None:
+    if not isinstance(values, dict) or set(values) != _FIELDS:
+        raise ValueError("the draft is no question")
+    texts = [values[name] for name in ("text", "subtopic_id", "answer_key", "note")]
+    sound = (
+        values["question_id"] == question_id
+        and isinstance(values["query_id"], str)
+        and all(text is None or isinstance(text, str) for text in texts)
+        and values["kind"] in KINDS
+        and type(values["active"]) is bool
+        and type(values["weight"]) in (int, float)
+        and abs(values["weight"]) <= MAX_WEIGHT
+        and isinstance(values["choices"], list)
+        and all(isinstance(choice, str) for choice in values["choices"])
+        and (values["position"] is None or type(values["position"]) is int)
+        and abs(values["position"] or 0) <= LARGEST_KEY
+    )
+    if not sound:
+        raise ValueError("the draft has a field that a question cannot have")
+
+
+def _read_draft(content: str, question_id: str) -> None:
+    _read_question(json.loads(content), question_id)
+
+
+def _read_step(question_id: str, *drafts: str | None) -> None:
+    for written in drafts:
+        if written is not None:
+            draft = json.loads(written)
+            _read_question(draft["question"], question_id)
+            if type(draft["base_version"]) is not int or not 0 <= draft["base_version"] <= LARGEST_KEY:
+                raise ValueError("the draft begins from no version")
+
+
+def _read_grader(fingerprint: str, *row: Any) -> None:
+    spec = stored_spec(row)
+    if not spec.in_form:
+        raise ValueError("it is not in form")
+    if fingerprint not in spec.fingerprints:
+        raise ValueError("the fingerprint is that of another grader")
+
+
+def _read_prices(name: str, value: str) -> None:
+    if name == "prices":
+        for model, price in json.loads(value).items():
+            if len(price) != 2 or not all(type(amount) in (int, float) and amount >= 0 for amount in price):
+                raise ValueError(f"{model} has no price")
+
+
+def _read_prompt(name: str, content: str) -> None:
+    if read_prompt(content, f"prompt {name}").name != name:
+        raise ValueError("the prompt has another name")
+
+
+_READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
+    ("settings", "name, value", _read_prices),
+    ("graders", f"fingerprint, {SPEC_COLUMNS}", _read_grader),
+    ("drafts", "content, question_id", _read_draft),
+    ("draft_steps", 'question_id, "before", "after"', _read_step),
+    ("prompts", "name, content", _read_prompt),
+)
+"""Tables with columns whose content has a form of its own, and what reads them."""

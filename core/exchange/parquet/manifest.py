@@ -1,0 +1,219 @@
+"""The manifest of an exported project: read and checked, with the files that it names, before a project is made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+import stat
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.errors import FileError, InputError, Problem
+from core.project import MIGRATIONS
+
+FORMAT = "exam-workbench project"
+FORMAT_VERSION = 1
+MANIFEST = "manifest.json"
+
+LARGEST_MANIFEST = 10_000_000
+"""Bytes."""
+LARGEST_TABLE = 200_000_000
+"""Rows: forty times what a large collection has of grades."""
+LARGEST_KEY = 1 << 30
+"""The highest key that a project may come with: half of what a key can be, so that there is room to go on."""
+MOST_EXPANDED = 100
+"""How much larger than a zip what comes out of it may be; Parquet is compressed already, so little can be won."""
+EXPANDED_ANYWAY = 64_000_000
+"""Bytes that may come out of a zip however small it is."""
+
+MEND = "Export the project again: exam export project -o FOLDER."
+
+_FILE = re.compile(r"\w+\.parquet", re.ASCII)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+    OverflowError,
+)
+"""What the standard library raises for zips that are damaged, encrypted, or packed in ways that it does not know."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as the manifest names it. `bytes` and `sha256` are of its file."""
+
+    name: str
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a manifest says.
+
+    Args:
+        steps: names of the migrations that the project has seen, oldest first.
+        keys: the last key that it gave out, 0 where it does not say.
+        tables: every table.
+    """
+
+    steps: list[str]
+    keys: int
+    tables: list[Table]
+
+
+def refused(source: Path, file: str, reason: str) -> FileError:
+    """An error about one file of an exported project."""
+    return FileError([Problem(str(source / file), None, reason)], MEND)
+
+
+def read_project(source: Path, unpacked: Path) -> tuple[Manifest, Path]:
+    """Read and check the manifest of an exported project, and look whether its files are what was exported.
+
+    Args:
+        source: a folder or zip.
+        unpacked: a folder to make for what a zip holds.
+
+    Returns:
+        The manifest, and the folder with the files.
+
+    Raises:
+        InputError: it is no exported project, is damaged, or comes from a newer version.
+    """
+    if source.is_dir():
+        folder = source
+    elif source.is_file() or not source.exists():
+        folder = _unpacked(source, unpacked)
+    else:
+        raise InputError(f"{source} is neither a folder nor a file.", "Name an exported project, a folder or a zip.")
+    manifest = _read_manifest(folder, source)
+    for table in manifest.tables:
+        file = folder / table.file
+        _check_plain(file, source)
+        if file.stat().st_size != table.bytes or sha256(file) != table.sha256:
+            raise refused(source, table.file, "the file was changed since it was exported")
+    return manifest, folder
+
+
+def sha256(file: Path) -> str:
+    """SHA-256 of a file's content."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def _check_plain(file: Path, source: Path) -> None:
+    """Refuse what is absent, or leads elsewhere: all of a project lies in its folder."""
+    try:
+        kind = file.lstat().st_mode
+    except FileNotFoundError:
+        raise refused(source, file.name, "the file is missing") from None
+    if not stat.S_ISREG(kind):
+        raise refused(source, file.name, "this is no plain file, but a link, a folder or a device")
+
+
+def _unpacked(source: Path, folder: Path) -> Path:
+    """The folder, made and filled with what the manifest of a zip names."""
+    folder.mkdir()
+    try:
+        with zipfile.ZipFile(source) as archive:
+            _unpack(archive, MANIFEST, LARGEST_MANIFEST, folder, source)
+            tables = _read_manifest(folder, source).tables
+            if sum(table.bytes for table in tables) > max(EXPANDED_ANYWAY, MOST_EXPANDED * source.stat().st_size):
+                raise refused(source, MANIFEST, f"its files are more than {MOST_EXPANDED} times as large as the zip")
+            for table in tables:
+                _unpack(archive, table.file, table.bytes, folder, source)
+    except _UNREADABLE as error:
+        raise InputError(f"{source}: this is no readable zip file ({error}).", MEND) from error
+    return folder
+
+
+def _unpack(archive: zipfile.ZipFile, name: str, largest: int, folder: Path, source: Path) -> None:
+    """Unpack a file; no more than was announced of it, as a zip may be small and its content endless."""
+    try:
+        member = archive.open(name)
+    except KeyError:
+        raise refused(source, name, "the file is missing") from None
+    with member, (folder / name).open("wb") as out:
+        written = 0
+        while part := member.read(1 << 20):
+            written += len(part)
+            if written > largest:
+                raise refused(source, name, "the file is larger than the manifest says")
+            out.write(part)
+
+
+def _read_manifest(folder: Path, source: Path) -> Manifest:
+    file = folder / MANIFEST
+    try:
+        _check_plain(file, source)
+    except FileError as error:
+        if file.exists():
+            raise
+        reason = "the file is missing: this is no exported project"
+        raise refused(source, MANIFEST, reason) from error
+    if file.stat().st_size > LARGEST_MANIFEST:
+        raise refused(source, MANIFEST, f"the file is larger than {LARGEST_MANIFEST:,} bytes")
+    try:
+        content = json.loads(file.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise refused(source, MANIFEST, f"this is no JSON ({error})") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise refused(source, MANIFEST, "this is not the manifest of an exported project")
+    return Manifest(_steps(content, source), _keys(content, source), _tables(content, source))
+
+
+def _steps(content: dict[str, Any], source: Path) -> list[str]:
+    known = [name for name, _ in MIGRATIONS]
+    steps = content.get("migrations")
+    if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
+        raise refused(source, MANIFEST, "it does not say of which schema the project is")
+    newer = [step for step in steps if step not in known]
+    if newer or content.get("format_version") != FORMAT_VERSION:
+        step = f"it has the schema step {newer[-1]}" if newer else f"format {content.get('format_version')}"
+        raise InputError(f"{source} was written by a newer version ({step}).", "Upgrade Exam Workbench to read it.")
+    if not steps or steps != known[: len(steps)]:
+        raise refused(source, MANIFEST, "it does not fit its schema: the steps are not those of any version")
+    return steps
+
+
+def _keys(content: dict[str, Any], source: Path) -> int:
+    sequences = content.get("sequences", {})
+    last = sequences.get("keys") if isinstance(sequences, dict) else ""
+    if last is None:
+        return 0
+    if type(last) is not int or not 0 <= last <= LARGEST_KEY:
+        raise refused(source, MANIFEST, f"the last key is no number from 0 to {LARGEST_KEY:,}")
+    return last
+
+
+def _tables(content: dict[str, Any], source: Path) -> list[Table]:
+    try:
+        tables = [Table(**table) for table in content["tables"]]
+        well_formed = all(
+            _FILE.fullmatch(table.file)
+            and table.file == f"{table.name}.parquet"
+            and type(table.rows) is int
+            and 0 <= table.rows <= LARGEST_TABLE
+            and type(table.bytes) is int
+            and table.bytes >= 0
+            and _SHA256.fullmatch(table.sha256)
+            for table in tables
+        )
+    except (KeyError, TypeError) as error:
+        raise refused(source, MANIFEST, "its list of tables cannot be read") from error
+    if not well_formed or len({table.name for table in tables}) < len(tables):
+        raise refused(source, MANIFEST, "its list of tables cannot be read")
+    return tables

@@ -1,0 +1,238 @@
+"""A whole project as a folder (or zip) of Parquet files with a manifest, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import duckdb
+
+from core import __version__
+from core.errors import FileError, InputError, Problem
+from core.exchange.parquet.checks import faults
+from core.exchange.parquet.manifest import (
+    FORMAT,
+    FORMAT_VERSION,
+    LARGEST_KEY,
+    MANIFEST,
+    MEND,
+    Manifest,
+    Table,
+    read_project,
+    refused,
+    sha256,
+)
+from core.exchange.zipping import write_zip
+from core.project import CONFIG, MARK, Cursor, Project, applied, first_line, log, no_room, open_project, upgrade
+
+CACHES = frozenset({"text_vectors"})
+"""Tables that hold nothing that could not be computed again: they stay out of exports."""
+
+SHOWN = 20
+"""Faults of an imported project that are named at most."""
+LARGEST_VALUE = 256_000_000
+"""Bytes of a text, as in a line of a graded file; a file of a few bytes can say that it holds texts of any length."""
+LARGEST_TEXTS = 64_000_000_000
+"""Bytes of all texts of a table together."""
+
+
+def export_project(project: Project, target: Path, author: str) -> dict[str, int]:
+    """Write every table of a project but its caches as Parquet, with a manifest of names, sizes and hashes.
+
+    Args:
+        target: a folder that is new or empty, or a new file that ends with .zip.
+
+    Returns:
+        Number of rows by table.
+
+    Raises:
+        InputError: the target is there already, or cannot be written.
+    """
+    taken = any(target.iterdir()) if target.is_dir() else target.exists()
+    if taken or (target.suffix == ".zip" and target.exists()):
+        raise InputError(f"{target}: there is something of this name already.", "Name a new folder or .zip file.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=target.parent) as made:
+            folder = Path(made) / "project"
+            folder.mkdir()
+            tables = _write_folder(project, folder, target.name, author)
+            if target.suffix == ".zip":
+                packed = Path(made) / "project.zip"
+                write_zip({file.name: file for file in folder.iterdir()}, packed)
+                packed.replace(target)
+            else:
+                folder.replace(target)
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror}).") from error
+    return {table.name: table.rows for table in tables}
+
+
+def _write_folder(project: Project, folder: Path, name: str, author: str) -> list[Table]:
+    # One transaction, so that all tables are of one moment, and the log line of the export is among them.
+    with project.transaction() as cursor:
+        log(cursor, author, "export project", name=name)
+        tables = [_write_table(cursor, table, folder) for table in sorted(_tables(cursor))]
+        manifest = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "software": {"name": "Exam Workbench", "version": __version__},
+            "project": project.name,
+            "migrations": applied(cursor),
+            "sequences": _sequences(cursor),
+            "tables": [vars(table) for table in tables],
+        }
+        (folder / MANIFEST).write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    return tables
+
+
+def _write_table(cursor: Cursor, table: str, folder: Path) -> Table:
+    file = folder / f"{table}.parquet"
+    # In the order of the rows: publications say by its number up to which row grades were there.
+    # Whether this file is closed is nothing of the project's.
+    kept = f"WHERE name <> '{MARK}'" if table == "settings" else ""
+    rows = cursor.execute(
+        f"COPY (SELECT * FROM {table} {kept} ORDER BY rowid) TO {_literal(file)} (FORMAT parquet, COMPRESSION zstd)"
+    ).fetchall()[0][0]
+    return Table(table, file.name, int(rows), file.stat().st_size, sha256(file))
+
+
+def import_project(source: Path, path: Path) -> Project:
+    """Make a project of a folder or zip that `export_project` wrote, equal to the old one table by table.
+
+    Args:
+        path: the project file to make. One of an older schema is brought to the current one.
+
+    Returns:
+        The new project, open.
+
+    Raises:
+        InputError: there is a file of that name already, or the folder is no project, is damaged, comes from a
+            newer version, or holds what no project can. Nothing is made.
+        ProjectError: there is no room on the disk. Nothing is made.
+    """
+    if path.exists():
+        raise InputError(f"{path}: there is a file of this name already.", "Choose another name for the project.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".import-", dir=path.parent) as made:
+            manifest, folder = read_project(source, Path(made) / "unpacked")
+            built = Path(made) / "project.duckdb"
+            try:
+                _build(built, manifest, folder, source)
+            except duckdb.Error as error:
+                if full := no_room(path, error):
+                    raise full from error
+                raise refused(source, MANIFEST, f"no project can be made of it ({first_line(error)})") from error
+            built.replace(path)
+    except OSError as error:
+        raise InputError(f"{error.filename or source}: cannot be read or written ({error.strerror}).") from error
+    return open_project(path)
+
+
+def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
+    """Make the project file in the schema that was exported, fill it, bring it to the current schema and check it."""
+    with duckdb.connect(str(path), config=CONFIG) as connection:
+        upgrade(connection, manifest.steps)
+        expected = _tables(connection)
+        if odd := expected ^ {table.name for table in manifest.tables}:
+            raise refused(source, MANIFEST, f"it does not fit its schema: {', '.join(sorted(odd))}")
+        # Migrations fill tables too. Emptied in a transaction of its own, or keys would seem to be taken.
+        connection.execute("BEGIN")
+        for name in expected:
+            connection.execute(f"DELETE FROM {name}")
+        connection.execute("COMMIT")
+        connection.execute("BEGIN")
+        for table in manifest.tables:
+            _load(connection, table, folder, source)
+        connection.execute("COMMIT")
+        if applied(connection) != manifest.steps:
+            raise refused(source, "migrations.parquet", "its steps are not those of the manifest")
+        connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
+        _advance(connection, manifest.keys)
+        upgrade(connection)
+        _check(connection, source)
+
+
+def _load(connection: Cursor, table: Table, folder: Path, source: Path) -> None:
+    # What a path holds of the signs of patterns stands for itself.
+    path = re.sub(r"([*?\[])", r"[\1]", str(folder / table.file))
+    file = f"read_parquet({_literal(path)}, hive_partitioning = false)"
+    try:
+        given = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
+        columns = [(name, type_) for name, type_, *_ in connection.execute(f"DESCRIBE {table.name}").fetchall()]
+        if [name for name, _ in given] != [name for name, _ in columns]:
+            raise refused(source, table.file, f"its columns are not those of {table.name}")
+        for (name, found), (_, wanted) in zip(given, columns, strict=True):
+            if found != wanted:
+                raise refused(source, table.file, f"its column {name} is of type {found} and not {wanted}")
+        rows = connection.execute(f"SELECT count(*) FROM {file}").fetchall()[0][0]
+        if rows != table.rows:
+            raise refused(source, table.file, f"it has {rows:,} rows; the manifest says {table.rows:,}")
+        texts = [name for name, type_ in columns if type_ == "VARCHAR"]
+        longest, together = _lengths(connection, file, texts)
+        if longest > LARGEST_VALUE or together > LARGEST_TEXTS:
+            raise refused(source, table.file, "it holds texts that are too long")
+        connection.execute(f"INSERT INTO {table.name} FROM {file}")
+    except duckdb.Error as error:
+        if full := no_room(folder, error):
+            raise full from error
+        raise refused(source, table.file, f"it does not fit the table ({first_line(error)})") from error
+
+
+def _lengths(connection: Cursor, file: str, columns: Sequence[str]) -> tuple[int, int]:
+    """The longest text, and the length of all texts of the longest column, in bytes; no text is written out for it."""
+    if not columns:
+        return 0, 0
+    longest, together = (
+        f"greatest({', '.join(f'coalesce({what}(strlen({_quoted(column)})), 0)' for column in columns)}, 0)"
+        for what in ("max", "sum")
+    )
+    found = connection.execute(f"SELECT {longest}, {together} FROM {file}").fetchall()[0]
+    return int(found[0]), int(found[1])
+
+
+def _check(connection: Cursor, source: Path) -> None:
+    """Refuse a project of whose rows something cannot be."""
+    found = list(islice(faults(connection), SHOWN))
+    if found:
+        problems = [Problem(str(source / f"{one.table}.parquet"), None, str(one)) for one in found]
+        raise FileError(problems, MEND)
+
+
+def _advance(connection: Cursor, last: int) -> None:
+    """Let keys go on above every one that was given out, and above every one that is in use."""
+    for table, column in connection.execute(
+        "SELECT table_name, column_name FROM duckdb_columns() WHERE schema_name = 'main' AND NOT internal"
+        " AND column_name LIKE '%\\_key' ESCAPE '\\' AND data_type = 'INTEGER' AND table_name IN"
+        " (SELECT table_name FROM duckdb_tables() WHERE NOT temporary)"
+    ).fetchall():
+        used = connection.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchall()[0][0]
+        last = max(last, min(used, LARGEST_KEY))
+    if last:
+        connection.execute(f"CREATE OR REPLACE SEQUENCE keys START {last:d}")
+        connection.execute("SELECT nextval('keys')")
+
+
+def _tables(cursor: Cursor) -> set[str]:
+    rows = cursor.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' AND NOT internal AND NOT temporary"
+    ).fetchall()
+    return {name for (name,) in rows} - CACHES
+
+
+def _sequences(cursor: Cursor) -> dict[str, int | None]:
+    rows = cursor.execute("SELECT sequence_name, last_value FROM duckdb_sequences() WHERE NOT temporary").fetchall()
+    return dict(rows)
+
+
+def _quoted(column: str) -> str:
+    return f'"{column}"'
+
+
+def _literal(path: Path | str) -> str:
+    return "'" + str(path).replace("'", "''") + "'"

@@ -1,0 +1,258 @@
+"""Publishing labels as qrels: what they rest on, a manifest that says so, and the same bytes again from it later."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import PureWindowsPath
+from typing import Any
+from uuid import uuid4
+
+from core import __version__
+from core.errors import InputError, ProjectError
+from core.exchange.exporting import bank_jsonl, qrels
+from core.exchange.published import Past, Recorded, pool_hash, record, record_pool
+from core.labels import Policy, basis, readiness
+from core.project import Cursor, Project, log
+from core.project import record as record_act
+from core.types import GraderSpec
+
+FORMAT = "exam-workbench qrels manifest"
+FORMAT_VERSION = 1
+
+Manifest = dict[str, Any]
+"""What a publication says of itself, as JSON values."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """Qrels as they were published, with their manifest."""
+
+    manifest: Manifest
+    qrels_bytes: bytes
+
+
+def publish(project: Project, policy: Policy, author: str, binary: bool = False, note: str = "") -> Publication:
+    """Make qrels of a policy and record all that it takes to make them again.
+
+    Args:
+        binary: 1 for a label from the min rating, else 0, instead of the label.
+        note: why they are published, for people.
+
+    Raises:
+        InputError: there is no such grader or version, or no label.
+    """
+    with project.transaction() as cursor:
+        base = basis(project, policy)
+        resolved = replace(policy, grader=base.grader.spec.fingerprint, bank_version=base.version)
+        content = qrels(project, resolved, binary=binary).encode()
+        pool_key = record_pool(cursor)
+        key = int(cursor.execute("SELECT nextval('keys')").fetchall()[0][0])
+        now = datetime.now(UTC)
+        manifest: Manifest = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "software": {"name": "Exam Workbench", "version": __version__},
+            "project": {"name": project.name, "id": _identify(cursor)},
+            "publication": key,
+            "published_at": now.isoformat(timespec="seconds"),
+            "published_by": author,
+            "note": note.strip(),
+            "bank": _bank(project, base.version),
+            "grader": _grader(base.grader.spec),
+            "policy": resolved.as_dict(),
+            "pool": _pool(project),
+            "counts": asdict(readiness(project, resolved)),
+            "qrels": {
+                "values": "binary" if binary else "graded",
+                "lines": content.count(b"\n"),
+                "bytes": len(content),
+                "sha256": hashlib.sha256(content).hexdigest(),
+            },
+        }
+        record(
+            cursor,
+            Recorded(
+                key,
+                pool_key,
+                base.grader.key,
+                now.replace(tzinfo=None),
+                author,
+                json.dumps(manifest, ensure_ascii=False),
+            ),
+        )
+        log(cursor, author, "publish qrels", publication=key, note=manifest["note"], **manifest["qrels"])
+    return Publication(manifest, content)
+
+
+def _identify(cursor: Cursor) -> str:
+    """What tells this project from others, whatever its file is called; made for the first publication."""
+    cursor.execute("INSERT OR IGNORE INTO settings VALUES ('project_id', ?)", [uuid4().hex])
+    return str(cursor.execute("SELECT value FROM settings WHERE name = 'project_id'").fetchall()[0][0])
+
+
+def manifest_json(manifest: Manifest) -> str:
+    """A manifest as it is written into a file."""
+    return json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
+
+
+def read_manifest(data: bytes, name: str) -> Manifest:
+    """A manifest from the bytes of its file.
+
+    Args:
+        name: of the file, for messages.
+
+    Raises:
+        InputError: it is no manifest, or one of a newer version.
+    """
+    try:
+        manifest = json.loads(data)
+    except ValueError as error:
+        raise InputError(f"{name}: this is no manifest ({error}).", _WHICH) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{name}: this is no manifest of published qrels.", _WHICH)
+    version = manifest.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InputError(
+            f"{name}: the manifest has the format version {version}, but this program knows {FORMAT_VERSION}.",
+            "Use the version of Exam Workbench that wrote it, or a newer one.",
+        )
+    return manifest
+
+
+_WHICH = "Give the manifest that was written when the qrels were published."
+
+
+def publications(project: Project) -> list[Manifest]:
+    """The manifests of everything that was published, newest first."""
+    rows = project.rows("SELECT manifest FROM publications ORDER BY publication_key DESC")
+    return [json.loads(text) for (text,) in rows]
+
+
+def reproduce(project: Project, manifest: Manifest, author: str) -> bytes:
+    """The qrels of a publication once more, to the byte, whatever was done to the project since.
+
+    Args:
+        manifest: as `publish` made it.
+
+    Raises:
+        InputError: it is of another project, is not known here, or was changed.
+        ProjectError: the project no longer gives these qrels; says what differs.
+    """
+    past = as_published(project, manifest)
+    policy = Policy(**manifest["policy"])
+    content = qrels(past, policy, binary=manifest["qrels"]["values"] == "binary").encode()
+    found = hashlib.sha256(content).hexdigest()
+    if found != manifest["qrels"]["sha256"]:
+        raise ProjectError(
+            f"Publication {manifest['publication']} cannot be made again: the qrels would have the SHA-256 {found},"
+            f" not {manifest['qrels']['sha256']}, because {_why(past, manifest, policy)}.",
+            "Nothing was written. Use a copy of the project from the time of the publication.",
+        )
+    record_act(project, author, "reproduce qrels", publication=manifest["publication"], sha256=found)
+    return content
+
+
+def _why(past: Project, manifest: Manifest, policy: Policy) -> str:
+    """What of the facts behind a publication is no longer what it was."""
+    now: Manifest = {
+        "bank": _bank(past, manifest["bank"]["version"]),
+        "pool": _pool(past),
+        "counts": asdict(readiness(past, policy)),
+    }
+    # A manifest of an earlier version has fewer counts; what it does not say cannot differ.
+    now["counts"] = {name: count for name, count in now["counts"].items() if name in manifest["counts"]}
+    differing = [name for part in now for name in _differing(manifest[part], now[part], part)]
+    if differing:
+        return f"these facts changed: {', '.join(differing)}"
+    return f"ratings changed, or version {__version__} derives labels otherwise than {manifest['software']['version']}"
+
+
+def as_published(project: Project, manifest: Manifest) -> Project:
+    """The project with the facts that labels derive from as they were at a publication; for reading only.
+
+    Raises:
+        InputError: the manifest is of another project, is not known here, or was changed.
+    """
+    named = manifest["project"] if isinstance(manifest.get("project"), dict) else {}
+    if named.get("id") != project.value("SELECT value FROM settings WHERE name = 'project_id'"):
+        raise InputError(
+            f"The manifest is of the project {named.get('name')} ({named.get('id')}), not of {project.name}.",
+            "Open that project, or a copy of it.",
+        )
+    stored = project.value(
+        "SELECT manifest FROM publications WHERE publication_key = try_cast(? AS INTEGER)",
+        [str(manifest.get("publication"))],
+    )
+    if stored is None:
+        raise InputError(
+            f"This copy of the project has no publication {manifest.get('publication')}.",
+            "Use the copy in which it was published, or a newer one.",
+        )
+    if differing := list(_differing(json.loads(stored), manifest)):
+        raise InputError(
+            f"The manifest is not the one that was published: {', '.join(differing)} differ.",
+            "Use the file as it was written.",
+        )
+    return Past(project, int(manifest["publication"]))
+
+
+def _pool(project: Project) -> Manifest:
+    sha256 = project.read(pool_hash)
+    return {"passages": project.value("SELECT count(*) FROM pool"), "sha256": sha256}
+
+
+def _bank(project: Project, version: int) -> Manifest:
+    note = project.value("SELECT note FROM bank_versions WHERE version = ?", [version])
+    sha256 = hashlib.sha256(bank_jsonl(project, version).encode()).hexdigest()
+    return {"version": version, "note": note or "", "sha256": sha256}
+
+
+def _grader(spec: GraderSpec) -> Manifest:
+    return {
+        "name": spec.name,
+        "fingerprint": spec.fingerprint,
+        "method": spec.method,
+        "model": _public(spec.model),
+        "prompt": spec.prompt,
+        "prompt_hash": spec.prompt_hash,
+        "parameters": _public(spec.parameters),
+        "kinds": list(spec.kinds),
+        "max_rating": spec.max_rating,
+    }
+
+
+_SECRET = re.compile(r"(^|[_-])(key|token|secret|password|authorization)$", re.IGNORECASE)
+_URL = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^/@\s]*@)?", re.IGNORECASE)
+
+
+def _public(value: Any) -> Any:
+    """A value without keys of endpoints and without folders of this computer; the fingerprint still pins it."""
+    if isinstance(value, Mapping):
+        return {name: _public(inner) for name, inner in value.items() if not _SECRET.search(name)}
+    if isinstance(value, list | tuple):
+        return [_public(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    if found := _URL.match(value):
+        return found[1] + value[found.end() :]
+    # A Windows path has both kinds of separators.
+    local = value.startswith(("/", "~", "./", "../", "\\")) or PureWindowsPath(value).is_absolute()
+    return PureWindowsPath(value).name if local else value
+
+
+def _differing(one: Any, other: Any, name: str = "") -> Iterator[str]:
+    """Names of the fields in which two JSON values differ."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for field in {**one, **other}:
+            inner = f"{name}.{field}" if name else field
+            if field in one and field in other:
+                yield from _differing(one[field], other[field], inner)
+            else:
+                yield inner
+    elif one != other:
+        yield name or "all of it"

@@ -1,0 +1,317 @@
+"""Importing runs of any size: lines go to a file in batches, and what needs many lines is done by SQL, part by part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.bank import add_topics
+from core.errors import Report
+from core.formats import RunLine, Source, name_runs, read_run_lines
+from core.limits import exceeded, limit
+from core.project import Cursor, Keeper, clear_runs, name_passages_of, stage, unknown_queries
+from core.text import first_few, quoted
+
+LINES_A_BATCH = 50_000
+"""Lines that are held as Python objects at a time."""
+
+LINES_A_PART = 200_000
+"""Lines that SQL looks at together, or as many as the longest query has: they are what memory is needed for."""
+
+_SCHEMA = pa.schema(
+    [
+        ("run", pa.int32()),
+        ("query", pa.int32()),
+        ("line", pa.int32()),
+        ("passage_id", pa.string()),
+        ("rank", pa.float64()),
+        ("score", pa.float64()),
+    ]
+)
+
+_REMARKS = {
+    "tied": "the score ties with another; ties are ordered by passage id, as trec_eval does",
+    "contradicts": "the rank contradicts the order of the scores; the scores count",
+    "unreadable": "the rank is not a number; the scores count",
+}
+"""What a note says, by what is odd about a line."""
+
+_REPEATED = "the query has this passage already; the better score is kept (trec_eval would refuse)"
+
+
+class RunFiles:
+    """Run files as they were read, with their lines in a file of their own, so that memory does not grow with them.
+
+    Args:
+        folder: for that file.
+        report: takes refused lines.
+    """
+
+    def __init__(self, folder: Path, report: Report) -> None:
+        self.folder = folder
+        self.report = report
+        self.found: list[tuple[Source, str]] = []
+        self.queries: dict[str, int] = {}
+        self.first_lines: list[tuple[Source, dict[str, int]]] = []
+        self.file = folder / "lines.parquet"
+        self._writer = pq.ParquetWriter(self.file, _SCHEMA)
+
+    def take(self, source: Source) -> None:
+        """Read a file to its end."""
+        numbers: dict[str, int] = {}
+        first_lines: dict[str, int] = {}
+        most = limit("IDS")
+        lines = read_run_lines(source, self.report)
+        while batch := list(islice(lines, LINES_A_BATCH)):
+            for line in batch:
+                if line.tag not in numbers:
+                    numbers[line.tag] = len(self.found)
+                    self.found.append((source, line.tag))
+                if line.query_id not in first_lines:
+                    first_lines[line.query_id] = line.line
+                    self.queries.setdefault(line.query_id, len(self.queries))
+            if len(first_lines) > most:
+                reason = exceeded("the file names more queries than", "IDS", most)
+                self.report.refuse(source.name, batch[-1].line, reason)
+                return
+            self._writer.write_table(self._table(batch, numbers))
+        self.first_lines.append((source, first_lines))
+
+    def close(self) -> None:
+        """Write the lines out; nothing more is taken."""
+        self._writer.close()
+
+    def _table(self, lines: Sequence[RunLine], numbers: dict[str, int]) -> pa.Table:
+        columns = {
+            "run": [numbers[line.tag] for line in lines],
+            "query": [self.queries[line.query_id] for line in lines],
+            "line": [line.line for line in lines],
+            "passage_id": [line.passage_id for line in lines],
+            "rank": [line.rank for line in lines],
+            "score": [line.score for line in lines],
+        }
+        return pa.table(columns, schema=_SCHEMA)
+
+
+class RunImport:
+    """Writes the runs of files that were read.
+
+    Args:
+        cursor: in the transaction that the import is.
+        files: what was read; closed.
+        report: takes notes on what is odd, one per run or file with the number of lines.
+        skip_unknown: whether lines about queries that the project does not have are left out, instead of refused.
+        keeper: keeps what is replaced.
+    """
+
+    def __init__(self, cursor: Cursor, files: RunFiles, report: Report, skip_unknown: bool, keeper: Keeper) -> None:
+        self.cursor = cursor
+        self.report = report
+        self.keeper = keeper
+        self.skip_unknown = skip_unknown
+        self.found = files.found
+        self.files = files
+        # A file, too: what a transaction had in temporary tables stays in memory to its end.
+        self._part = _sql_text(files.folder / "part.parquet")
+        self._look_up()
+
+    def _look_up(self) -> None:
+        """Learn the keys of queries; a topic of a query that the project has becomes one."""
+        if unknown := unknown_queries(self.cursor, self.files.queries):
+            add_topics(self.cursor, unknown)
+        columns: dict[str, list[Any]] = {
+            "query_id": list(self.files.queries),
+            "query": list(self.files.queries.values()),
+        }
+        stage(self.cursor, "run_queries", columns, {"query_id": "VARCHAR", "query": "INTEGER"})
+        self.cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE run_query_keys AS"
+            " SELECT query, query_key FROM run_queries JOIN queries USING (query_id)"
+        )
+
+    def check_queries(self) -> None:
+        """Refuse, or remark on, the queries of each file that the project does not have."""
+        unknown = set(unknown_queries(self.cursor, self.files.queries))
+        for source, first_lines in self.files.first_lines:
+            missing = [query_id for query_id in first_lines if query_id in unknown]
+            if missing:
+                say = self.report.remark if self.skip_unknown else self.report.refuse
+                reason = unknown_reason(missing[0], len(missing) - 1, self.skip_unknown)
+                say(source.file, first_lines[missing[0]], reason)
+        if self.skip_unknown and not self.report.count:
+            left = {run for (run,) in self.cursor.execute(f"SELECT DISTINCT run FROM {self._lines}").fetchall()}
+            for run, (source, tag) in enumerate(self.found):
+                if run not in left:
+                    self.report.refuse(source.file, None, f"the run {quoted(tag)}: {NOTHING_LEFT}")
+
+    def write(self) -> dict[str, int]:
+        """Write the runs; one of the same name and file gives way to the new one.
+
+        Returns:
+            Numbers of runs and of ranked passages.
+        """
+        names = self._free_names(name_runs(self.found, self.report))
+        if self.report.count:
+            return {}
+        runs = [(name, tag, source.file) for name, (source, tag) in zip(names, self.found, strict=True)]
+        keys = clear_runs(self.cursor, runs, self.keeper)
+        self.cursor.execute("CREATE OR REPLACE TEMP TABLE new_runs (run INTEGER, run_key INTEGER)")
+        self.cursor.executemany("INSERT INTO new_runs VALUES (?, ?)", list(enumerate(keys)))
+        odd = _Oddities(self.report, self.found, names)
+        written = sum(self._write_part(first, last, odd) for first, last in self._parts())
+        self.cursor.execute("DROP TABLE new_runs")
+        odd.tell()
+        return {"runs": len(names), "ranked passages": written}
+
+    def _free_names(self, names: Sequence[str]) -> list[str]:
+        """What the project calls each run: its name, or its file's where a run of another file has the name.
+
+        The same file's run of the same tag keeps the name that it has, though it came with others of that tag then. A
+        run of which a graded file brought the part that it had passages of gives way to the whole.
+        """
+        known = self.cursor.execute("SELECT name, file, run_key IN (FROM ranked_runs), tag FROM runs").fetchall()
+        holders = {name: (file, partly) for name, file, partly, _ in known}
+        before = {(file, tag): name for name, file, _, tag in known}
+        runs_of = Counter(source for source, _ in self.found)
+        free: list[str] = []
+        replaced: list[str] = []
+        renamed: list[str] = []
+        for name, (source, tag) in zip(names, self.found, strict=True):
+            name = before.get((source.file, tag), name)
+            file, partly = holders.get(name, (source.file, False))
+            if file == source.file or partly:
+                free.append(name)
+                if partly:
+                    replaced.append(name)
+                continue
+            called = source.stem if runs_of[source] == 1 else f"{source.stem}-{tag}"
+            if called == name:
+                replaced.append(name)
+            else:
+                # That name, too, may be another run's, of this import or of another file: neither may be lost.
+                others = {*names, *free, *(other for other, (held, _) in holders.items() if held != source.file)}
+                called = next(each for each in _numbered(called) if each not in others)
+                renamed.append(f"{name} is called {called}")
+            free.append(called)
+        if replaced:
+            reason = f"what the project had of runs of the same names gives way to these files: {first_few(replaced)}"
+            self.report.remark(self.found[0][0].file, None, reason)
+        if renamed:
+            reason = (
+                f"runs of other files have the names already, so runs are called by their files: {first_few(renamed)}"
+            )
+            self.report.remark(self.found[0][0].file, None, reason)
+        return free
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """Ranges of query keys that together have about `LINES_A_PART` lines."""
+        first, held, last = None, 0, 0
+        for key, lines in self.cursor.execute(
+            f"SELECT query_key, count(*) FROM {self._lines} GROUP BY query_key ORDER BY query_key"
+        ).fetchall():
+            if first is not None and held + lines > LINES_A_PART:
+                yield first, last
+                first, held = None, 0
+            first = key if first is None else first
+            held, last = held + lines, key
+        if first is not None:
+            yield first, last
+
+    @property
+    def _lines(self) -> str:
+        return (
+            "(SELECT l.* EXCLUDE (query), query_key"
+            f" FROM read_parquet({_sql_text(self.files.file)}) l JOIN run_query_keys USING (query))"
+        )
+
+    def _write_part(self, first: int, last: int, odd: _Oddities) -> int:
+        """Rank the lines of some queries as trec_eval does, and look for what is odd about them.
+
+        The order is by score as a 32-bit float, the greater passage id first among equals.
+        """
+        # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
+        single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
+        self.cursor.execute(
+            "COPY (SELECT run, query_key, passage_id, score, line, copies, next_copy,"
+            " row_number() OVER best AS rank, rank IS NULL AS unreadable,"
+            " coalesce(lag(single) OVER best = single, false) AS tied,"
+            # Ranks are compared with those of the next better score only, so that one slip is one note.
+            " coalesce(rank <= max(rank) OVER (PARTITION BY run, query_key ORDER BY single DESC"
+            "  GROUPS BETWEEN 1 PRECEDING AND 1 PRECEDING), false) AS contradicts"
+            " FROM (SELECT *, count(*) OVER pair AS copies, nth_value(line, 2) OVER in_file AS next_copy,"
+            "   row_number() OVER (PARTITION BY run, query_key, passage_id ORDER BY score DESC, line) AS place,"
+            f"  {single} AS single FROM {self._lines} WHERE query_key BETWEEN $first AND $last"
+            "  WINDOW pair AS (PARTITION BY run, query_key, passage_id), in_file AS (pair ORDER BY line"
+            "   ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING))"
+            " WHERE place = 1 WINDOW best AS (PARTITION BY run, query_key ORDER BY single DESC, passage_id DESC)"
+            f" ORDER BY query_key, run, rank) TO {self._part} (FORMAT parquet)",
+            {"first": first, "last": last},
+        )
+        part = f"read_parquet({self._part})"
+        odd.gather(self.cursor, part)
+        name_passages_of(self.cursor, part, place="(query_key, run, rank)")
+        return int(
+            self.cursor.execute(
+                "INSERT INTO rankings SELECT run_key, query_key, passage_key, rank, score"
+                f" FROM {part} JOIN new_runs USING (run) JOIN passages USING (passage_id)"
+                " ORDER BY query_key, run_key, rank"
+            ).fetchall()[0][0]
+        )
+
+
+class _Oddities:
+    """What was odd about each run, summed over the parts: the first line and how many."""
+
+    def __init__(self, report: Report, found: Sequence[tuple[Source, str]], names: Sequence[str]) -> None:
+        self.report = report
+        self.found = found
+        self.names = names
+        self.seen: dict[tuple[int, str], tuple[int, int]] = {}
+
+    def gather(self, cursor: Cursor, part: str) -> None:
+        """Add what the ranked lines of some queries show; `part` is what SQL can read as a table."""
+        columns = ", ".join(f"min(line) FILTER ({what}), count(*) FILTER ({what})" for what in _REMARKS)
+        for run, *counts in cursor.execute(
+            f"SELECT run, min(next_copy), sum(copies - 1), {columns} FROM {part} GROUP BY run ORDER BY run"
+        ).fetchall():
+            for what, line, times in zip(("repeated", *_REMARKS), counts[::2], counts[1::2], strict=True):
+                if times:
+                    first, before = self.seen.get((run, what), (line, 0))
+                    self.seen[run, what] = (min(first, line), before + int(times))
+
+    def tell(self) -> None:
+        """Remark on all of it."""
+        for what in ("repeated", *_REMARKS):
+            for run, (source, _) in enumerate(self.found):
+                if (run, what) in self.seen:
+                    line, times = self.seen[run, what]
+                    reason = _REPEATED if what == "repeated" else f"run {self.names[run]}: {_REMARKS[what]}"
+                    self.report.remark(source.name, line, reason, times)
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """The name, then the same with a number: NAME-2, NAME-3 and so on."""
+    yield name
+    for number in count(2):
+        yield f"{name}-{number}"
+
+
+def _sql_text(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+NOTHING_LEFT = "none of its queries is in the project, so nothing of it would be left"
+
+
+def unknown_reason(query_id: str, others: int, left_out: bool) -> str:
+    """What is said of a query that the project does not have, and of so many others."""
+    named = f"{query_id} and {others} more" if others else query_id
+    if left_out:
+        return f"left out the unknown query {named}"
+    return f"the query {named} {'are' if others else 'is'} not in the project"

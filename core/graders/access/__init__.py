@@ -1,0 +1,1 @@
+"""Who may use which keys, endpoints and models, and where they are."""

@@ -1,0 +1,148 @@
+"""Endpoints that the owner of a server has set up, and well-known ones: each address with the key that is for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from core.errors import InputError
+from core.graders.access.addresses import checked_host
+from core.graders.access.keys import VARIABLE
+
+FILE_VARIABLE = "EXAM_ENDPOINTS"
+"""Names the file with the endpoints: TOML, or JSON where its name ends so."""
+
+WELL_KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "OPENAI_API_KEY": ("OpenAI", "https://api.openai.com/v1"),
+        "ANTHROPIC_API_KEY": ("Anthropic", "https://api.anthropic.com/v1"),
+        "DEEPSEEK_API_KEY": ("DeepSeek", "https://api.deepseek.com/v1"),
+        "FIREWORKS_API_KEY": ("Fireworks", "https://api.fireworks.ai/inference/v1"),
+        "GEMINI_API_KEY": ("Google Gemini", "https://generativelanguage.googleapis.com/v1beta/openai"),
+        "GROQ_API_KEY": ("Groq", "https://api.groq.com/openai/v1"),
+        "HF_TOKEN": ("Hugging Face", "https://router.huggingface.co/v1"),
+        "MISTRAL_API_KEY": ("Mistral", "https://api.mistral.ai/v1"),
+        "OPENROUTER_API_KEY": ("OpenRouter", "https://openrouter.ai/api/v1"),
+        "TOGETHER_API_KEY": ("Together", "https://api.together.xyz/v1"),
+    }
+)
+"""Variables whose names say whose key they hold: title and address of the one service that gets it."""
+
+
+@dataclass(frozen=True)
+class OfferedEndpoint:
+    """An endpoint that the owner has set up for everybody who uses the server.
+
+    Args:
+        name: what people choose it by.
+        base_url: its address.
+        key_variable: variable of the environment, or entry of the secrets, with its key; None where it takes none.
+        models: those that may be asked; any where empty.
+        in_flight: calls in flight at most in one job; None for no limit.
+        max_calls: calls of one job at most, retries included; None for no limit.
+        max_cost: money that one job may spend at most, in the currency of the price table; None for no limit.
+    """
+
+    name: str
+    base_url: str
+    key_variable: str | None = None
+    models: tuple[str, ...] = ()
+    in_flight: int | None = None
+    max_calls: int | None = None
+    max_cost: float | None = None
+
+
+Tables = Mapping[str, Any]
+"""The settings of endpoints by name, as a file has them."""
+
+
+def _none() -> Tables:
+    return {}
+
+
+_secrets: Callable[[], Tables] = _none
+
+
+def provide_endpoints(tables: Callable[[], Tables]) -> None:
+    """Name a second place with endpoints, as the app's secrets; it takes the place of the one before."""
+    global _secrets
+    _secrets = tables
+
+
+def offered_endpoints() -> list[OfferedEndpoint]:
+    """The endpoints of the file that EXAM_ENDPOINTS names, then those of the registered place; a name counts once.
+
+    Raises:
+        InputError: the file cannot be read, or what it says makes no sense. The message holds no value of it.
+    """
+    found = {
+        name: _endpoint(name, table, place)
+        for place, tables in (("the app's secrets", _secrets()), _of_file())
+        for name, table in tables.items()
+    }
+    return list(found.values())
+
+
+def _of_file() -> tuple[str, Tables]:
+    named = os.environ.get(FILE_VARIABLE)
+    if not named:
+        return "", {}
+    path = Path(named).expanduser()
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        # Neither the path nor a line of it is repeated: visitors see the message, and the file may hold what is secret.
+        raise InputError(
+            f"The file of endpoints that {FILE_VARIABLE} names cannot be read ({type(error).__name__}).",
+            "Whoever runs this server has to mend it: docs/graders.md shows one.",
+        ) from None
+    tables = content.get("endpoints") if isinstance(content, dict) else None
+    if not isinstance(tables, dict):
+        raise _wrong("it has no table [endpoints.NAME]", f"the file that {FILE_VARIABLE} names")
+    return f"the file that {FILE_VARIABLE} names", tables
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "base_url": (lambda value: isinstance(value, str), "an address"),
+    "key_variable": (lambda value: isinstance(value, str) and bool(VARIABLE.fullmatch(value)), "name of a variable"),
+    "models": (
+        lambda value: isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value),
+        "a list of names",
+    ),
+    "in_flight": (lambda value: type(value) is int and value >= 1, "a whole number from 1"),
+    "max_calls": (lambda value: type(value) is int and value >= 1, "a whole number from 1"),
+    "max_cost": (lambda value: type(value) in (int, float) and 0 <= value < float("inf"), "a number from 0"),
+}
+"""What can be said of an endpoint: whether a value is one, and what a value is."""
+
+
+def _endpoint(name: str, table: Any, place: str) -> OfferedEndpoint:
+    if not isinstance(table, Mapping):
+        raise _wrong(f"the endpoint '{name}' is no table", place)
+    if strange := sorted(set(table) - set(_FIELDS)):
+        raise _wrong(f"the endpoint '{name}' has {strange[0]}, which is none of {', '.join(_FIELDS)}", place)
+    for field, value in table.items():
+        is_one, what = _FIELDS[field]
+        if not is_one(value):
+            raise _wrong(f"{field} of the endpoint '{name}' is not {what}", place)
+    if "base_url" not in table:
+        raise _wrong(f"the endpoint '{name}' has no base_url", place)
+    try:
+        checked_host(table["base_url"])
+    except InputError as error:
+        raise _wrong(f"the endpoint '{name}': {error.message}", place) from None
+    return OfferedEndpoint(name, **{**table, "models": tuple(table.get("models", ()))})
+
+
+def _wrong(what: str, place: str) -> InputError:
+    return InputError(
+        f"In {place}, {what}.",
+        "Whoever runs this server has to mend it: docs/graders.md shows one.",
+    )

@@ -1,0 +1,131 @@
+"""Where models of this computer may come from: folders and names on the hub that the owner of a server allows."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import InputError
+from core.graders.access.access import Access
+
+FOLDERS_VARIABLE = "EXAM_MODEL_FOLDERS"
+"""Folders whose models everybody on the screens may use, also in folders below them; parted as in PATH."""
+HUB_VARIABLE = "EXAM_HUB_MODELS"
+"""Names on the model hub that everybody on the screens may use, parted by commas or blanks."""
+DEPTH = 2
+"""Folders below an allowed one in which models are looked for, to be offered; others can still be named."""
+MOST_LOOKED_AT = 2000
+"""Folders that are looked at for that, at most."""
+
+REVISION = re.compile(r"(?!.*\.\.)[A-Za-z0-9][\w./-]{0,199}")
+
+
+def place_of(name_or_folder: str, access: Access) -> Path | None:
+    """The folder that a person may mean by the name of a model; None for a name on the hub.
+
+    Whether it is there is not looked at, nor said: what may not be used is refused in the same words, there or not.
+
+    Raises:
+        InputError: this person may not use it.
+    """
+    if access.any_model:
+        looks_like_one = name_or_folder.startswith((".", "/", "~")) or name_or_folder.count("/") > 1
+        try:
+            folder = Path(name_or_folder).expanduser()
+            return folder if looks_like_one or "\\" in name_or_folder or folder.is_dir() else None
+        except (OSError, RuntimeError) as error:
+            raise InputError(
+                "This is neither a folder of models nor a name on the model hub.",
+                "Give a name such as google/flan-t5-large, or the whole path of a folder.",
+            ) from error
+    if name_or_folder in hub_models():
+        return None
+    if (allowed := _within(name_or_folder)) is not None:
+        return allowed
+    raise InputError(
+        "This model is not among those that this server offers.",
+        "Choose one that it offers, or ask whoever runs the server to allow it: docs/graders.md shows how.",
+    )
+
+
+def check_revision(revision: str | None) -> None:
+    """Refuse what is no revision on the hub: it becomes part of a path on this computer.
+
+    Raises:
+        InputError: it is none.
+    """
+    if revision and not REVISION.fullmatch(revision):
+        raise InputError("The revision is no branch, tag or commit.", "Give one as main, v1.0, or a commit's digits.")
+
+
+def hub_models() -> list[str]:
+    """The names on the hub that the owner allows."""
+    return os.environ.get(HUB_VARIABLE, "").replace(",", " ").split()
+
+
+def model_folders() -> list[Path]:
+    """The folders that the owner allows."""
+    named = [part.strip() for part in os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)]
+    return [found for part in named if part and (found := _resolved(Path(part))) is not None]
+
+
+def offered_models() -> list[str]:
+    """What a person can choose among: the allowed names on the hub, and the models in the allowed folders."""
+    return hub_models() + [str(folder) for root in model_folders() for folder in _models_below(root)]
+
+
+def _within(name: str) -> Path | None:
+    """A whole path as far as it leads into an allowed folder, also through links; None where it leads elsewhere."""
+    # By its words alone first: a path that leads elsewhere is not even looked at.
+    plain = Path(os.path.normpath(name))
+    if not plain.is_absolute() or "\0" in name:
+        return None
+    for root in model_folders():
+        if plain.is_relative_to(root) and (found := _resolved(plain)) is not None and found.is_relative_to(root):
+            return found
+    return None
+
+
+def _resolved(path: Path) -> Path | None:
+    """Where a path leads; None where it leads round in circles, is too long, or begins in the home of nobody."""
+    try:
+        found = path.expanduser().resolve()
+        # A name that is too long is only noticed when it is looked at.
+        found.exists()
+        return found
+    except (OSError, RuntimeError):
+        return None
+
+
+def holds_model(folder: Path) -> bool:
+    """Whether a folder has a model's configuration in it; not where it is closed, or cannot be there at all."""
+    try:
+        return (folder / "config.json").is_file()
+    except OSError:
+        return False
+
+
+def _models_below(root: Path) -> Iterator[Path]:
+    looked_at = 0
+    level = [root]
+    for _ in range(DEPTH + 1):
+        below: list[Path] = []
+        for folder in level:
+            looked_at += 1
+            if looked_at > MOST_LOOKED_AT:
+                return
+            if holds_model(folder):
+                yield folder
+            else:
+                below += _folders_in(folder)
+        level = below
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.is_symlink())
+    except OSError:
+        # An allowed folder that is gone or closed has nothing to offer.
+        return []

@@ -1,0 +1,1 @@
+"""The embedded default: similarity of question and passage by a small encoder that comes with the program."""

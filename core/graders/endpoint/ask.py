@@ -1,0 +1,338 @@
+"""Asking an endpoint once: the request goes out, and what comes back, or fails to, becomes a verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import openai
+
+from core.errors import GradingError
+from core.graders.endpoint.chat import (
+    SHORTEST_PASSAGE,
+    Dialect,
+    Request,
+    UnusableBodyError,
+    brief,
+    estimated_usage,
+    explanation,
+    objection,
+    read_answer,
+)
+from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
+from core.graders.endpoint.redaction import SECRET_LENGTH, redact, without_keys
+from core.graders.endpoint.retry import Pace, told_wait
+from core.graders.reading.answers import is_in_words, is_of_schema
+from core.graders.reading.calls import Completion
+from core.limits import limit
+
+CONNECT_SECONDS = 10.0
+PASSED_OVER = 3
+"""Pairs for which an endpoint that never kept a schema passes it over until none is asked for any more."""
+UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
+"""Faults of a connection, by type, before which nothing was sent that could be charged."""
+
+
+@dataclass
+class Endpoint:
+    """An endpoint, and what is learnt of it while it is used.
+
+    Args:
+        model: name of the model.
+        base_url: address of the API, with its version.
+        key_variable: where the key is found, empty where none is sent; the key itself is no part of this.
+        on_this_computer: whether the address is a loopback one.
+        timeout_s: seconds for one call, from the first byte sent to the last one read.
+        attempts: failed attempts after which a pair is given up.
+        max_tokens_in: tokens of a prompt at most; None where only the endpoint knows.
+        temperature: of the sampling.
+        extra: further fields of every request.
+        may_adapt_structure: whether to go on in plain text where it has no structured output.
+        dialect: what it takes, as far as known.
+        pace: how fast it may be asked.
+        heeds_schemas: whether it has given an answer of a schema that was asked for.
+        passed_over: pairs for which it answered in words where a schema was asked for.
+        clock: gives a time in seconds that never goes back; waits are measured by it.
+        in_flight: calls in flight at most, by the owner's setting; None for no limit.
+        is_openai: whether OpenAI's variables of the environment, such as that of the organization, are for it.
+    """
+
+    model: str
+    base_url: str
+    key_variable: str
+    on_this_computer: bool
+    timeout_s: float
+    attempts: int
+    max_tokens_in: int | None
+    temperature: float
+    extra: Mapping[str, Any]
+    may_adapt_structure: bool
+    dialect: Dialect
+    clock: Callable[[], float]
+    in_flight: int | None = None
+    is_openai: bool = False
+    pace: Pace = field(init=False)
+    heeds_schemas: bool = field(default=False, init=False)
+    passed_over: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.pace = Pace(self.clock)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """The endpoint is well and answered.
+
+    Args:
+        completion: what it gave, maybe with an error about this pair.
+        used: tokens read and written.
+        model: the model that it says gave it; empty where it does not say.
+    """
+
+    completion: Completion
+    used: tuple[int, int]
+    model: str = ""
+
+
+@dataclass(frozen=True)
+class Faulted:
+    """The attempt failed, and another may succeed.
+
+    Args:
+        reason: what went wrong, in a few words that other failures of the kind share.
+        detail: the endpoint's own words; empty where there are none.
+        wait: seconds that the endpoint asks to wait; None where it says nothing.
+        for_all: whether every call has to wait, not this one alone.
+        used: tokens read and written, where the endpoint did its work, or may have.
+    """
+
+    reason: str
+    detail: str = ""
+    wait: float | None = None
+    for_all: bool = False
+    used: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The endpoint does not take this request, or answers it with what cannot be read, now and later.
+
+    Args:
+        reason: why.
+        used: tokens read and written, where the endpoint did its work.
+    """
+
+    reason: str
+    used: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """The request was not to the endpoint's liking, and is to be made anew.
+
+    Args:
+        reason: what is done differently.
+        keep: characters of the passage to keep, where it was too long; None where something else changed.
+        plain: whether this call alone is made in plain text.
+        used: tokens read and written, where the endpoint did its work.
+    """
+
+    reason: str
+    keep: int | None = None
+    plain: bool = False
+    used: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Hopeless:
+    """No call can succeed."""
+
+    error: GradingError
+
+
+Verdict = Answered | Faulted | Refused | Adapted | Hopeless
+
+
+def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
+    """A client for an endpoint. Retries are ours, so that they are counted, paced, and can be stopped.
+
+    Raises:
+        GradingError: none can be made, as for a proxy of the environment that makes no sense.
+    """
+    timeout = openai.Timeout(endpoint.timeout_s, connect=min(CONNECT_SECONDS, endpoint.timeout_s))
+    # A proxy of the environment leads out of this computer, where it would not find a local endpoint; and what goes to
+    # an http address through a proxy is read by it, the key too.
+    proxied = not endpoint.on_this_computer and (
+        not endpoint.key_variable or endpoint.base_url.lower().startswith("https:")
+    )
+    most = limit("ENDPOINT_ANSWER")
+    client, wrong = None, ""
+    try:
+        client = openai.AsyncOpenAI(
+            api_key=key,
+            # The client would take an administrator's key from the environment, which has no business here.
+            admin_api_key="",
+            base_url=endpoint.base_url,
+            timeout=timeout,
+            max_retries=0,
+            http_client=BoundedClient(most, key, timeout=timeout, trust_env=proxied),
+        )
+    except Exception as error:
+        # Any may come of what the environment says, as the name and password of a proxy, and repeat it.
+        wrong = type(error).__name__
+    if client is None:
+        raise GradingError(
+            f"No connection to the endpoint can be prepared ({wrong}).",
+            "See that the address is right, and that the proxy in the environment (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY) "
+            "is an address of a kind that can be used, or unset it.",
+        )
+    if not endpoint.is_openai:
+        # It takes these from the environment whatever the address: organization, project, and headers with any secret.
+        client.organization = client.project = None
+        client._custom_headers = {}
+    return client
+
+
+async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, key: str) -> Verdict:
+    """Make one call.
+
+    Args:
+        client: as `open_client` gives it.
+        endpoint: where it goes; its dialect is changed where it objects to it.
+        request: what is sent.
+        key: is kept out of every text of the verdict.
+    """
+    try:
+        # The client's own limits are for each step of a call, which a server that trickles never exceeds.
+        async with asyncio.timeout(endpoint.timeout_s):
+            # The fields go as they are: the client's conversion of typed ones takes a quarter of all that a call costs.
+            fields = {**request.body, **endpoint.extra}
+            if endpoint.dialect.api == "completions":
+                content = (
+                    await client.completions.with_raw_response.create(
+                        model=endpoint.model, prompt="", extra_body=fields
+                    )
+                ).content
+            else:
+                content = (
+                    await client.chat.completions.with_raw_response.create(
+                        model=endpoint.model, messages=[], extra_body=fields
+                    )
+                ).content
+        answer = read_answer(content, request, lambda text: redact(text, [key]))
+    except (TimeoutError, openai.APITimeoutError) as error:
+        return Faulted(f"no answer within {endpoint.timeout_s:g} s", used=_charged(error, request))
+    except openai.APIConnectionError as error:
+        cause = error.__cause__ or error
+        detail = brief(redact(f"{type(cause).__name__}: {cause}", [key]))
+        return Faulted("the connection failed", detail, used=_charged(error, request))
+    except UnsentError as error:
+        return Faulted("the connection failed", str(error))
+    except UnreadableAnswerError as error:
+        return Refused(str(error), request.reserved)
+    except UnusableBodyError as error:
+        return Faulted("the answer cannot be used", str(error), used=estimated_usage(request))
+    except openai.APIStatusError as error:
+        return _of_status(error, endpoint, request, key)
+    completion = answer.completion
+    if len(key) >= SECRET_LENGTH:
+        completion = replace(completion, text=without_keys(completion.text, [key]))
+    if request.structured and completion.error is None:
+        if is_of_schema(request.call, completion.text):
+            endpoint.heeds_schemas = True
+        elif (
+            endpoint.may_adapt_structure
+            and not endpoint.heeds_schemas
+            and completion.complete
+            and is_in_words(request.call, completion.text)
+        ):
+            # What it wrote is the answer to a request for JSON that it passed over; it is asked anew, not guessed from.
+            # One passage can talk a model into words, and must not change how all others are asked.
+            endpoint.passed_over += 1
+            if endpoint.passed_over >= PASSED_OVER:
+                endpoint.dialect = replace(endpoint.dialect, structured=False)
+            return Adapted("no JSON comes though it is asked for, so plain text is asked for", None, True, answer.used)
+    if answer.model and answer.model != endpoint.model:
+        completion = replace(completion, model=answer.model)
+    return Answered(completion, answer.used, answer.model)
+
+
+def _charged(error: Exception, request: Request) -> tuple[int, int]:
+    """Tokens that a call may have used whose answer never came: all that was set aside, unless it was never sent."""
+    return (0, 0) if type(error.__cause__).__name__ in UNSENT else request.reserved
+
+
+def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Request, key: str) -> Verdict:
+    """What an answer with a status other than success means."""
+    status = error.status_code
+    told = explanation(error.body, lambda text: redact(text, [key]))
+    said = f"HTTP {status}" + (f": {told}" if told else "")
+    if 300 <= status < 400:
+        return Refused(f"HTTP {status}: the endpoint sends calls elsewhere, which is not followed")
+    against = objection(error.body, request.body)
+    if status in (401, 403, 404):
+        return Hopeless(_no_access(status, said, endpoint))
+    if against == "no credit" or status == 402:
+        return Hopeless(
+            GradingError(
+                f"The account behind the key has nothing left to spend ({said}).",
+                "Look at the plan and the limits of the account"
+                + (f" whose key is in {endpoint.key_variable}." if endpoint.key_variable else "."),
+            )
+        )
+    if status in (408, 409, 429) or status >= 500:
+        wait = told_wait(error.response.headers, time.time())
+        # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
+        return Faulted(f"HTTP {status}", told, wait, status == 429 or (status == 503 and wait is not None))
+    if against == "too long":
+        if request.kept // 2 >= SHORTEST_PASSAGE:
+            return Adapted("the prompt is too long, so the passage is shortened", request.kept // 2)
+        return Answered(Completion(error=f"{said} (the passage is as short as it can be)"), (0, 0))
+    if against == "filtered":
+        return Answered(Completion(error=f"stopped by the endpoint's content filter: {told}"), (0, 0))
+    adapted = _adapted(endpoint, against)
+    if adapted is None:
+        return Refused(said)
+    return adapted
+
+
+def _adapted(endpoint: Endpoint, against: str | None) -> Adapted | None:
+    """Change the endpoint's dialect to what it does not object to; None where nothing can be changed."""
+    if against == "other limit":
+        endpoint.dialect = replace(endpoint.dialect, limit="max_completion_tokens")
+        return Adapted("the endpoint wants max_completion_tokens")
+    if against == "no structure" and endpoint.may_adapt_structure:
+        endpoint.dialect = replace(endpoint.dialect, structured=False)
+        return Adapted("the endpoint has no structured output, so plain text is asked for")
+    if against == "no temperature":
+        endpoint.dialect = replace(endpoint.dialect, temperature=False)
+        return Adapted("the model takes no temperature")
+    return None
+
+
+def _no_access(status: int, said: str, endpoint: Endpoint) -> GradingError:
+    if status == 404:
+        return GradingError(
+            f"The endpoint knows no model {endpoint.model!r}, or its address is wrong ({said}).",
+            f"Check the name of the model, the address {endpoint.base_url}, and whether it offers "
+            f"{'plain' if endpoint.dialect.api == 'completions' else 'chat'} completions.",
+        )
+    if not endpoint.key_variable:
+        return GradingError(
+            f"The endpoint wants a key, and none is known to be for it ({said}).",
+            "Type its key on the screen, name address and variable together at the shell (--base-url URL --set "
+            "key_variable=NAME), or set the endpoint up in the file that EXAM_ENDPOINTS names.",
+        )
+    if status == 403:
+        return GradingError(
+            f"The endpoint does not let this key use the model {endpoint.model!r} ({said}).",
+            f"Check what the key in {endpoint.key_variable} may be used for.",
+        )
+    return GradingError(
+        f"The endpoint does not accept the key ({said}).",
+        f"Put a key that is valid at {endpoint.base_url} into {endpoint.key_variable}, in the environment or the app's "
+        "secrets.",
+    )

@@ -1,0 +1,197 @@
+"""The back end for any OpenAI-compatible endpoint: many calls in flight, retried, paced, within a budget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, get_args
+
+from core.errors import GradingError, InputError
+from core.graders.access.access import check_further_fields, current, key_for, offered_at, usual_address
+from core.graders.access.addresses import checked_host, is_loopback
+from core.graders.access.endpoints import OfferedEndpoint
+from core.graders.access.keys import VARIABLE
+from core.graders.base import Outcome, Pair
+from core.graders.control import Control
+from core.graders.endpoint.ask import Endpoint
+from core.graders.endpoint.chat import Api, Dialect
+from core.graders.endpoint.session import Session
+from core.graders.reading.calls import Call, Completion, Steps
+from core.types import Grade
+
+LONGEST_CALL = 3600
+"""Seconds for one call at most: a job that is stopped waits for the calls that are under way."""
+NO_KEY = "no-key"
+"""Stands in for a key where a local endpoint wants none: the client insists on one."""
+
+OWN_FIELDS = frozenset(
+    (
+        *("model", "models", "fallbacks", "messages", "prompt", "input", "suffix", "echo"),
+        *("max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "min_tokens"),
+        *("n_predict", "num_predict", "n", "best_of", "stream", "stream_options"),
+        *("temperature", "logprobs", "top_logprobs", "response_format", "tools", "tool_choice", "functions"),
+        *("function_call", "api_base", "base_url", "api_key"),
+    )
+)
+"""Fields of a request that nobody may add or put others in the place of, in lower case: what a grade is about, who is
+asked, and what a call may take, which is set aside before it is made."""
+
+Structured = Literal["auto", "json", "text"]
+
+
+class EndpointBackEnd:
+    """A model behind an OpenAI-compatible endpoint, for chats or for plain completions.
+
+    Args:
+        model: its name there.
+        base_url: address of the API, as http://localhost:8000/v1; for None that in the environment variable
+            OPENAI_BASE_URL, or OpenAI's own.
+        key_variable: name of the environment variable, or of the app's secret, that holds the key; for None the one
+            that belongs to the address. It binds no key to the address: see `key_for`. An endpoint on this
+            computer needs none.
+        structured: `json` asks for JSON of a schema where the answer is one of a few options, `text` never does,
+            and `auto` does until the endpoint objects.
+        timeout_s: seconds for one call at most; up to `LONGEST_CALL`.
+        attempts: times that a call is made before its pair is given up; from 1.
+        max_tokens_in: tokens of a prompt at most, by an estimate of 4 characters each; the passage is shortened
+            to that. None where the endpoint's own limit is to be met.
+        temperature: of the sampling; 0 for the likeliest answer.
+        extra: further fields of every request, as {"seed": 1}.
+        api: `chat` for chat completions; `completions` for models that only go on from a text: the whole prompt is
+            one text, the answer ends at a blank line, and no structured output is asked for.
+        clock: gives a time in seconds that never goes back; waits are measured by it.
+
+    Raises:
+        InputError: no model, an address that cannot be used or that holds a password, or a number out of range.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        key_variable: str | None = None,
+        structured: Structured = "auto",
+        timeout_s: float = 60,
+        attempts: int = 6,
+        max_tokens_in: int | None = None,
+        temperature: float = 0.0,
+        extra: Mapping[str, Any] | None = None,
+        api: Api = "chat",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not model.strip():
+            raise InputError("No model is named.", "Give the name that the endpoint knows it by.")
+        if structured not in get_args(Structured):
+            raise InputError(f"structured is {structured!r}.", f"Use one of {', '.join(get_args(Structured))}.")
+        if api not in get_args(Api):
+            raise InputError(f"api is {api!r}.", f"Use one of {', '.join(get_args(Api))}.")
+        if api == "completions" and structured == "json":
+            raise InputError("Plain completions have no structured output.", "Use structured auto or text.")
+        sound = attempts >= 1 and 0 < timeout_s <= LONGEST_CALL and 0 <= temperature < math.inf
+        if not sound or (max_tokens_in is not None and max_tokens_in < 1):
+            raise InputError(
+                "A number of the endpoint's parameters is out of range.",
+                f"attempts and max_tokens_in are at least 1, timeout_s is above 0 and at most {LONGEST_CALL:,}, "
+                "temperature is not below 0.",
+            )
+        if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
+            raise InputError(
+                f"The further fields of every request hold {', '.join(taken)}, which the grader says itself.",
+                "Leave it out there. The temperature and the kind of output have parameters of their own.",
+            )
+        if key_variable is not None and not VARIABLE.fullmatch(key_variable):
+            # It may be a key that was put here by mistake: it is not repeated.
+            raise InputError(
+                "What should name the variable with the key is no name of a variable.",
+                "Put the key into a variable of the environment, and give the variable's name.",
+            )
+        address = (base_url or usual_address()).strip()
+        # Whoever sets it up lets it be asked, also where a job does that in another thread.
+        self._access = current()
+        self._key_variable = key_variable
+        self._endpoint = Endpoint(
+            model=model,
+            base_url=address,
+            key_variable=key_variable or "",
+            on_this_computer=is_loopback(checked_host(address)),
+            timeout_s=timeout_s,
+            attempts=attempts,
+            max_tokens_in=max_tokens_in,
+            temperature=temperature,
+            extra=dict(extra or {}),
+            may_adapt_structure=structured == "auto",
+            dialect=Dialect(api=api, structured=structured != "text" and api == "chat"),
+            clock=clock,
+        )
+
+    def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
+        """Answer calls, in their order.
+
+        Returns:
+            A completion for each; one that `control` did not allow has an error.
+
+        Raises:
+            GradingError: it cannot answer at all: no model, no key, no access.
+        """
+        answers = [Completion(error="not asked, as the job was stopped")] * len(calls)
+
+        def keep_answer(i: int, call: Call) -> Steps:
+            answers[i] = yield call
+            return Grade(None, "failed")
+
+        for _ in self.drive((((i, 0), keep_answer(i, call)) for i, call in enumerate(calls)), control):
+            pass
+        return answers
+
+    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+        """Take pairs through their steps, with as many calls in flight as `control` says at any time.
+
+        Args:
+            work: pairs with the steps that grade them; taken as slots come free, on another thread, never
+                on two at once.
+
+        Yields:
+            Outcomes as they come, in any order. A batch may be empty: one comes at least every second. Where
+            `control` stops it, calls in flight end and count; a pair that would need another has no outcome.
+
+        Raises:
+            GradingError: no key, no access, no such model, or the endpoint does not answer; after the outcomes
+                that there are.
+        """
+        yield from Session(self._endpoint, self._key(), work, control).batches()
+
+    def count_tokens(self, text: str) -> int | None:
+        """None: the tokenizer of a model behind an endpoint is not at hand."""
+        return None
+
+    @property
+    def offered(self) -> OfferedEndpoint | None:
+        """The endpoint of the owner's that it is, with the limits of its jobs; None where it is none."""
+        try:
+            return offered_at(self._endpoint.base_url, self._endpoint.model, self._key_variable)
+        except GradingError:
+            # A model that is not offered is refused when it is asked.
+            return None
+
+    def _key(self) -> str:
+        end = self._endpoint
+        found = key_for(end.base_url, end.model, self._key_variable, self._access)
+        if found.offered is not None:
+            check_further_fields(end.extra, self._access)
+        end.key_variable, end.is_openai = found.name, found.is_openai
+        end.in_flight = found.offered.in_flight if found.offered else None
+        if found.key is None:
+            if end.on_this_computer or not found.name:
+                return NO_KEY
+            raise GradingError(
+                f"There is no key for the endpoint: {found.name} is not set.",
+                f"Set {found.name} in the environment, or in the app's secrets.",
+            )
+        if not (found.key.isascii() and found.key.isprintable()):
+            # The client's own message would show the key.
+            raise GradingError(
+                f"The key in {found.name} has characters that cannot be sent.",
+                "Copy it anew, without line breaks or typographic signs.",
+            )
+        return found.key

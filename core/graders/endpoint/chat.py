@@ -1,0 +1,322 @@
+"""Chat and plain completions as data: what is sent for a call, how a body is read, what an objection means."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import orjson
+
+from core.graders.prompts.prompt import Messages, fill, variables
+from core.graders.reading.calls import Call, Completion
+from core.graders.reading.settled import settled
+from core.limits import limit
+
+Api = Literal["chat", "completions"]
+"""What an endpoint is asked for: an answer in a chat, or how a text goes on."""
+
+Clean = Callable[[str], str]
+"""Takes keys out of a text."""
+
+PASSAGE = "context"
+CHARACTERS_PER_TOKEN = 4
+"""A rule of thumb for English; what an endpoint reports takes its place."""
+STRUCTURED_ROOM = 64
+"""Tokens at least for an answer in JSON, whose braces and name take some."""
+AROUND_PROMPT = 256
+"""Tokens that an endpoint may put around a prompt: its template, the schema, a line of its own."""
+SHORTEST_PASSAGE = 80
+"""Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
+END = ("\n\n",)
+"""Where a completion stops: a model that only goes on writes no end of its answer, but the next question."""
+SHOWN = 200
+"""Characters of an endpoint's own words in a message."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What an endpoint is thought to take, until it objects.
+
+    Args:
+        api: chat, or plain completions.
+        structured: answers in JSON of a schema.
+        limit: name of the field that bounds the length of an answer.
+        temperature: whether it may be set.
+    """
+
+    api: Api = "chat"
+    structured: bool = True
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call, ready to be sent.
+
+    Args:
+        call: what is asked.
+        body: fields of the request by name.
+        length: characters of the prompt.
+        reserved: tokens read and written at most, for the budget.
+        structured: whether it asks for JSON of a schema.
+        shortened: estimated tokens of the passage left out.
+        kept: characters of the passage in it; 0 where the prompt has none.
+    """
+
+    call: Call
+    body: dict[str, Any]
+    length: int
+    reserved: tuple[int, int]
+    structured: bool
+    shortened: int
+    kept: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a body holds: the completion, the tokens read and written, and the model that is said to have given it."""
+
+    completion: Completion
+    used: tuple[int, int]
+    model: str
+
+
+class UnusableBodyError(Exception):
+    """A body that is no completion; its text says why."""
+
+
+def prepare(
+    call: Call, model: str, temperature: float, dialect: Dialect, keep: int | None, max_tokens_in: int | None
+) -> Request | Completion:
+    """Turn a call into a request.
+
+    Args:
+        call: what is asked.
+        model: name of the model.
+        temperature: of the sampling; 0 for the likeliest answer.
+        dialect: what the endpoint takes.
+        keep: characters of the passage to keep; all for None.
+        max_tokens_in: tokens of the prompt at most, by estimate; the passage is shortened to that.
+
+    Returns:
+        The request, or a completion with an error where no request can be made of the call.
+    """
+    if call.form in ("likelihood", "span"):
+        return Completion(error=f"the answer form {call.form!r} needs a model on this computer; only a local model can")
+    try:
+        "".join(call.values.values()).encode()
+    except UnicodeEncodeError as error:
+        return Completion(error=f"the text cannot be sent: {error.reason}")
+    whole = call.values.get(PASSAGE, "") if PASSAGE in variables(call.prompt) else ""
+    passage = whole if keep is None else _cut(whole, keep)
+    messages = _filled(call, passage)
+    if max_tokens_in is not None and (excess := _length(messages) - max_tokens_in * CHARACTERS_PER_TOKEN) > 0:
+        passage = _cut(passage, len(passage) - excess)
+        if not passage:
+            return Completion(error=f"the prompt is longer than {max_tokens_in} tokens even without the passage")
+        messages = _filled(call, passage)
+    schema = _response_format(call, messages) if dialect.structured else None
+    structured = schema is not None and schema["type"] == "json_schema"
+    room = max(call.max_tokens, STRUCTURED_ROOM) if structured else call.max_tokens
+    body: dict[str, Any] = {"model": model, dialect.limit: room}
+    if dialect.api == "completions":
+        body |= {"prompt": messages.joined(), "stop": list(END)}
+    else:
+        body["messages"] = _in_roles(messages)
+    if dialect.temperature:
+        body["temperature"] = temperature
+    if schema is not None:
+        body["response_format"] = schema
+    # No token is shorter than a byte, whatever the script: a budget must hold for numbers and for other scripts too.
+    read = AROUND_PROMPT + sum(len(text.encode()) for text in (messages.system, messages.user))
+    left_out = math.ceil((len(whole) - len(passage)) / CHARACTERS_PER_TOKEN)
+    return Request(call, body, _length(messages), (read, room), structured, left_out, len(passage))
+
+
+def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
+    """Read the body of an answer.
+
+    Args:
+        content: the body.
+        request: what it answers.
+        clean: takes keys out of a message; the text of the completion is left as it came.
+
+    Raises:
+        UnusableBodyError: it is no completion: not JSON, cut off, no choice, or of other types.
+    """
+    try:
+        body = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        kind = "a web page" if content.lstrip()[:1] == b"<" else "no JSON, or cut off"
+        raise UnusableBodyError(f"the answer is {kind}") from None
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices:
+        told = explanation(body, clean)
+        raise UnusableBodyError("the answer has no choice" + (f": {told}" if told else ""))
+    choice = choices[0] if isinstance(choices[0], dict) else {}
+    plain = "prompt" in request.body
+    message = {"content": choice.get("text", 0)} if plain else choice.get("message")
+    if not isinstance(message, dict):
+        raise UnusableBodyError("the answer has no message")
+    text, refusal, ended = message.get("content"), message.get("refusal"), choice.get("finish_reason")
+    if not isinstance(text, str | None):
+        raise UnusableBodyError("the content of the answer is no text")
+    complete = ended != "length"
+    if plain and not complete and (enough := settled(request.call)) is not None:
+        # A model that only goes on writes until it is cut off, long after its answer.
+        complete = enough(text or "")
+    completion = Completion(
+        text=text or "", complete=complete, structured=request.structured, shortened=request.shortened
+    )
+    if isinstance(refusal, str) and refusal:
+        completion = replace(completion, error=f"refused: {brief(clean(refusal))}")
+    elif ended == "content_filter":
+        completion = replace(completion, error="stopped by the endpoint's content filter")
+    named = body.get("model")
+    model = brief(clean(named)) if isinstance(named, str) else ""
+    return Answer(completion, _usage(body.get("usage"), request, completion.text), model)
+
+
+def estimated_usage(request: Request, text: str = "") -> tuple[int, int]:
+    """Tokens read and written, by a rule of thumb, where an endpoint does not say."""
+    lengths = (request.length, len(text))
+    return math.ceil(lengths[0] / CHARACTERS_PER_TOKEN), math.ceil(lengths[1] / CHARACTERS_PER_TOKEN)
+
+
+def explanation(body: object, clean: Clean) -> str:
+    """An endpoint's own words on what went wrong, in one short line; empty where there are none.
+
+    Args:
+        body: what it sent.
+        clean: takes keys out of a text; before it is shortened, as half a key is not known for one.
+    """
+    if isinstance(body, dict) and isinstance(body.get("error"), dict | str):
+        body = body["error"]
+    if isinstance(body, dict):
+        body = next((body[name] for name in ("message", "detail", "msg") if body.get(name)), "")
+        if not isinstance(body, str):
+            body = _said_whole(body)
+    if not isinstance(body, str):
+        return ""
+    return "it sent a web page" if body.lstrip()[:1] == "<" else brief(clean(body))
+
+
+def _said_whole(said: object) -> str:
+    """What an endpoint said as one text, whatever it is; empty where it is nested too deep or has too long a number."""
+    try:
+        return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    except (RecursionError, ValueError):
+        # It is in the place of a message that a person might read; nobody could read that one.
+        return ""
+
+
+Objection = Literal["too long", "no structure", "other limit", "no temperature", "filtered", "no credit"]
+
+
+def objection(body: object, sent: Mapping[str, Any]) -> Objection | None:
+    """What an endpoint objects to in a request; None where it is nothing that can be understood.
+
+    Args:
+        body: the error that it sent.
+        sent: fields of the request by name. It can only object to what was sent, so that no change
+            is made twice.
+    """
+    error = body if isinstance(body, dict) else {}
+    words = " ".join(map(_said_whole, (error.get("code"), error.get("type"), error.get("param"), body))).lower()
+    if error.get("code") == "insufficient_quota":
+        return "no credit"
+    if any(sign in words for sign in _TOO_LONG):
+        return "too long"
+    if error.get("code") in ("content_filter", "content_policy_violation"):
+        return "filtered"
+    if "max_tokens" in sent and "max_completion_tokens" in words:
+        return "other limit"
+    if "response_format" in sent and any(sign in words for sign in _NO_STRUCTURE):
+        return "no structure"
+    if "temperature" in sent and any(f"{quote}temperature{quote}" in words for quote in ("'", '"')):
+        return "no temperature"
+    return None
+
+
+_TOO_LONG = (
+    "context_length",
+    "context length",
+    "context window",
+    "context size",
+    "exceed_context",
+    "maximum context",
+    "prompt is too long",
+    "too many tokens",
+)
+_NO_STRUCTURE = ("response_format", "response format", "json_schema", "json schema", "structured output")
+
+
+def _filled(call: Call, passage: str) -> Messages:
+    return fill(call.prompt, {**call.values, PASSAGE: passage}, fence=call.fence)
+
+
+def _in_roles(messages: Messages) -> list[dict[str, str]]:
+    system = [{"role": "system", "content": messages.system}] if messages.system else []
+    return [*system, {"role": "user", "content": messages.user}]
+
+
+def _length(messages: Messages) -> int:
+    return len(messages.system) + len(messages.user)
+
+
+def _cut(text: str, length: int) -> str:
+    """The beginning of a text, up to a word's end."""
+    if length >= len(text):
+        return text
+    kept = text[: max(length, 0)]
+    if kept and not text[len(kept)].isspace() and len(words := kept.rsplit(None, 1)) == 2:
+        kept = words[0]
+    return kept.rstrip()
+
+
+def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
+    """The form of answer to ask for; None where it is free text."""
+    if call.form == "json":
+        # OpenAI refuses this type where no message speaks of JSON.
+        spoken = "json" in messages.joined().lower()
+        return {"type": "json_object"} if spoken else None
+    options = call.options or {"yes-no": ("Yes", "No"), "rating": tuple(map(str, range(call.prompt.top + 1)))}.get(
+        call.form, ()
+    )
+    if call.form not in ("rating", "yes-no", "letter") or not options:
+        return None
+    if call.form == "rating" and all(option.isdecimal() for option in options):
+        name, field = "rating", {"type": "integer", "enum": [int(option) for option in options]}
+    else:
+        name, field = "answer", {"type": "string", "enum": list(options)}
+    schema = {"type": "object", "properties": {name: field}, "required": [name], "additionalProperties": False}
+    return {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": schema}}
+
+
+def _usage(usage: object, request: Request, text: str) -> tuple[int, int]:
+    """Tokens read and written, as reported, or where that cannot be, estimated."""
+    reported = usage if isinstance(usage, dict) else {}
+    read, written = estimated_usage(request, text)
+    return (
+        _tokens(reported.get("prompt_tokens"), read),
+        _tokens(reported.get("completion_tokens"), written),
+    )
+
+
+def _tokens(reported: object, estimate: int) -> int:
+    """A number of tokens as an endpoint reports it; the estimate where it reports none, or what is no such number."""
+    if isinstance(reported, float) and reported.is_integer():
+        reported = int(reported)
+    if isinstance(reported, bool) or not isinstance(reported, int) or reported < 0 or (reported == 0 and estimate):
+        return estimate
+    return min(reported, limit("ENDPOINT_TOKENS"))
+
+
+def brief(text: str) -> str:
+    """A text as one short line that can be shown anywhere: no line breaks, no signs that steer a terminal."""
+    line = " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

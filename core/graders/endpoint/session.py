@@ -1,0 +1,295 @@
+"""Driving pairs through an endpoint: a thread with an event loop keeps calls in flight, the caller takes outcomes."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import logging
+import math
+import random
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import openai
+
+from core.errors import GradingError
+from core.graders.base import Outcome, Pair
+from core.graders.control import Control
+from core.graders.endpoint.ask import Adapted, Answered, Endpoint, Faulted, Refused, ask, open_client
+from core.graders.endpoint.chat import Request, prepare
+from core.graders.endpoint.outbox import Outbox
+from core.graders.endpoint.retry import backoff
+from core.graders.reading.calls import Call, Completion, Steps
+
+LOOK_SECONDS = 0.05
+"""How often the reins are looked at; nobody tells the loop that they were pulled."""
+GRACE_SECONDS = 5.0
+"""What calls in flight get to end in, once it is clear that no other can succeed."""
+MOST_CALLS = 1000
+"""Connections of the client."""
+UNREAD = 1024
+"""Outcomes that may wait for the caller before no new call is made."""
+SILENT_PAIRS = 10
+"""Pairs in a row that fail for good before an endpoint is given up, or as many as are in flight."""
+
+_log = logging.getLogger("exam.grading")
+
+
+@dataclass(order=True)
+class _Asked:
+    """A pair on its way, ordered by when its call is due (by the endpoint's clock), then by age."""
+
+    due: float
+    age: int
+    pair: Pair = field(compare=False)
+    steps: Steps = field(compare=False)
+    call: Call = field(compare=False)
+    failures: int = field(default=0, compare=False)
+    keep: int | None = field(default=None, compare=False)
+    plain: bool = field(default=False, compare=False)
+
+
+class Session:
+    """One drive of pairs through an endpoint. `work` and its steps run on the session's thread.
+
+    Args:
+        endpoint: where calls go.
+        key: with what; never shown.
+        work: pairs with their steps.
+        control: the reins.
+    """
+
+    def __init__(self, endpoint: Endpoint, key: str, work: Iterable[tuple[Pair, Steps]], control: Control) -> None:
+        self._endpoint = endpoint
+        self._key = key
+        self._work = iter(work)
+        self._control = control
+        self._outbox = Outbox()
+        self._ages = itertools.count()
+        self._exhausted = False
+        self._waiting: list[_Asked] = []
+        self._flying: dict[asyncio.Task[tuple[int, int]], tuple[_Asked, Request]] = {}
+        self._silent = 0
+        self._answered = -1
+        self._failure: BaseException | None = None
+        self._failed_at = math.inf
+        self._abandoned = threading.Event()
+        self._woken = asyncio.Event()
+
+    def batches(self) -> Iterator[list[Outcome]]:
+        """Run, and give outcomes as they come; see `BackEnd.drive`."""
+        thread = threading.Thread(target=self._serve, name="endpoint", daemon=True)
+        thread.start()
+        try:
+            while (batch := self._outbox.take()) is not None:
+                yield batch
+        finally:
+            self._abandoned.set()
+            thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    def _serve(self) -> None:
+        try:
+            asyncio.run(self._run())
+        except BaseException as error:
+            # It is raised in the caller's thread, where somebody can see it.
+            self._failure = self._failure or error
+        finally:
+            self._outbox.close()
+
+    async def _run(self) -> None:
+        async with open_client(self._endpoint, self._key) as client:
+            try:
+                while self._start_calls(client):
+                    await self._rest()
+            finally:
+                for task in self._flying:
+                    task.cancel()
+                await asyncio.gather(*self._flying, return_exceptions=True)
+                for asked in self._waiting:
+                    asked.steps.close()
+
+    def _start_calls(self, client: openai.AsyncOpenAI) -> bool:
+        """Make calls as far as there is room, and say whether there is anything left to wait for."""
+        while len(self._flying) < self._room():
+            now = self._endpoint.clock()
+            if self._waiting and self._waiting[0].due <= now:
+                if not self._start(client, heapq.heappop(self._waiting)):
+                    break
+            elif self._takes_more():
+                self._take()
+            else:
+                break
+        if self._abandoned.is_set():
+            return False
+        if self._failure is not None:
+            expired = asyncio.get_running_loop().time() > self._failed_at + GRACE_SECONDS
+            return bool(self._flying) and not expired and isinstance(self._failure, GradingError)
+        if self._control.stopping:
+            return bool(self._flying)
+        return bool(self._flying or self._waiting) or not self._exhausted
+
+    def _room(self) -> int:
+        """Calls that may be in flight now."""
+        control = self._control
+        over = self._failure is not None or self._abandoned.is_set() or control.stopping
+        if over or control.paused or len(self._outbox) >= UNREAD:
+            return 0
+        return min(self._endpoint.pace.room(self._most), MOST_CALLS)
+
+    @property
+    def _most(self) -> int:
+        """Calls in flight at most, by the reins and the owner of the endpoint."""
+        most, limit = self._control.concurrency, self._endpoint.in_flight
+        return most if limit is None else min(most, limit)
+
+    def _takes_more(self) -> bool:
+        """Whether to begin with another pair. Those that wait for an attempt take no slots, but must not pile up."""
+        begun = len(self._waiting) + len(self._flying)
+        return not self._exhausted and begun < 2 * min(self._most, MOST_CALLS)
+
+    def _take(self) -> None:
+        """Begin with the next pair."""
+        try:
+            pair, steps = next(self._work)
+        except StopIteration:
+            self._exhausted = True
+            return
+        try:
+            call = next(steps)
+        except StopIteration as end:
+            self._outbox.put((*pair, end.value))
+            return
+        heapq.heappush(self._waiting, _Asked(-math.inf, next(self._ages), pair, steps, call))
+
+    def _start(self, client: openai.AsyncOpenAI, asked: _Asked) -> bool:
+        """Make a pair's call, where one can be made of it; whether the budget has room for another one now."""
+        end = self._endpoint
+        dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
+        request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in)
+        if isinstance(request, Completion):
+            self._go_on(asked, request)
+        elif not self._control.reserve(*request.reserved, patient=True):
+            if not self._control.exhausted:
+                # What is set aside for the calls in flight is more than they will use.
+                heapq.heappush(self._waiting, asked)
+            else:
+                asked.steps.close()
+            return False
+        else:
+            task = asyncio.create_task(self._call(client, asked, request))
+            self._flying[task] = (asked, request)
+            task.add_done_callback(self._landed)
+        return True
+
+    def _landed(self, task: asyncio.Task[tuple[int, int]]) -> None:
+        asked, request = self._flying.pop(task)
+        used = (0, 0)
+        if task.cancelled():
+            asked.steps.close()
+        elif (error := task.exception()) is not None:
+            self._fail(error)
+        else:
+            used = task.result()
+        self._control.settle(request.reserved, used)
+        self._woken.set()
+
+    def _fail(self, error: BaseException) -> None:
+        if self._failure is None:
+            self._failure = error
+            self._failed_at = asyncio.get_running_loop().time()
+
+    async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> tuple[int, int]:
+        """Make one call, do what its verdict says, and return the tokens read and written."""
+        verdict = await ask(client, self._endpoint, request, self._key)
+        if isinstance(verdict, Answered):
+            self._silent, self._answered = 0, max(self._answered, asked.age)
+            self._endpoint.pace.answered()
+            if verdict.model:
+                self._control.answered_by(verdict.model)
+            if verdict.completion.error is not None:
+                self._report(verdict.completion.error)
+            self._go_on(asked, verdict.completion)
+            return verdict.used
+        if isinstance(verdict, Faulted):
+            self._retry(asked, verdict)
+            return verdict.used
+        if isinstance(verdict, Adapted):
+            self._report(verdict.reason)
+            asked.keep = asked.keep if verdict.keep is None else verdict.keep
+            asked.plain = asked.plain or verdict.plain
+            asked.due = -math.inf
+            heapq.heappush(self._waiting, asked)
+            return verdict.used
+        if isinstance(verdict, Refused):
+            self._report(verdict.reason)
+            self._go_on(asked, Completion(error=verdict.reason))
+            self._count_silence(asked, "refuses the calls", verdict.reason)
+            return verdict.used
+        asked.steps.close()
+        self._report(verdict.error.message)
+        self._fail(verdict.error)
+        return 0, 0
+
+    def _retry(self, asked: _Asked, fault: Faulted) -> None:
+        """Let a pair wait for its next attempt, or give it up."""
+        asked.failures += 1
+        end = self._endpoint
+        wait = backoff(asked.failures, random.random()) if fault.wait is None else fault.wait
+        if fault.for_all:
+            end.pace.hold(wait, len(self._flying))
+        said = fault.reason + (f": {fault.detail}" if fault.detail else "")
+        attempts = end.attempts if self._control.attempts is None else self._control.attempts
+        if asked.failures < attempts:
+            self._report(f"{said} (attempt {asked.failures} of {attempts}, the next in {wait:.1f} s)")
+            asked.due = end.clock() + wait
+            heapq.heappush(self._waiting, asked)
+            return
+        self._report(f"{said} (attempt {asked.failures} of {attempts}, given up)")
+        plural = "s" if asked.failures > 1 else ""
+        self._go_on(asked, Completion(error=f"{fault.reason} after {asked.failures} attempt{plural}"))
+        self._count_silence(asked, "does not answer", said)
+
+    def _count_silence(self, asked: _Asked, what: str, last: str) -> None:
+        """Give the endpoint up where pair after pair fails for good and not one call in between succeeds."""
+        if asked.age < self._answered:
+            # One that was begun later has its answer: that this one took longer to fail says nothing of the endpoint.
+            return
+        self._silent += 1
+        if self._silent >= max(SILENT_PAIRS, self._most):
+            self._fail(
+                GradingError(
+                    f"The endpoint {what}: {self._silent} pairs in a row failed, the last one with: {last}.",
+                    f"See that {self._endpoint.base_url} is up and the right address, then grade what is missing.",
+                )
+            )
+
+    def _go_on(self, asked: _Asked, completion: Completion) -> None:
+        """Hand a pair's steps what came, and take their next call or their grade."""
+        try:
+            asked.call = asked.steps.send(completion)
+        except StopIteration as end:
+            self._outbox.put((*asked.pair, end.value))
+        else:
+            asked.due, asked.failures, asked.keep, asked.plain = -math.inf, 0, None, False
+            heapq.heappush(self._waiting, asked)
+
+    async def _rest(self) -> None:
+        """Wait until a call ends, one is due, or it is time to look at the reins."""
+        soon = [self._endpoint.pace.closed_for]
+        if self._waiting:
+            soon.append(self._waiting[0].due - self._endpoint.clock())
+        seconds = min([LOOK_SECONDS, *(wait for wait in soon if wait > 0)])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
+        self._woken.clear()
+
+    def _report(self, line: str) -> None:
+        """Say that a call failed; texts from outside come here without the key."""
+        _log.warning("%s: %s", self._endpoint.model, line)
+        self._control.report(line)

@@ -1,0 +1,169 @@
+"""The graders that can be made by name, and how to make one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import GradingError, InputError
+from core.graders.base import Grader
+from core.graders.prompts.prompt import Prompt, built_in
+from core.types import GraderSpec
+
+Parameters = Mapping[str, Any]
+Prompts = Mapping[str, Prompt]
+
+
+@dataclass(frozen=True)
+class GraderKind:
+    """A way of grading that a person can choose.
+
+    Args:
+        name: what the command line and the activity log call it.
+        title: what screens call it.
+        about: what it is and what it is not, in one sentence.
+        make: builds a grader from parameters (JSON values by name) and the prompts that there are; raises
+            InputError for parameters that it does not know. Models load at the first grade, not here.
+        settable: names of the parameters that `make` takes.
+        uses: uses of prompts among which one can choose; none where it needs no prompt.
+    """
+
+    name: str
+    title: str
+    about: str
+    make: Callable[[Parameters, Prompts], Grader]
+    settable: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+
+
+def _make_embedding(parameters: Parameters, prompts: Prompts) -> Grader:
+    from core.graders.embedding.grader import EmbeddingGrader
+
+    return EmbeddingGrader(**parameters)
+
+
+def _make_reading(kind: str) -> Callable[[Parameters, Prompts], Grader]:
+    def make(parameters: Parameters, prompts: Prompts) -> Grader:
+        from core.graders.making import make_reading_grader
+
+        return make_reading_grader(kind, parameters, prompts)
+
+    return make
+
+
+MODEL = ("model", "back_end", "max_tokens_in")
+LOCAL = ("revision", "device", "dtype")
+WRITING = ("num_beams", "cue")
+ENDPOINT = ("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra")
+CHECK = ("check", "verify_prompt", "verify_fence")
+UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
+"""What a fingerprint means that does not say it, where making the grader anew would choose by the computer."""
+
+_KINDS = (
+    GraderKind(
+        "embedding",
+        "Embedding (MiniLM)",
+        "Rates a passage by the similarity of its meaning to the question with a small model on this "
+        "computer, without key or network; it measures similarity and is not a reader, so it cannot "
+        "tell a right answer from a wrong one on the same subject.",
+        _make_embedding,
+        ("cuts",),
+    ),
+    GraderKind(
+        "self-rating",
+        "Self-rating",
+        "A language model reads the passage and rates from 0 to 5 how well it answers the question.",
+        _make_reading("self-rating"),
+        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence"),
+        ("self-rating",),
+    ),
+    GraderKind(
+        "answer",
+        "Answer and check",
+        "A language model extracts an answer, which is then compared with the answer key, by words or by asking "
+        "a model; 1 for right and 0 for wrong. Questions without an answer key are left out.",
+        _make_reading("answer"),
+        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", *CHECK),
+        ("answer",),
+    ),
+    GraderKind(
+        "extractive",
+        "Extractive answer and check",
+        "A model tuned on SQuAD2 marks the answer in the passage, or says that there is none; the answer is "
+        "compared with the answer key. Questions without an answer key are left out.",
+        _make_reading("extractive"),
+        (*MODEL, *LOCAL, *CHECK, "verify_model", "verify_back_end", "base_url", "key_variable"),
+    ),
+    GraderKind(
+        "choice",
+        "Multiple choice",
+        "A language model chooses among the choices after reading the passage: the likeliest by its logits, or "
+        "the letter that it writes; 1 where that is the key. Questions without choices are left out.",
+        _make_reading("choice"),
+        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", "by", "normalise"),
+        ("choice",),
+    ),
+    GraderKind(
+        "direct",
+        "Direct judge",
+        "A language model judges the passage against the query, without questions, on its prompt's own scale; "
+        "its rating is the label.",
+        _make_reading("direct"),
+        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence"),
+        ("direct",),
+    ),
+)
+
+GRADERS: dict[str, GraderKind] = {kind.name: kind for kind in _KINDS}
+
+
+def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = None) -> Grader:
+    """Make a grader by name.
+
+    Args:
+        name: a key of `GRADERS`.
+        parameters: its parameters by name; empty for the defaults.
+        prompts: the prompts to choose from; the built-in ones for None.
+
+    Returns:
+        The grader; no model is loaded yet.
+
+    Raises:
+        InputError: no grader has this name, or a parameter is unknown or out of range.
+    """
+    kind = GRADERS.get(name)
+    if kind is None:
+        raise InputError(f"There is no grader {name!r}.", f"Known graders: {', '.join(sorted(GRADERS))}.")
+    strange = sorted(set(parameters) - set(kind.settable))
+    if strange:
+        raise InputError(
+            f"The grader {name} has no parameter {', '.join(map(repr, strange))}.",
+            f"It takes: {', '.join(kind.settable)}.",
+        )
+    return kind.make(parameters, built_in() if prompts is None else prompts)
+
+
+def remade_from(spec: GraderSpec, prompts: Prompts | None = None) -> dict[str, Any] | None:
+    """The parameters of the grader that gave a project its grades, from what identifies it.
+
+    Returns:
+        Parameters that with `spec.method` make a grader of the same fingerprint; None where its grades were imported,
+        its model is another, or what identifies it does not say where its model is.
+    """
+    kind = GRADERS.get(spec.method)
+    if kind is None or spec.parameters.get("back_end") == "openai":
+        # The address of an endpoint is no part of the identity, and texts must not go to another one.
+        return None
+    model, _, revision = spec.model.partition("@")
+    if revision.startswith("sha256:") and spec.parameters.get("back_end"):
+        # A folder is known by its content, not by its place.
+        return None
+    stored = {"model": model, "revision": revision, "prompt": spec.prompt} | UNSAID | spec.parameters
+    parameters = {name: stored[name] for name in kind.settable if stored.get(name) not in (None, "")}
+    try:
+        grader = make_grader(spec.method, parameters, prompts)
+    except (GradingError, InputError):
+        # A prompt or a folder that is not here any more: the grader cannot be had, which is an answer.
+        return None
+    return parameters if spec.fingerprint in grader.spec.fingerprints else None

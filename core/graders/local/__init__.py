@@ -1,0 +1,1 @@
+"""The back end for models on this computer, by the transformers library."""

@@ -1,0 +1,285 @@
+"""The transformers back end: seq2seq and causal models on this computer, in batches, answering as one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from core.errors import GradingError, InputError
+from core.graders.control import Control
+from core.graders.local.base import LocalBackEnd
+from core.graders.local.batches import Batch, Group, default_budget
+from core.graders.local.extractive import ExtractiveBackEnd
+from core.graders.local.loading import loading, model_identity
+from core.graders.local.prompting import Prepared, Prompting
+from core.graders.reading.calls import Call, Completion, Per
+from core.graders.reading.settled import settled
+
+if TYPE_CHECKING:
+    from core.graders.local.options import Options
+    from core.graders.local.writing import Likelihood, Runner, Written
+
+__all__ = ["ExtractiveBackEnd", "TransformersBackEnd", "loading", "model_identity"]
+
+FEW_STEPS = 6
+"""Tokens within which an answer that ends early mostly does. The few that do not are asked again together, so
+that a batch does not wait for its one talkative row."""
+MOSTLY = 0.25
+"""From this share of talkative answers on, all are given their full length at once."""
+MOST_BEAMS = 64
+"""Beams at most: memory and time grow with them, and searches for an answer of a few words use a handful."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What calls of one batch have in common."""
+
+    form: str
+    options: tuple[str, ...]
+    top: int
+    max_tokens: int
+
+
+class TransformersBackEnd(LocalBackEnd):
+    """A seq2seq or causal model in this process; it is loaded at the first call.
+
+    Answers are those of the model's own `generate`: greedy and up to where they are settled, or with beams.
+
+    Args:
+        model: folder, or name on the model hub.
+        revision: branch, tag or commit on the hub.
+        device: auto, cpu, cuda or cuda:N.
+        dtype: auto, float32 or bfloat16.
+        max_tokens_in: tokens of a prompt at most; what the model says of itself for None.
+        batch_tokens: tokens of a batch, padding included; a value that suits the device for None.
+        share_prefixes: whether a causal model reads a beginning that prompts share once; never with beams.
+        num_beams: texts that beam search goes on with at each step; 1 for greedy decoding, whose logits give
+            probabilities of the ratings, which beams do not.
+        must_chat: refuses a causal model without a chat template: its prompts would need another end.
+
+    Attributes:
+        tokens_computed: tokens of prompts that were run through the model so far.
+        tokens_plain: tokens that it would have been, prompt by prompt.
+
+    Raises:
+        InputError: device, dtype or a number is not possible.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        max_tokens_in: int | None = None,
+        batch_tokens: int | None = None,
+        share_prefixes: bool = True,
+        num_beams: int = 1,
+        must_chat: bool = False,
+    ) -> None:
+        super().__init__("text", model, revision, device, dtype, max_tokens_in, batch_tokens)
+        if type(num_beams) is not int or not 1 <= num_beams <= MOST_BEAMS:
+            raise InputError(f"num_beams is {num_beams}.", f"Give a whole number from 1 to {MOST_BEAMS}; 1 is greedy.")
+        self._share = share_prefixes and num_beams == 1
+        self._beams = num_beams
+        self._must_chat = must_chat
+        self._tried = self._talkative = 0
+        self._options: dict[tuple[str, ...], Options] = {}
+        self.tokens_computed = self.tokens_plain = 0
+
+    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        """Answer calls batch by batch, in an order of its own.
+
+        Yields:
+            The position of each call with its completion. Once `control` stops the job, no more come.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory; InputError for a form that it
+                does not answer.
+        """
+        if any(call.form == "span" for call in calls):
+            raise InputError(
+                f"The model {self._source[0]} writes text; it cuts no answers out of a passage.",
+                "Choose the method answer for it, or a model for extractive answers.",
+            )
+        with self._loaded.lock:
+            prepared = self._prompting.prepare(calls, self._room)
+        unfit = [(i, Completion(error=each.error)) for i, each in enumerate(prepared) if each.error]
+        if unfit:
+            yield unfit
+        kinds: dict[_Kind, list[int]] = {}
+        for index, (call, each) in enumerate(zip(calls, prepared, strict=True)):
+            if not each.error:
+                kind = _Kind(call.form, call.options, call.prompt.top, call.max_tokens)
+                kinds.setdefault(kind, []).append(index)
+        for kind, indexes in kinds.items():
+            some = [calls[i] for i in indexes]
+            ready = [prepared[i] for i in indexes]
+            answers = self._weigh if kind.form == "likelihood" else self._write
+            for batch in answers(some, ready, control):
+                yield [(indexes[i], completion) for i, completion in batch]
+
+    @cached_property
+    def _prompting(self) -> Prompting:
+        limit = self._max_tokens_in or self._loaded.limit
+        limit = min(limit, self._loaded.hard_limit or limit)
+        prompting = Prompting(self._loaded.tokenizer, not self._loaded.seq2seq, limit)
+        if self._must_chat and not self._loaded.seq2seq and not prompting.chat:
+            raise GradingError(
+                f"The model {self._source[0]} has no chat template, which was not known before it was loaded.",
+                "Start again, so that its prompts end in the place of the answer; or say how they end with cue.",
+            )
+        return prompting
+
+    @cached_property
+    def _runner(self) -> Runner:
+        if self._loaded.seq2seq:
+            from core.graders.local.seq2seq import Seq2SeqRunner
+
+            return Seq2SeqRunner(self._loaded)
+        from core.graders.local.causal import CausalRunner
+
+        return CausalRunner(self._loaded, self._share)
+
+    @property
+    def _budget(self) -> int:
+        whole = self._batch_tokens or default_budget(self._loaded.device)
+        return max(1, whole // self._beams)
+
+    def _room(self, call: Call) -> int:
+        """Tokens of the window that the answer takes: none of an encoder's."""
+        if self._loaded.seq2seq:
+            return 0
+        if call.form == "likelihood":
+            return max((self.count_tokens(option) or 0) + 2 for option in call.options)
+        return call.max_tokens
+
+    def _write(
+        self, calls: list[Call], ready: list[Prepared], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
+        """Answers that are written, of calls of one kind."""
+        from core.graders.local.options import named_option
+        from core.graders.local.writing import out_of_memory_halves
+
+        ends = settled(calls[0])
+        whole = calls[0].max_tokens
+        watched = self._options_of(calls[0])
+        tokens = [each.tokens for each in ready]
+        again: list[int] = []
+
+        def run(batch: Batch, steps: int) -> list[tuple[int, Written]]:
+            with self._loaded.lock:
+                found: list[tuple[int, Written]] = []
+                for part, written in out_of_memory_halves(
+                    batch,
+                    lambda part: self._runner.write(
+                        tokens, part, steps, ends, watched.tokens if watched else (), self._beams
+                    ),
+                ):
+                    self.tokens_computed += self._runner.cost(tokens, part)
+                    found += zip((row for group in part for row in group.rows), written, strict=True)
+                return found
+
+        def told(row: int, written: Written) -> tuple[int, Completion]:
+            control.settle((len(tokens[row]), whole), (len(tokens[row]), len(written.tokens)))
+            self.tokens_plain += len(tokens[row])
+            distribution = None
+            if watched and written.complete and (name := named_option(calls[row], written.text)) is not None:
+                distribution = watched.distribution(written.tokens, written.scores, name)
+            return row, Completion(written.text, written.complete, distribution, shortened=ready[row].shortened)
+
+        for batch in self._allowed(self._runner.plan(tokens, self._budget), tokens, whole, control):
+            at_once = ends is None or self._beams > 1
+            talkative = self._talkative > MOSTLY * max(self._tried, 2 * FEW_STEPS)
+            steps = whole if at_once or talkative else min(FEW_STEPS, whole)
+            written = run(batch, steps)
+            finished = [(row, one) for row, one in written if one.complete or steps == whole]
+            again += [row for row, one in written if not one.complete and steps < whole]
+            self._tried += len(written)
+            self._talkative += sum(not one.complete or len(one.tokens) > FEW_STEPS for _, one in written)
+            if finished:
+                yield [told(row, one) for row, one in finished]
+        rest = [tokens[row] for row in again]
+        for batch in self._runner.plan(rest, self._budget):
+            control.wait_while_paused()
+            rows = [Group(tuple(again[row] for row in group.rows), group.shared) for group in batch]
+            if control.cancelled:
+                # Their first tokens were read and written, and are gone.
+                for row in (row for group in rows for row in group.rows):
+                    control.settle((len(tokens[row]), whole), (len(tokens[row]), min(FEW_STEPS, whole)))
+            else:
+                yield [told(row, one) for row, one in run(rows, whole)]
+
+    def _weigh(
+        self, calls: list[Call], ready: list[Prepared], control: Control
+    ) -> Iterator[list[tuple[int, Completion]]]:
+        """Answers of calls that weigh options: the option with the best log-likelihood for its length.
+
+        Per token that is the length-penalised log-likelihood by which a student model chooses (exam-generation-irt,
+        section 3.2).
+        """
+        from core.graders.local.writing import out_of_memory_halves
+
+        tokens = [each.tokens for each in ready]
+
+        def run(part: Batch) -> list[list[Likelihood]]:
+            rows = [group.rows[0] for group in part]
+            return self._runner.likelihoods(
+                [ready[row].text for row in rows], [tokens[row] for row in rows], [calls[row].options for row in rows]
+            )
+
+        for batch in self._allowed(self._runner.plan_weighing(tokens, self._budget), tokens, 0, control):
+            found: list[tuple[int, list[Likelihood]]] = []
+            with self._loaded.lock:
+                for part, values in out_of_memory_halves(batch, run):
+                    self.tokens_computed += self._runner.cost(tokens, part)
+                    found += zip((group.rows[0] for group in part), values, strict=True)
+            done = []
+            for row, likelihoods in found:
+                control.settle((len(tokens[row]), 0), (len(tokens[row]), 0))
+                self.tokens_plain += len(tokens[row])
+                distribution = {
+                    option: total / _length(option, tokens_of, calls[row].per)
+                    for option, (total, tokens_of) in zip(calls[row].options, likelihoods, strict=True)
+                }
+                best = max(distribution, key=distribution.__getitem__)
+                done.append((row, Completion(best, True, distribution, shortened=ready[row].shortened)))
+            yield done
+
+    def _allowed(self, batches: list[Batch], tokens: list[list[int]], answer: int, control: Control) -> Iterator[Batch]:
+        """The batches, one after the other, with the rows for which `control` gives leave.
+
+        What the rows of a batch do not use of what was set aside for them may do for its other rows.
+        """
+        for batch in batches:
+            rest = [(row, group) for group in batch for row in group.rows]
+            while rest:
+                control.wait_while_paused()
+                if control.stopping:
+                    return
+                leave = [row for row, _ in rest if control.reserve(len(tokens[row]), answer, patient=True)]
+                if not leave:
+                    leave = [row for row, _ in rest[:1] if control.reserve(len(tokens[row]), answer)]
+                allowed = set(leave)
+                groups = [Group(tuple(row for row in group.rows if row in allowed), group.shared) for group in batch]
+                if allowed:
+                    yield [group for group in groups if group.rows]
+                rest = [(row, group) for row, group in rest if row not in allowed]
+
+    def _options_of(self, call: Call) -> Options | None:
+        """The options whose probabilities are read while a call is answered."""
+        from core.graders.local.options import Options
+
+        if call.form not in ("rating", "yes-no", "letter") or not call.options or self._beams > 1:
+            return None
+        if call.options not in self._options:
+            with self._loaded.lock:
+                self._options[call.options] = Options(call.options, self._loaded.tokenizer)
+        return self._options[call.options]
+
+
+def _length(option: str, tokens: int, per: Per) -> int:
+    """What an option's log-likelihood is divided by."""
+    return {"tokens": max(1, tokens), "characters": max(1, len(option)), "none": 1}[per]

@@ -1,0 +1,95 @@
+"""What every back end with a model in this process shares: its settings, its loading, batches of calls."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from core.errors import InputError
+from core.graders.access.access import acting, current
+from core.graders.base import Outcome, Pair
+from core.graders.control import Control
+from core.graders.local.loading import Loaded, Task, check_settings, load_model, tokenizer_at_hand
+from core.graders.reading.calls import Call, Completion, Steps
+from core.graders.reading.driving import collect, drive_in_windows
+
+
+class LocalBackEnd(ABC):
+    """A model in this process; it is loaded at the first call.
+
+    Args:
+        task: what the model is loaded for.
+        model: folder, or name on the model hub.
+        revision: branch, tag or commit on the hub.
+        device: auto, cpu, cuda or cuda:N.
+        dtype: auto, float32 or bfloat16.
+        max_tokens_in: tokens of a prompt at most; what the model says of itself for None.
+        batch_tokens: tokens of a batch, padding included; a value that suits the device for None.
+
+    Raises:
+        InputError: device, dtype or a number is not possible.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        model: str,
+        revision: str | None,
+        device: str,
+        dtype: str,
+        max_tokens_in: int | None,
+        batch_tokens: int | None,
+    ) -> None:
+        check_settings(device, dtype)
+        for name, value in (("max_tokens_in", max_tokens_in), ("batch_tokens", batch_tokens)):
+            if value is not None and value < 1:
+                raise InputError(f"{name} is {value}; it must be at least 1.")
+        self._task: Task = task
+        self._source = (model, revision, device, dtype)
+        # Whoever sets it up lets it be loaded, also where a job does that in another thread.
+        self._access = current()
+        self._max_tokens_in = max_tokens_in
+        self._batch_tokens = batch_tokens
+
+    @abstractmethod
+    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        """Answer calls batch by batch, in an order of its own.
+
+        Yields:
+            The position of each call with its completion. Once `control` stops the job, no more come.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory.
+            InputError: a call has a form that the model does not answer.
+        """
+
+    def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
+        """Answer calls, in their order.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory.
+        """
+        return collect(self.answer, calls, control)
+
+    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+        """Take pairs through their steps, a window of them at a time; see `drive_in_windows`.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory.
+        """
+        return drive_in_windows(work, control, self.answer)
+
+    def count_tokens(self, text: str) -> int | None:
+        """Tokens of a text by the model's own tokenizer; None where this computer does not have it yet."""
+        if "_loaded" not in self.__dict__:
+            with acting(self._access):
+                tokenizer = tokenizer_at_hand(*self._source[:2])
+            return None if tokenizer is None else len(tokenizer(text, add_special_tokens=False).input_ids)
+        with self._loaded.lock:
+            return len(self._loaded.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        with acting(self._access):
+            return load_model(*self._source, task=self._task)

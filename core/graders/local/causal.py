@@ -1,0 +1,222 @@
+"""Running causal models: a beginning that several prompts share, mostly the passage, is read once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from core.graders.local.batches import Batch, Group, by_length
+from core.graders.local.loading import Loaded
+from core.graders.local.writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
+
+LEAST_SHARED = 16
+"""Tokens that must be shared for a pass of their own to pay."""
+
+KEPT_PER_COMPUTED = 8
+"""Keys and values may be kept for so many times the tokens of a batch: shared ones are copied to every row."""
+
+
+UNSHARED = 16
+"""A batch for likelihoods is so many times smaller where prompts cannot be read once for all their options."""
+
+
+class CausalRunner:
+    """Batches for a causal model.
+
+    Args:
+        loaded: the model.
+        share: whether shared beginnings are read once.
+    """
+
+    def __init__(self, loaded: Loaded, share: bool = True) -> None:
+        from transformers import DynamicCache
+        from transformers.cache_utils import DynamicLayer
+
+        self._loaded = loaded
+        # A sliding window counts the padding between the shared beginning and the rest as if it were text, and
+        # a recurrent state cannot be copied to other rows this way.
+        plain = all(type(layer) is DynamicLayer for layer in DynamicCache(config=loaded.model.config).layers)
+        self._share = share and plain
+        takes = set(inspect.signature(loaded.model.forward).parameters)
+        self._places = "position_ids" in takes
+        self._last_only = "logits_to_keep" in takes
+
+    def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
+        """Batches of groups with a shared beginning, and of like length for what shares none."""
+        groups = share_prefixes(prompts) if self._share else [Group((row,)) for row in range(len(prompts))]
+        alone = [group.rows[0] for group in groups if not group.shared]
+        return self._packed(prompts, [group for group in groups if group.shared], budget) + by_length(
+            prompts, alone, budget
+        )
+
+    def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
+        """Batches for `likelihoods`; small ones where the prompt is read with each option and has logits all along."""
+        return by_length(prompts, range(len(prompts)), budget if self._share else budget // UNSHARED)
+
+    def _packed(self, prompts: Sequence[list[int]], groups: list[Group], budget: int) -> list[Batch]:
+        """Groups in batches within the budget; a large group is split and its beginning read again."""
+        batches: list[Batch] = []
+        rows = beginning = rest = 0
+        for group in sorted(groups, key=lambda group: -group.shared):
+            longest = max(len(prompts[row]) for row in group.rows) - group.shared
+            most = max(1, min(budget // longest, KEPT_PER_COMPUTED * budget // (group.shared + longest)))
+            for start in range(0, len(group.rows), most):
+                part = Group(group.rows[start : start + most], group.shared)
+                count = rows + len(part.rows)
+                beginning, rest = max(beginning, part.shared), max(rest, longest)
+                computed = (len(batches[-1]) + 1 if batches else 1) * beginning + count * rest
+                if batches and computed <= budget and count * (beginning + rest) <= KEPT_PER_COMPUTED * budget:
+                    batches[-1].append(part)
+                    rows = count
+                else:
+                    batches.append([part])
+                    rows, beginning, rest = len(part.rows), part.shared, longest
+        return batches
+
+    def cost(self, prompts: Sequence[list[int]], batch: Batch) -> int:
+        """Tokens that are read, shared ones once."""
+        return sum(group.shared + sum(len(prompts[row]) - group.shared for row in group.rows) for group in batch)
+
+    def write(
+        self,
+        prompts: Sequence[list[int]],
+        batch: Batch,
+        max_tokens: int,
+        settled: Callable[[str], bool] | None,
+        watched: Sequence[int],
+        beams: int = 1,
+    ) -> list[Written]:
+        """One answer a row, in the batch's order."""
+        if not batch[0].shared:
+            ids, mask = self._padded([prompts[group.rows[0]] for group in batch], left=True)
+            inputs = {"input_ids": ids, "attention_mask": mask}
+        else:
+            beginnings = [prompts[group.rows[0]][: group.shared] for group in batch]
+            of = [place for place, group in enumerate(batch) for _ in group.rows]
+            rest, rest_mask = self._padded(
+                [prompts[row][group.shared :] for group in batch for row in group.rows], left=True
+            )
+            ids, mask, cache = self._read(beginnings, of)
+            inputs = {
+                "input_ids": torch.cat([ids, rest], dim=1),
+                "attention_mask": torch.cat([mask, rest_mask], dim=1),
+                "past_key_values": cache,
+            }
+        return write(self._loaded, inputs, max_tokens, settled, watched, beams)
+
+    def likelihoods(
+        self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
+    ) -> list[list[Likelihood]]:
+        """The likelihood of each option as the continuation of its prompt."""
+        continued = [self._continued(*each) for each in zip(prompts, tokens, options, strict=True)]
+        of = [place for place, each in enumerate(options) for _ in each]
+        # The last token before an option is read with the option: its logits are the option's first.
+        beginnings = [
+            row[: min((at for _, at in each), default=1) - 1] for row, each in zip(tokens, continued, strict=True)
+        ]
+        if not self._share or not all(beginnings):
+            beginnings = []
+        rows, starts = [], []
+        for place, (whole, at) in zip(of, (one for each in continued for one in each), strict=True):
+            read = len(beginnings[place]) if beginnings else 0
+            rows.append(whole[read:])
+            starts.append(at - read)
+        return regrouped(self._score(beginnings, of, rows, starts), options)
+
+    def _continued(self, prompt: str, tokens: list[int], options: Sequence[str]) -> list[tuple[list[int], int]]:
+        """Prompt and option as tokens, and where the option begins among them.
+
+        Both are tokenized together, since a tokenizer may join the end of one with the beginning of the other.
+        """
+        tokenizer = self._loaded.tokenizer
+        chat = bool(getattr(tokenizer, "chat_template", None))
+        glue = "" if chat or not prompt or prompt[-1].isspace() else " "
+        texts = [f"{prompt}{glue}{option}" for option in options]
+        found = []
+        for whole in tokenizer(texts, add_special_tokens=not chat, verbose=False).input_ids:
+            while whole and whole[-1] == tokenizer.eos_token_id != tokens[-1]:
+                whole.pop()
+            found.append((whole, max(1, common_length(tokens, whole))))
+        return found
+
+    @torch.inference_mode()
+    def _score(
+        self, beginnings: list[list[int]], of: list[int], rows: list[list[int]], starts: list[int]
+    ) -> list[Likelihood]:
+        """The likelihood of the tokens of each row from `starts` on, row i after beginning `of[i]`."""
+        ids, mask = self._padded(rows, left=False)
+        extra: dict[str, Any] = {"attention_mask": mask, "use_cache": False}
+        if beginnings:
+            _, before, cache = self._read(beginnings, of)
+            extra = {"attention_mask": torch.cat([before, mask], dim=1), "past_key_values": cache, "use_cache": True}
+        if self._places:
+            extra["position_ids"] = _positions(extra["attention_mask"])[:, -ids.shape[1] :]
+        logits = torch.log_softmax(self._loaded.model(input_ids=ids, **extra).logits[:, :-1].float(), -1)
+        found = logits.gather(-1, ids[:, 1:].unsqueeze(-1)).squeeze(-1)
+        columns = torch.arange(1, ids.shape[1], device=ids.device)
+        counted = mask[:, 1:] * (columns >= torch.tensor(starts, device=ids.device).unsqueeze(1))
+        return summed(found, counted)
+
+    @torch.inference_mode()
+    def _read(self, beginnings: list[list[int]], of: list[int]) -> tuple[torch.Tensor, torch.Tensor, Any]:
+        """Read each beginning once; tokens, mask, keys and values of beginning `of[i]` in row i."""
+        from transformers import DynamicCache
+
+        ids, mask = self._padded(beginnings, left=True)
+        extra: dict[str, Any] = {"position_ids": _positions(mask)} if self._places else {}
+        if self._last_only:
+            extra["logits_to_keep"] = 1
+        cache: Any = DynamicCache(config=self._loaded.model.config)
+        self._loaded.model(input_ids=ids, attention_mask=mask, past_key_values=cache, use_cache=True, **extra)
+        index = torch.tensor(of, device=ids.device)
+        cache.batch_select_indices(index)
+        return ids[index], mask[index], cache
+
+    def _padded(self, rows: Sequence[Sequence[int]], left: bool) -> tuple[torch.Tensor, torch.Tensor]:
+        return padded(rows, pad_token(self._loaded), left, self._loaded.device)
+
+
+def _positions(mask: torch.Tensor) -> torch.Tensor:
+    """The position of each token among those that the mask shows, as `generate` counts them."""
+    return (mask.cumsum(-1) - 1).masked_fill(mask == 0, 0)
+
+
+def common_length(one: Sequence[int], other: Sequence[int]) -> int:
+    """Number of tokens that two rows begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def share_prefixes(prompts: Sequence[list[int]]) -> list[Group]:
+    """Group prompts by the tokens that they begin with.
+
+    Prompts are taken in the order of their tokens, so that those with most in common are neighbours. One joins
+    the group before it where that saves more than it shortens, and where it has no more in common with the next.
+
+    Returns:
+        Groups with `shared` of at least `LEAST_SHARED`, and single prompts with 0. At least one token of each
+        prompt is not shared: its logits are needed.
+    """
+    order = sorted(range(len(prompts)), key=lambda row: prompts[row])
+    common = [
+        min(common_length(prompts[a], prompts[b]), len(prompts[a]) - 1, len(prompts[b]) - 1) for a, b in pairwise(order)
+    ]
+    groups: list[Group] = []
+    rows: list[int] = []
+    shared = 0
+    for place, row in enumerate(order):
+        if rows:
+            with_it = min(shared, common[place - 1]) if len(rows) > 1 else common[place - 1]
+            with_next = common[place] if place < len(common) else 0
+            if with_it >= LEAST_SHARED and len(rows) * with_it > (len(rows) - 1) * shared and with_it >= with_next:
+                rows, shared = [*rows, row], with_it
+                continue
+            groups.append(Group(tuple(rows), shared))
+        rows, shared = [row], 0
+    if rows:
+        groups.append(Group(tuple(rows), shared))
+    return groups

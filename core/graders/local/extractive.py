@@ -1,0 +1,236 @@
+"""The extractive back end: a SQuAD2-tuned model cuts the answer out of the passage, or says that there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import InputError
+from core.graders.access.endpoints import OfferedEndpoint
+from core.graders.control import Control
+from core.graders.local.base import LocalBackEnd
+from core.graders.local.batches import by_length, default_budget
+from core.graders.local.loading import Loaded
+from core.graders.local.prompting import PASSAGE
+from core.graders.reading.calls import BackEnd, Call, Completion
+from core.graders.reading.driving import Answer
+
+LONGEST_ANSWER = 30
+"""Tokens of an answer at most."""
+OVERLAP = 128
+"""Tokens that two windows over a long passage share at most, so that no answer is cut in two."""
+LEAST_PASSAGE = 16
+"""Tokens of the passage for which there must be room beside the question."""
+
+ANSWER, NO_ANSWER = "answer", "no answer"
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A question with a part of its passage.
+
+    Args:
+        call: whose it is.
+        tokens, types: token ids and, where the model has them, segment ids.
+        null: position of the token that stands for no answer.
+        spans: for every token of the passage its position and its place in the passage's text.
+    """
+
+    call: int
+    tokens: list[int]
+    types: list[int] | None
+    null: int
+    spans: list[tuple[int, tuple[int, int]]]
+
+
+@dataclass
+class _Best:
+    """The best answer found in the windows of one call so far, and the lowest score of there being none."""
+
+    score: float = float("-inf")
+    null: float = float("inf")
+    place: tuple[int, int] = (0, 0)
+
+
+class ExtractiveBackEnd(LocalBackEnd):
+    """A question answering model in this process, loaded at the first call; it answers calls of the form `span`.
+
+    Args:
+        model, revision, device, dtype: as for `TransformersBackEnd`.
+        max_tokens_in: tokens of question and window at most; what the model says of itself for None.
+        batch_tokens: tokens of a batch, padding included; a value that suits the device for None.
+        other: answers the calls of other forms, such as verification.
+
+    Raises:
+        InputError: device, dtype or a number is not possible.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        max_tokens_in: int | None = None,
+        batch_tokens: int | None = None,
+        other: BackEnd | None = None,
+    ) -> None:
+        super().__init__("span", model, revision, device, dtype, max_tokens_in, batch_tokens)
+        self._other = other
+
+    @property
+    def offered(self) -> OfferedEndpoint | None:
+        """The endpoint of the owner's that answers the calls of other forms; None where none does."""
+        return getattr(self._other, "offered", None)
+
+    def answer(self, calls: Sequence[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        """Answer calls batch by batch, in an order of its own; those of other forms by the other model.
+
+        Yields:
+            The position of each call with its completion. Once `control` stops the job, no more come.
+
+        Raises:
+            GradingError: the model cannot be loaded, or does not fit into memory; InputError for a call of another
+                form where there is no other model.
+        """
+        spans = [i for i, call in enumerate(calls) if call.form == "span"]
+        others = [i for i, call in enumerate(calls) if call.form != "span"]
+        for batch in self._extract([calls[i] for i in spans], control) if spans else ():
+            yield [(spans[i], completion) for i, completion in batch]
+        if not others or control.stopping:
+            return
+        if self._other is None:
+            raise InputError(
+                f"The model {self._source[0]} cuts answers out of passages; it cannot write.",
+                "Choose a second model for verification, or check answers by word match.",
+            )
+        streaming: Answer | None = getattr(self._other, "answer", None)
+        some = [calls[i] for i in others]
+        if streaming is not None:
+            for batch in streaming(some, control):
+                yield [(others[i], completion) for i, completion in batch]
+        else:
+            yield list(zip(others, self._other.complete(some, control), strict=True))
+
+    def _extract(self, calls: list[Call], control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        from core.graders.local.writing import out_of_memory_halves
+
+        loaded = self._loaded
+        budget = self._batch_tokens or default_budget(loaded.device)
+        limit = min(self._max_tokens_in or loaded.limit, loaded.hard_limit or loaded.limit)
+        # Some passages at a time, whose windows are then batched by their length: answers come while others wait.
+        block: list[int] = []
+        size = 0
+        for index, call in enumerate(calls):
+            block.append(index)
+            size += len(call.values["question"]) + len(call.values[PASSAGE])
+            if size < 16 * budget and index + 1 < len(calls):
+                continue
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            with loaded.lock:
+                windows = {i: _windows(loaded.tokenizer, calls[i], i, limit) for i in block}
+                done = [(i, made) for i, made in windows.items() if isinstance(made, Completion)]
+                cut = {i: made for i, made in windows.items() if not isinstance(made, Completion)}
+                size_of = {i: sum(len(window.tokens) for window in made) for i, made in cut.items()}
+                asked = [i for i in cut if control.reserve(size_of[i], 0)]
+                every = [window for i in asked for window in cut[i]]
+                best = {i: _Best() for i in asked}
+                for batch in by_length([window.tokens for window in every], range(len(every)), budget):
+                    for part, found in out_of_memory_halves(
+                        batch,
+                        lambda part: _run(loaded, [every[group.rows[0]] for group in part]),  # noqa: B023
+                    ):
+                        for group, (start, end) in zip(part, found, strict=True):
+                            window = every[group.rows[0]]
+                            _improve(best[window.call], window, start, end)
+            for i in asked:
+                control.settle((size_of[i], 0), (size_of[i], 0))
+                done.append((i, _completion(best[i], calls[i].values[PASSAGE])))
+            if done:
+                yield done
+            block, size = [], 0
+
+
+def _windows(tokenizer: Any, call: Call, index: int, limit: int) -> list[_Window] | Completion:
+    """The question with each part of its passage; a completion where there is nothing to run."""
+    passage, question = call.values[PASSAGE], call.values["question"]
+    if not passage.strip():
+        return Completion("", distribution={ANSWER: 0.0, NO_ANSWER: 1.0})
+    null_id = tokenizer.cls_token_id
+    if null_id is not None and null_id not in tokenizer("a", "b").input_ids:
+        # Such models were tuned with the token written before the question.
+        question = f"{tokenizer.cls_token}{question}"
+    room = limit - len(tokenizer(question, "", verbose=False).input_ids)
+    if room < LEAST_PASSAGE:
+        return Completion(error=f"The question leaves no room for the passage: this model reads {limit} tokens.")
+    # A lone surrogate becomes one sign, so that places in the text stay what they are.
+    encoded = tokenizer(
+        question.encode("utf-8", "replace").decode(),
+        passage.encode("utf-8", "replace").decode(),
+        truncation="only_second",
+        max_length=limit,
+        stride=min(OVERLAP, room // 2),
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+        verbose=False,
+    )
+    windows = []
+    for row, tokens in enumerate(encoded.input_ids):
+        of = encoded.sequence_ids(row)
+        spans = [
+            (position, place)
+            for position, place in enumerate(encoded.offset_mapping[row])
+            if of[position] == 1 and place[0] < place[1]
+        ]
+        types = encoded.token_type_ids[row] if "token_type_ids" in encoded else None
+        null = tokens.index(null_id) if null_id in tokens else 0
+        windows.append(_Window(index, tokens, types, null, spans))
+    return windows
+
+
+def _run(loaded: Loaded, windows: list[_Window]) -> list[tuple[Any, Any]]:
+    """Logits of start and of end, float (tokens,) each, by window."""
+    import torch
+
+    from core.graders.local.writing import pad_token, padded
+
+    ids, mask = padded([window.tokens for window in windows], pad_token(loaded), False, loaded.device)
+    extra = {}
+    if windows[0].types is not None:
+        extra["token_type_ids"] = padded([window.types or [] for window in windows], 0, False, loaded.device)[0]
+    with torch.inference_mode():
+        given = loaded.model(input_ids=ids, attention_mask=mask, **extra)
+    return list(zip(given.start_logits.float().cpu(), given.end_logits.float().cpu(), strict=True))
+
+
+def _improve(best: _Best, window: _Window, start: Any, end: Any) -> None:
+    """Take the best span of a window where it is better, and its score of no answer where it is lower.
+
+    A span's score is the sum of its logits; it begins and ends in the passage, in this order, and is at most
+    `LONGEST_ANSWER` tokens long (Devlin et al. 2019, section 4.3).
+    """
+    import torch
+
+    best.null = min(best.null, float(start[window.null] + end[window.null]))
+    if not window.spans:
+        return
+    at = torch.tensor([position for position, _ in window.spans])
+    sums = start[at].unsqueeze(1) + end[at].unsqueeze(0)
+    length = at.unsqueeze(0) - at.unsqueeze(1)
+    sums = sums.masked_fill((length < 0) | (length >= LONGEST_ANSWER), -torch.inf)
+    first, last = divmod(int(sums.argmax()), len(at))
+    if (score := float(sums[first, last])) > best.score:
+        best.score = score
+        best.place = (window.spans[first][1][0], window.spans[last][1][1])
+
+
+def _completion(best: _Best, passage: str) -> Completion:
+    """The answer where it scores above there being none; the probability is that of the choice between the two."""
+    import torch
+
+    answer = float(torch.sigmoid(torch.tensor(best.score - best.null, dtype=torch.float64)))
+    text = passage[slice(*best.place)].strip() if best.score > best.null else ""
+    return Completion(text, distribution={ANSWER: answer, NO_ANSWER: 1.0 - answer})

@@ -1,0 +1,371 @@
+"""Loading models of the transformers library, from a folder or the hub, once per process, and what pins a model."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+from weakref import WeakValueDictionary
+
+from core.errors import GradingError, InputError
+from core.graders.access.access import current
+from core.graders.access.model_places import check_revision, holds_model, place_of
+
+Task = Literal["text", "span"]
+"""What a model is loaded for: to write text, or to cut spans out of a passage."""
+
+DTYPES = ("auto", "float32", "bfloat16")
+
+LONGEST = 8192
+"""Tokens of a prompt at most unless asked for otherwise: passages are paragraphs, and memory grows with the prompt."""
+
+CAUSAL = ("ForCausalLM", "LMHeadModel")
+"""How the library ends the names of causal models."""
+
+_SANE = 1_000_000  # tokenizers without a limit of their own give a huge number
+_IDENTIFYING = (".json", ".jinja", ".model", ".txt", ".safetensors")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model with its tokenizer, ready to run.
+
+    Args:
+        name: what a person called it.
+        model, tokenizer: as the library gives them; the model is on `device` and in evaluation mode.
+        seq2seq: whether it has an encoder and a decoder.
+        limit: tokens of a prompt that it takes at most, from its tokenizer and its configuration.
+        hard_limit: positions that it has; None where positions are relative.
+        lock: tokenizers keep state between two calls, so one thread at a time may use them.
+    """
+
+    name: str
+    model: Any
+    tokenizer: Any
+    device: str
+    seq2seq: bool
+    limit: int
+    hard_limit: int | None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+_Key = tuple[str, str | None, str, str, Task, tuple[tuple[str, int, int], ...]]
+
+_loaded: WeakValueDictionary[_Key, Loaded] = WeakValueDictionary()
+_latest: list[Loaded] = []  # kept although nobody uses it, so that the next job need not load it again
+_loading_lock = threading.Lock()
+_now_loading: tuple[str, float] | None = None
+
+
+def loading() -> tuple[str, float] | None:
+    """What is being loaded at this moment, and for how many seconds, for a screen to show; None where nothing is."""
+    now = _now_loading
+    return None if now is None else (now[0], time.monotonic() - now[1])
+
+
+def check_settings(device: str, dtype: str) -> None:
+    """Refuse a device or number format that there is none of.
+
+    Raises:
+        InputError: it is unknown.
+    """
+    kind, _, number = device.partition(":")
+    if kind not in ("auto", "cpu", "cuda") or (number and not (kind == "cuda" and number.isdigit())):
+        raise InputError(f"There is no device {device!r}.", "Use auto, cpu, cuda, or cuda:0 and so on.")
+    if dtype not in DTYPES:
+        raise InputError(f"There is no number format {dtype!r}.", f"Use one of {', '.join(DTYPES)}.")
+
+
+GPU_DEVICES = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
+"""What Linux has where there is a driver of a GPU: NVIDIA's, AMD's, that of Windows below it."""
+
+
+def resolved_dtype(device: str, dtype: str) -> str:
+    """The number format that a model is loaded in, without loading it: what it answers hangs on that.
+
+    Args:
+        device: auto, cpu, cuda or cuda:N.
+        dtype: auto, float32 or bfloat16.
+
+    Returns:
+        float32 or bfloat16; for auto bfloat16 on a GPU that has it, else float32.
+
+    Raises:
+        InputError: device or dtype is unknown.
+    """
+    check_settings(device, dtype)
+    if dtype != "auto":
+        return dtype
+    if device == "cpu":
+        return "float32"
+    if not _may_have_gpu():
+        # A GPU that is asked for by name and is not here refuses to load the model, whatever stands here.
+        return "float32" if device == "auto" else "bfloat16"
+    import torch
+
+    if not torch.cuda.is_available():
+        return "float32" if device == "auto" else "bfloat16"
+    return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+
+
+def _may_have_gpu() -> bool:
+    """Whether it makes sense to ask torch for a GPU, whose loading takes seconds that a screen does not have."""
+    return sys.platform != "linux" or any(Path(device).exists() for device in GPU_DEVICES)
+
+
+def load_model(
+    name_or_folder: str, revision: str | None = None, device: str = "auto", dtype: str = "auto", task: Task = "text"
+) -> Loaded:
+    """Load a model, or give the one that is loaded already.
+
+    Args:
+        name_or_folder: a folder with configuration, weights and tokenizer, or a name on the model hub.
+        revision: branch, tag or commit on the hub; ignored for a folder.
+        device: auto (the GPU where there is one), cpu, cuda or cuda:N.
+        dtype: auto (bfloat16 on a GPU that has it, else float32), float32 or bfloat16.
+        task: what it is to do.
+
+    Raises:
+        InputError: device or dtype is unknown.
+        GradingError: the model is not there, cannot be fetched, or is not of this kind.
+    """
+    check_settings(device, dtype)
+    check_revision(revision)
+    folder = _folder(name_or_folder)
+    stamp = (
+        tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _files(folder)) if folder else ()
+    )
+    place = str(folder.resolve()) if folder else name_or_folder
+    dtype = resolved_dtype(device, dtype)
+    with _loading_lock:
+        device = _present(device)
+        key: _Key = (place, None if folder else revision, device, dtype, task, stamp)
+        if (found := _loaded.get(key)) is not None:
+            return found
+        loaded = _load(place, None if folder else revision, device, dtype, task, name_or_folder)
+        _loaded[key] = loaded
+        _latest[:] = [loaded]
+        return loaded
+
+
+def model_identity(name_or_folder: str, revision: str | None = None) -> str:
+    """What pins a model in a fingerprint.
+
+    Returns:
+        For a folder its name and 12 hex digits of SHA-256 over configuration, weights and tokenizer; for a
+        name on the hub the name, with `@revision` where one is given.
+
+    Raises:
+        InputError: whoever acts may not use it, or the revision is none.
+        GradingError: it is a folder and holds no model.
+    """
+    check_revision(revision)
+    folder = _folder(name_or_folder)
+    if folder is None:
+        return f"{name_or_folder}@{revision}" if revision else name_or_folder
+    whole = hashlib.sha256()
+    for path in _files(folder):
+        whole.update(f"{path.name}\0{_digest(path)}\n".encode())
+    return f"{folder.resolve().name}@sha256:{whole.hexdigest()[:12]}"
+
+
+_digests: dict[tuple[str, int, int], str] = {}
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file, computed again only where its size or time has changed."""
+    about = path.stat()
+    key = (str(path.resolve()), about.st_size, about.st_mtime_ns)
+    if key not in _digests:
+        with path.open("rb") as file:
+            _digests[key] = hashlib.file_digest(file, "sha256").hexdigest()
+    return _digests[key]
+
+
+def _folder(name_or_folder: str) -> Path | None:
+    """The folder that is meant; None for a name on the hub.
+
+    Raises:
+        InputError: whoever acts may not use it.
+        GradingError: a folder is meant, and holds no model.
+    """
+    folder = place_of(name_or_folder, current())
+    if folder is not None and not holds_model(folder):
+        # The same words whether the folder is there or not.
+        raise GradingError(
+            f"The folder {name_or_folder} holds no model: there is no config.json in it.",
+            "Give the folder that holds config.json, the tokenizer and the weights.",
+        )
+    return folder
+
+
+def has_chat_template(name_or_folder: str, revision: str | None = None) -> bool | None:
+    """Whether a model is one to be asked in a chat, from its small files alone.
+
+    Returns:
+        True for a causal model with a chat template, False for one without; None where the model is of another
+        kind, such as one with an encoder, and where this computer does not have its files yet.
+    """
+    config = _small_file(name_or_folder, revision, "config.json")
+    tokenizer = _small_file(name_or_folder, revision, "tokenizer_config.json")
+    if config is None or tokenizer is None or config.get("is_encoder_decoder"):
+        return None
+    if not any(str(name).endswith(CAUSAL) for name in config.get("architectures") or ()):
+        return None
+    return bool(tokenizer.get("chat_template")) or _at_hand(name_or_folder, revision, "chat_template.jinja") is not None
+
+
+def _small_file(name_or_folder: str, revision: str | None, name: str) -> dict[str, Any] | None:
+    file = _at_hand(name_or_folder, revision, name)
+    if file is None:
+        return None
+    try:
+        content = json.loads(file.read_bytes())
+    except ValueError:
+        # Loading the model will say what is wrong with it.
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _at_hand(name_or_folder: str, revision: str | None, name: str) -> Path | None:
+    """A file of a model that is on this computer: in its folder, or fetched from the hub before."""
+    if (folder := _folder(name_or_folder)) is not None:
+        return folder / name if (folder / name).is_file() else None
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    check_revision(revision)
+    try:
+        found = try_to_load_from_cache(name_or_folder, name, revision=revision)
+    except HFValidationError:
+        return None
+    return Path(found) if isinstance(found, str) else None
+
+
+@lru_cache(maxsize=4)
+def tokenizer_at_hand(name_or_folder: str, revision: str | None = None) -> Any | None:
+    """The tokenizer of a model alone, from this computer: to count tokens before the weights are loaded.
+
+    Returns:
+        None where this computer does not have it.
+    """
+    import transformers
+
+    source: dict[str, Any] = {"revision": revision} if revision else {}
+    try:
+        return transformers.AutoTokenizer.from_pretrained(name_or_folder, local_files_only=True, **source)
+    except (OSError, ValueError, ImportError):
+        # Not fetched yet, or it cannot be read: loading the model will say so.
+        return None
+
+
+def _files(folder: Path) -> list[Path]:
+    """The files of a model that change what it answers, by name."""
+    return sorted(
+        path
+        for path in folder.iterdir()
+        if path.is_file() and (path.suffix in _IDENTIFYING or path.match("pytorch_model*.bin"))
+    )
+
+
+def _present(device: str) -> str:
+    """The device that is meant, which is there."""
+    # Heavy, and needed by whoever grades only.
+    import torch
+
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise GradingError("This computer has no GPU that can be used.", "Choose the device auto or cpu.")
+    return device
+
+
+@contextlib.contextmanager
+def _telling(name: str, what: str) -> Iterator[None]:
+    global _now_loading
+    _now_loading = (f"Loading {name}: {what}", time.monotonic())
+    _log.info(_now_loading[0])
+    try:
+        yield
+    finally:
+        _now_loading = None
+
+
+def _load(place: str, revision: str | None, device: str, dtype: str, task: Task, name: str) -> Loaded:
+    import torch
+    import transformers
+
+    source: dict[str, Any] = {"revision": revision} if revision else {}
+    try:
+        with _telling(name, "configuration and tokenizer"):
+            config: Any = transformers.AutoConfig.from_pretrained(place, **source)
+            tokenizer: Any = transformers.AutoTokenizer.from_pretrained(place, **source)
+        seq2seq = bool(getattr(config, "is_encoder_decoder", False))
+        if task == "span":
+            kind: Any = transformers.AutoModelForQuestionAnswering
+        else:
+            kind = transformers.AutoModelForSeq2SeqLM if seq2seq else transformers.AutoModelForCausalLM
+        with _telling(name, "weights, fetched first where this computer has none"):
+            model = kind.from_pretrained(place, dtype=getattr(torch, dtype), **source).to(device).eval()
+    except (OSError, ValueError, ImportError, RuntimeError) as error:
+        raise explain(name, error) from error
+    positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None)
+    limits = [tokenizer.model_max_length, getattr(config, "n_positions", None), positions, LONGEST]
+    return Loaded(
+        name=name,
+        model=model,
+        tokenizer=tokenizer,
+        device=device,
+        seq2seq=seq2seq,
+        limit=min(int(limit) for limit in limits if limit and limit < _SANE),
+        hard_limit=positions,
+    )
+
+
+def explain(name: str, error: BaseException) -> GradingError:
+    """An error of loading as one that says what to do.
+
+    Args:
+        name: the model, as the person called it.
+        error: what the library raised.
+    """
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    kinds = {type(each).__name__ for each in chain}
+    if any(isinstance(each, OSError) and each.errno == errno.ENOSPC for each in chain):
+        return GradingError(
+            f"The disk is full: the model {name} could not be stored.", "Free some space and try again."
+        )
+    if "GatedRepoError" in kinds:
+        return GradingError(
+            f"The model {name} is given only to those who asked for it.",
+            "Ask for access on its page at huggingface.co, and set HF_TOKEN in the environment.",
+        )
+    if kinds & {"RepositoryNotFoundError", "RevisionNotFoundError", "HFValidationError"}:
+        return GradingError(
+            f"The hub has no model {name} of this revision.", "Check the spelling, or give the folder of a model."
+        )
+    if kinds & {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "ConnectionError", "ConnectError", "ConnectTimeout"}:
+        return GradingError(
+            f"The model {name} is not on this computer and the hub cannot be reached.",
+            "Connect to the network once, or give the folder of a model.",
+        )
+    if any("out of memory" in str(each).lower() for each in chain):
+        return GradingError(f"The model {name} does not fit into memory.", "Choose a smaller model.")
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return GradingError(f"The model {name} could not be loaded: {first}", "Check that its files are whole.")

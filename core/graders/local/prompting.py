@@ -1,0 +1,142 @@
+"""From a call to the tokens that a local model reads: role markers, passages as data, fitting into the window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from core.graders.prompts.prompt import fill
+from core.graders.reading.calls import Call
+
+PASSAGE = "context"
+"""The variable under which a call has its passage."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A call as tokens.
+
+    Args:
+        tokens: what the model reads.
+        text: the same as text, role markers included.
+        shortened: tokens of the passage left out.
+        error: why it does not fit; None where it does.
+    """
+
+    tokens: list[int]
+    text: str
+    shortened: int = 0
+    error: str | None = None
+
+
+class Prompting:
+    """Turns calls into tokens for one model.
+
+    Args:
+        tokenizer: the model's; no other thread may use it meanwhile.
+        chat: whether the model has roles: its chat template is used, where it has one.
+        limit: tokens of a prompt at most.
+    """
+
+    def __init__(self, tokenizer: Any, chat: bool, limit: int) -> None:
+        self._tokenizer = tokenizer
+        self._limit = limit
+        self.chat = chat and bool(getattr(tokenizer, "chat_template", None))
+
+    def prepare(self, calls: Sequence[Call], room: Callable[[Call], int]) -> list[Prepared]:
+        """Fill in the prompts and shorten the passages of those that are too long.
+
+        Args:
+            calls: n calls.
+            room: tokens to be kept free for the answer to a call.
+
+        Returns:
+            n prepared calls in their order.
+        """
+        texts = [self._render(call, call.values) for call in calls]
+        return [
+            Prepared(tokens, text) if len(tokens) <= self._limit - room(call) else self._fit(call, room(call))
+            for call, text, tokens in zip(calls, texts, self.encode(texts), strict=True)
+        ]
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokens of whole prompts as the model reads them."""
+        if not texts:
+            return []
+        # A chat template writes the markers of beginning and end itself.
+        encoded: list[list[int]] = self._tokenizer(
+            list(texts), add_special_tokens=not self.chat, verbose=False
+        ).input_ids
+        return encoded
+
+    def _fit(self, call: Call, room: int) -> Prepared:
+        """Leave out the end of the passage, and nothing else, until the prompt fits."""
+        passage = call.values.get(PASSAGE, "")
+        cuts = self._cuts(passage)
+        keep = len(cuts)
+        while True:
+            text = self._render(call, {**call.values, PASSAGE: passage[: cuts[keep - 1]] if keep else ""})
+            tokens = self.encode([text])[0]
+            over = len(tokens) - (self._limit - room)
+            if over <= 0:
+                return Prepared(tokens, text, shortened=len(cuts) - keep)
+            if keep == 0:
+                return Prepared(
+                    [],
+                    "",
+                    error=f"The prompt without its passage is {over} tokens too long for this model, "
+                    f"which reads {self._limit - room}.",
+                )
+            keep = max(0, keep - over)
+
+    def _cuts(self, passage: str) -> list[int]:
+        """Where each token of the passage ends in its text; where each word ends, with a tokenizer that cannot say."""
+        if not self._tokenizer.is_fast:
+            return [word.end() for word in re.finditer(r"\S+", passage)]
+        encoded = self._tokenizer(passage, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        return [end for _, end in encoded.offset_mapping]
+
+    def _render(self, call: Call, values: Mapping[str, str]) -> str:
+        messages = fill(call.prompt, {name: self._as_data(value) for name, value in values.items()}, call.fence)
+        if not self.chat:
+            return messages.joined()
+        if messages.system:
+            with_system = self._chat(
+                [{"role": "system", "content": messages.system}, {"role": "user", "content": messages.user}]
+            )
+            # Some templates refuse a system role and some drop it without a word.
+            if with_system is not None and messages.system.strip() in with_system:
+                return with_system
+            messages = replace(messages, user=messages.joined(), system="")
+        rendered = self._chat([{"role": "user", "content": messages.user}])
+        return messages.user if rendered is None else rendered
+
+    def _chat(self, messages: list[dict[str, str]]) -> str | None:
+        """The messages in the model's chat template; None where the template refuses them."""
+        from jinja2.exceptions import TemplateError
+
+        try:
+            # Models that can think aloud are told not to: an answer is read from its first tokens.
+            rendered: str = self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
+            )
+        except TemplateError:
+            return None
+        return rendered
+
+    def _as_data(self, text: str) -> str:
+        """A text in which nothing reads as a marker of the model, such as the end of a turn."""
+        # A lone surrogate, which JSON can smuggle in, is no text that a tokenizer takes.
+        clean = text.encode("utf-8", "replace").decode()
+        return self._markers.sub(lambda found: f"{found[0][0]} {found[0][1:]}", clean) if self._markers else clean
+
+    @cached_property
+    def _markers(self) -> re.Pattern[str] | None:
+        added = self._tokenizer.added_tokens_decoder.values()
+        markers = {*self._tokenizer.all_special_tokens, *(token.content for token in added if token.special)}
+        # Words and single signs can be special too (an unknown-word token "unk"); they are left alone.
+        found = sorted((m for m in markers if len(m) > 1 and not m.isalnum()), key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, found))) if found else None

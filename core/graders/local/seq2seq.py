@@ -1,0 +1,82 @@
+"""Running models with an encoder and a decoder, such as FLAN-T5: each prompt is encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from core.graders.local.batches import Batch, by_length
+from core.graders.local.loading import Loaded
+from core.graders.local.writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
+
+
+class Seq2SeqRunner:
+    """Batches for a model with an encoder and a decoder.
+
+    Args:
+        loaded: the model.
+    """
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+
+    def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
+        """Batches of prompts of like length."""
+        return by_length(prompts, range(len(prompts)), budget)
+
+    def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
+        """The same for `likelihoods`."""
+        return by_length(prompts, range(len(prompts)), budget)
+
+    def cost(self, prompts: Sequence[list[int]], batch: Batch) -> int:
+        """Tokens that the encoder reads."""
+        return sum(len(prompts[row]) for group in batch for row in group.rows)
+
+    def write(
+        self,
+        prompts: Sequence[list[int]],
+        batch: Batch,
+        max_tokens: int,
+        settled: Callable[[str], bool] | None,
+        watched: Sequence[int],
+        beams: int = 1,
+    ) -> list[Written]:
+        """One answer a row, in the batch's order."""
+        rows = [prompts[row] for group in batch for row in group.rows]
+        ids, mask = padded(rows, pad_token(self._loaded), False, self._loaded.device)
+        return write(self._loaded, {"input_ids": ids, "attention_mask": mask}, max_tokens, settled, watched, beams)
+
+    def likelihoods(
+        self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
+    ) -> list[list[Likelihood]]:
+        """The likelihood of each option as the decoder's text after the encoded prompt."""
+        of = [place for place, each in enumerate(options) for _ in each]
+        targets = [self._target(option) for each in options for option in each]
+        return regrouped(self._score(tokens, of, targets), options)
+
+    def _target(self, option: str) -> list[int]:
+        """An option's tokens without the one that ends a text, whose likelihood is not the option's."""
+        tokenizer = self._loaded.tokenizer
+        target: list[int] = tokenizer(option).input_ids
+        while target and target[-1] == tokenizer.eos_token_id:
+            target.pop()
+        return target
+
+    @torch.inference_mode()
+    def _score(self, prompts: Sequence[list[int]], of: list[int], targets: list[list[int]]) -> list[Likelihood]:
+        """Score n targets, target i after prompt `of[i]`, in one pass."""
+        model: Any = self._loaded.model
+        ids, mask = padded(prompts, pad_token(self._loaded), False, self._loaded.device)
+        hidden = model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+        labels, shown = padded(targets, 0, False, self._loaded.device)
+        first = model.generation_config.decoder_start_token_id
+        shifted = torch.cat([torch.full_like(labels[:, :1], first), labels[:, :-1]], dim=1)
+        logits = model(
+            encoder_outputs=(hidden[of],), attention_mask=mask[of], decoder_input_ids=shifted, use_cache=False
+        ).logits
+        found = torch.log_softmax(logits.float(), -1).gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        # A mark that every text begins with is no part of the option.
+        special = torch.isin(labels, torch.tensor(self._loaded.tokenizer.all_special_ids, device=labels.device))
+        return summed(found, shown * ~special)

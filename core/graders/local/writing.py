@@ -1,0 +1,191 @@
+"""What the two kinds of text models have in common: batches of rows, and letting a model write until it is settled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+import torch
+
+from core.errors import GradingError
+from core.graders.local.batches import Batch, halved
+from core.graders.local.loading import Loaded
+from core.graders.local.options import Watch
+
+Likelihood = tuple[float, int]
+"""Log-likelihood of an option's tokens, and their number."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a model wrote for one prompt.
+
+    Args:
+        tokens: without the one that ends the text.
+        text: the same as text, without blanks around it.
+        complete: whether it ended, or was settled, before it was cut off.
+        scores: float (steps, n): logits of the n watched tokens at each step.
+    """
+
+    tokens: list[int]
+    text: str
+    complete: bool
+    scores: torch.Tensor
+
+
+Result = TypeVar("Result")
+
+
+class Runner(Protocol):
+    """A text model that runs batches of tokens."""
+
+    def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
+        """Put every prompt into one batch; `budget` is the tokens of a batch, padding included."""
+        ...
+
+    def plan_weighing(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
+        """The same for `likelihoods`; groups of one."""
+        ...
+
+    def cost(self, prompts: Sequence[list[int]], batch: Batch) -> int:
+        """Tokens that running a batch computes, padding not counted."""
+        ...
+
+    def write(
+        self,
+        prompts: Sequence[list[int]],
+        batch: Batch,
+        max_tokens: int,
+        settled: Callable[[str], bool] | None,
+        watched: Sequence[int],
+        beams: int,
+    ) -> list[Written]:
+        """Let the model write one answer a row of the batch, in the batch's order; see `write`."""
+        ...
+
+    def likelihoods(
+        self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]
+    ) -> list[list[Likelihood]]:
+        """The likelihood of each option after its prompt, for one batch.
+
+        Args:
+            prompts, tokens: the prompts as text and as tokens.
+            options: the texts to be weighed, for each prompt.
+        """
+        ...
+
+
+def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
+    """Run a batch, in halves of halves where the GPU's memory does not hold it at once.
+
+    Yields:
+        Each part that was run with its result; together they are the batch.
+
+    Raises:
+        GradingError: not even a single row fits.
+    """
+    try:
+        result = run(batch)
+    except torch.OutOfMemoryError as error:
+        rows = sum(len(group.rows) for group in batch)
+        if rows == 1:
+            raise GradingError(
+                "A single prompt does not fit into the GPU's memory.", "Choose a smaller model, or lower max_tokens_in."
+            ) from error
+        torch.cuda.empty_cache()
+        halves = halved(batch)
+    else:
+        yield batch, result
+        return
+    # Outside the handler, where the failed pass no longer holds its tensors.
+    for half in halves:
+        yield from out_of_memory_halves(half, run)
+
+
+def regrouped(values: Sequence[Likelihood], options: Sequence[Sequence[str]]) -> list[list[Likelihood]]:
+    """One value an option, in the shape of the options."""
+    rest = iter(values)
+    return [list(islice(rest, len(each))) for each in options]
+
+
+def summed(found: torch.Tensor, counted: torch.Tensor) -> list[Likelihood]:
+    """The log-likelihoods (rows, tokens) of the tokens that count, added up row by row, with their number."""
+    sums: list[float] = (found * counted).sum(1).tolist()
+    numbers: list[int] = counted.sum(1).tolist()
+    return [(total, int(number)) for total, number in zip(sums, numbers, strict=True)]
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int, left: bool, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows of tokens as a matrix and its mask, both long (rows, longest)."""
+    longest = max(map(len, rows))
+    ids = torch.full((len(rows), longest), pad, dtype=torch.long)
+    mask = torch.zeros((len(rows), longest), dtype=torch.long)
+    for index, row in enumerate(rows):
+        place = slice(longest - len(row), None) if left else slice(0, len(row))
+        ids[index, place] = torch.tensor(row, dtype=torch.long)
+        mask[index, place] = 1
+    return ids.to(device), mask.to(device)
+
+
+def pad_token(loaded: Loaded) -> int:
+    """The token that fills rows up: the tokenizer's, or any other, since the mask hides it."""
+    for token in (loaded.tokenizer.pad_token_id, loaded.tokenizer.eos_token_id):
+        if token is not None:
+            return int(token)
+    return 0
+
+
+def write(
+    loaded: Loaded,
+    inputs: dict[str, Any],
+    max_tokens: int,
+    settled: Callable[[str], bool] | None,
+    watched: Sequence[int],
+    beams: int = 1,
+) -> list[Written]:
+    """Let a model write as its own `generate` does.
+
+    With one beam that is greedy, and each row ends as soon as it is settled. Several beams are searched to their
+    end, since which of them is the best is known only then; their logits are those of no single text.
+
+    Args:
+        inputs: what `generate` is given: tokens, mask, and what was computed before.
+        max_tokens: tokens written at most.
+        settled: whether a text needs no more; None to write to the end.
+        watched: tokens whose logits are kept.
+        beams: texts that are gone on with at each step.
+    """
+    start = 1 if loaded.seq2seq else inputs["input_ids"].shape[1]
+
+    def decode(tokens: list[int]) -> str:
+        text: str = loaded.tokenizer.decode(tokens, skip_special_tokens=True)
+        return text
+
+    watch = Watch(start, decode, settled, watched)
+    looking_on = {"logits_processor": [watch.process], "stopping_criteria": [watch.stop]} if beams == 1 else {}
+    with warnings.catch_warnings(), torch.inference_mode():
+        # Sampling settings of the model's configuration, which greedy decoding does not use, are warned about.
+        warnings.simplefilter("ignore", UserWarning)
+        sequences = loaded.model.generate(
+            **inputs,
+            do_sample=False,
+            num_beams=beams,
+            repetition_penalty=1.0,
+            max_new_tokens=max_tokens,
+            pad_token_id=pad_token(loaded),
+            **looking_on,
+        )
+    ends = loaded.model.generation_config.eos_token_id
+    ends = set(ends) if isinstance(ends, list) else {ends}
+    answers = []
+    for row, tokens in enumerate(sequences[:, start:].tolist()):
+        length = watch.length.get(row, len(tokens))
+        end = next((i for i, token in enumerate(tokens[:length]) if token in ends), None)
+        kept = tokens[: length if end is None else end]
+        text = decode(kept)
+        complete = end is not None or (settled is not None and settled(text))
+        answers.append(Written(kept, text.strip(), complete, watch.scores(row)))
+    return answers

@@ -1,0 +1,41 @@
+"""Reading the answer to a call in the form in which it was asked for: as JSON of a schema, or in words."""
+
+from __future__ import annotations
+
+from core.graders.reading.calls import Call, Completion
+from core.graders.reading.parsing import (
+    Parsed,
+    parse_json_answer,
+    parse_json_rating,
+    parse_letter,
+    parse_rating,
+    parse_yes_no,
+    without_thoughts,
+)
+
+
+def read(call: Call, completion: Completion) -> Parsed:
+    """Read a rating, yes and no, or the position of a letter; `call` has one of these forms."""
+    return _read(call, completion.text, completion.complete, completion.structured)
+
+
+def is_of_schema(call: Call, text: str) -> bool:
+    """Whether a text is an answer of the schema that is asked for."""
+    return _read(call, text, True, True).status == "graded"
+
+
+def is_in_words(call: Call, text: str) -> bool:
+    """Whether a text names, outside of any schema, what was asked for."""
+    return _read(call, text, True, False).status == "graded"
+
+
+def _read(call: Call, text: str, complete: bool, structured: bool) -> Parsed:
+    text = without_thoughts(text)
+    if call.form == "rating":
+        top = call.prompt.top
+        return parse_json_rating(text, top, complete) if structured else parse_rating(text, complete, top)
+    if call.form == "letter":
+        if structured:
+            return parse_json_answer(text, letters=call.options, complete=complete)
+        return parse_letter(text, call.options, complete)
+    return parse_json_answer(text, complete=complete) if structured else parse_yes_no(text, complete)

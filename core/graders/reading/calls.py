@@ -1,0 +1,103 @@
+"""What a method asks of a model and what comes back: the seam between methods and back ends."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from core.graders.base import Outcome, Pair
+from core.graders.control import Control
+from core.graders.prompts.prompt import Prompt
+from core.types import Grade
+
+Form = Literal["rating", "yes-no", "letter", "text", "json", "span", "likelihood"]
+"""How an answer is read. `rating`, `yes-no` and `letter` end early and have a distribution; `text` and `json`
+are written out; `span` is cut out of the passage; `likelihood` writes nothing and weighs `Call.options`."""
+
+Per = Literal["tokens", "characters", "none"]
+"""What the log-likelihood of an option is divided by, so that it does not lose by being long."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One question to a model.
+
+    Args:
+        prompt: the template that is filled in.
+        values: what it is filled in with, by variable; the passage is under `context`.
+        form: how the answer is read.
+        fence: whether the passage, or an answer out of it, is fenced off as data.
+        options: the answers to choose among: the ratings of the scale as digits, Yes and No, the letters, or
+            for `likelihood` the texts to be weighed.
+        max_tokens: length of the answer at most.
+        per: for `likelihood` what an option's log-likelihood is divided by.
+    """
+
+    prompt: Prompt
+    values: Mapping[str, str]
+    form: Form
+    fence: bool = False
+    options: tuple[str, ...] = ()
+    max_tokens: int = 64
+    per: Per = "tokens"
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a model gave.
+
+    Args:
+        text: what it wrote; for `span` the passage's words, empty where it says that there is no answer.
+        complete: False where a limit cut it off.
+        distribution: probability by option, summing to 1, from a model whose logits can be seen; for
+            `likelihood` the log-likelihood by option, divided as `Call.per` says (not probabilities).
+        structured: whether the text was asked for as JSON of a schema.
+        shortened: tokens of the passage left out so that the prompt fits; 0 where it is whole.
+        model: the model that is said to have given it, where that is not the one that was asked; None where it is.
+        error: why there is no answer at all: a refusal, a fault that outlasted every retry. None where there is one.
+    """
+
+    text: str = ""
+    complete: bool = True
+    distribution: Mapping[str, float] | None = field(default=None)
+    structured: bool = False
+    shortened: int = 0
+    model: str | None = None
+    error: str | None = None
+
+
+Steps = Generator[Call, Completion, Grade]
+"""How one pair is graded: a generator that yields what it asks, is sent what comes back, and returns the grade."""
+
+
+class BackEnd(Protocol):
+    """A model that answers calls, on this computer or behind an endpoint."""
+
+    def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
+        """Answer calls, in their order.
+
+        Raises:
+            GradingError: it cannot answer at all: no model, no key, no access.
+        """
+        ...
+
+    def drive(self, work: Iterable[tuple[Pair, Steps]], control: Control) -> Iterator[list[Outcome]]:
+        """Take pairs through their steps, as many at a time as suits the model.
+
+        Args:
+            work: pairs with the steps that grade them, in the order in which prompts share most; it is
+                consumed as room comes free, so it may be long.
+
+        Yields:
+            Batches of outcomes as they come. It ends early, with every call in flight finished and its outcome
+            given, when `control` says so.
+
+        Raises:
+            GradingError: it cannot go on at all.
+        """
+        ...
+
+    def count_tokens(self, text: str) -> int | None:
+        """Tokens of a text by the model's own tokenizer; None where it is not at hand."""
+        ...

@@ -1,0 +1,61 @@
+"""A grader that reads: one method, one model and one prompt put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from core.graders.base import Outcome, Pair
+from core.graders.control import Control
+from core.graders.reading.calls import BackEnd, Steps
+from core.types import Asked, Grade, GraderSpec
+
+Method = Callable[[Asked, str], Steps]
+"""How one pair is graded, given what is asked and the passage."""
+
+
+class ReadingGrader:
+    """Asks a model about every pair by the steps of a method.
+
+    Args:
+        spec: what identifies the grader.
+        method: makes the steps of one pair.
+        back_end: the model.
+        by_passage: whether prompts about one passage share their beginning, so that pairs are best asked passage
+            by passage; if not, they share most question by question.
+    """
+
+    def __init__(self, spec: GraderSpec, method: Method, back_end: BackEnd, by_passage: bool) -> None:
+        self._spec = spec
+        self._method = method
+        self.back_end = back_end
+        self._by_passage = by_passage
+
+    @property
+    def spec(self) -> GraderSpec:
+        """What identifies this grader."""
+        return self._spec
+
+    def steps(self, asked: Asked, passage: str) -> Steps:
+        """How one pair is graded."""
+        return self._method(asked, passage)
+
+    def grade(
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+    ) -> Iterator[list[Outcome]]:
+        """Grade pairs, as many at a time as suits the model; as `Grader.grade` says."""
+        order = sorted(pairs, key=lambda pair: pair[::-1] if self._by_passage else pair)
+        empty = [
+            (question, passage, Grade(None, "failed", reason="the passage is empty"))
+            for question, passage in order
+            if not passages[passage].strip()
+        ]
+        if empty:
+            yield empty
+        yield from self.back_end.drive(
+            (
+                ((question, passage), self.steps(questions[question], passages[passage]))
+                for question, passage in order
+                if passages[passage].strip()
+            ),
+            control,
+        )

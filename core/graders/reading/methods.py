@@ -1,0 +1,288 @@
+"""How one pair is graded: a generator per method that asks a model, reads what comes back, and returns the grade."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from string import ascii_uppercase
+
+from core.graders.prompts.prompt import Prompt, variables
+from core.graders.reading.answers import read
+from core.graders.reading.calls import Call, Completion, Per, Steps
+from core.graders.reading.matching import is_no_answer, without_letter, word_match
+from core.graders.reading.parsing import CUT_OFF, EMPTY, no_answer, without_thoughts
+from core.limits import limit
+from core.types import Asked, Grade
+
+RATING_TOKENS = 64  # room for a sentence before the rating
+ANSWER_TOKENS = 128  # room for a complete answer
+
+Check = Callable[[Asked, str], Steps]
+"""How an extracted answer is compared with the answer key: it ends in a grade of 1 or 0, whose `raw` is what a model
+wrote to find out, None where no model was asked."""
+
+
+def self_rating(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Ask how well the passage answers a question, or conveys a nugget (EXAM++, section 4.2.2).
+
+    Args:
+        asked: the question.
+        passage: the passage.
+        prompt: a prompt for a rating.
+        fence: whether the passage is fenced off as data.
+    """
+    return (yield from _rate({"question": asked.text, "context": passage}, prompt, fence))
+
+
+def direct(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Ask whether the passage is relevant for a query, on the judge's own scale (EXAM++, appendix A; Q and QA judges).
+
+    Args:
+        asked: the query's text; as `answer_key` the query's answer, where the prompt shows it.
+        passage: the passage.
+        prompt: a prompt for a rating, or for yes and no.
+        fence: whether the passage is fenced off as data.
+    """
+    if "correct_answer" in variables(prompt) and not asked.answer_key:
+        return _fail("the query has no answer")
+    values = {"query_title": asked.text, "context": passage, "correct_answer": asked.answer_key}
+    return (yield from _rate(values, prompt, fence))
+
+
+def answer(asked: Asked, passage: str, prompt: Prompt, fence: bool, check: Check) -> Steps:
+    """Let the model answer from the passage, then check the answer: 1 if it is correct, else 0 (EXAM++, section 4.2.1).
+
+    Args:
+        asked: the question with its answer key.
+        passage: the passage.
+        prompt: a prompt for an answer.
+        fence: whether the passage is fenced off as data.
+        check: how the answer is compared with the key.
+    """
+    if not asked.answer_key:
+        return _fail("the question has no answer key")
+    values = {"question": asked.text, "context": passage}
+    completion = yield Call(prompt, values, "text", fence, max_tokens=ANSWER_TOKENS)
+    if completion.error is not None:
+        return _fail(completion.error)
+    if not completion.complete or not without_thoughts(completion.text).strip():
+        return _with(_fail(EMPTY if completion.complete else CUT_OFF), completion)
+    if (reason := no_answer(without_thoughts(completion.text))) is not None:
+        return _with(_fail(reason), completion)
+    return (yield from _checked(asked, completion, check))
+
+
+def extractive(asked: Asked, passage: str, prompt: Prompt, check: Check) -> Steps:
+    """Let an extractive model cut the answer out of the passage, then check it (EXAM++, section 4.2.1, SQuAD2).
+
+    Args:
+        asked: the question with its answer key.
+        passage: the passage.
+        prompt: has the place of the question and the passage; the model sees no more of it.
+        check: how the answer is compared with the key.
+    """
+    if not asked.answer_key:
+        return _fail("the question has no answer key")
+    completion = yield Call(prompt, {"question": asked.text, "context": passage}, "span")
+    if completion.error is not None:
+        return _fail(completion.error)
+    return (yield from _checked(asked, completion, check))
+
+
+def word_match_check(asked: Asked, given: str) -> Steps:
+    """Compare an answer with the key by words; asks no model (EXAM++, section 4.2.1)."""
+    yield from ()
+    return Grade(int(word_match(given, asked.answer_key)))
+
+
+def verify_check(asked: Asked, given: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Ask a model whether an answer is as correct as the key (EXAM++, section 4.2.1, answer verification).
+
+    Args:
+        asked: the question with its answer key.
+        given: the answer, in the passage's words.
+        prompt: a prompt for yes and no.
+        fence: whether the answer is fenced off as data, as the passage is that it comes from.
+    """
+    values = {"question": asked.text, "correct_answer": asked.answer_key, "answer": given}
+    return (yield from _rate(values, prompt, fence))
+
+
+def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool = False, per: Per = "tokens") -> Steps:
+    """Take the choice with the highest log-likelihood for its length: 1 if it is the key, else 0.
+
+    Source: exam-generation-irt, section 3.3, which takes the mean per token. The confidence is the softmax of the
+    values that are compared.
+
+    Args:
+        asked: the question with its choices; the answer key is the text or the letter of one.
+        passage: the passage.
+        prompt: a prompt that the choices go on from.
+        fence: whether the passage is fenced off as data.
+        per: what a log-likelihood is divided by: the choice's tokens, its characters, or nothing.
+    """
+    key = _key(asked)
+    if isinstance(key, str):
+        return _fail(key)
+    values = _choice_values(asked, passage)
+    completion = yield Call(prompt, values, "likelihood", fence, options=asked.choices, per=per)
+    if completion.error is not None:
+        return _fail(completion.error)
+    given = completion.distribution or {}
+    means = [given.get(choice, math.nan) for choice in asked.choices]
+    best = max(means)
+    written = "\n".join(f"{choice}: {mean:.4f}" for choice, mean in zip(asked.choices, means, strict=True))
+    if any(math.isnan(mean) for mean in means) or math.isinf(best):
+        return _with(_fail("a choice has no likelihood"), completion, written)
+    weights = [math.exp(mean - best) for mean in means]
+    chances = [weight / sum(weights) for weight in weights]
+    return _with(_chosen(asked, key, means.index(best), chances), completion, written)
+
+
+def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = False) -> Steps:
+    """Let the model name the letter of a choice: 1 if it is the key, else 0 (original-exam).
+
+    Args:
+        asked: the question with its choices; the answer key is the text or the letter of one.
+        passage: the passage.
+        prompt: a prompt that shows the choices.
+        fence: whether the passage is fenced off as data.
+    """
+    key = _key(asked)
+    if isinstance(key, str):
+        return _fail(key)
+    letters = tuple(ascii_uppercase[: len(asked.choices)])
+    values = _choice_values(asked, passage)
+    call = Call(prompt, values, "letter", fence, options=letters, max_tokens=RATING_TOKENS)
+    completion = yield call
+    if completion.error is not None:
+        return _fail(completion.error)
+    parsed = read(call, completion)
+    if parsed.rating is None:
+        return _with(_fail(parsed.reason), completion)
+    chances = _chances(completion, letters)
+    return _with(_chosen(asked, key, parsed.rating, chances), completion)
+
+
+def _rate(values: Mapping[str, str], prompt: Prompt, fence: bool) -> Steps:
+    """Ask for a rating, or for yes and no, and read it."""
+    if prompt.form == "yes-no":
+        call = Call(prompt, values, "yes-no", fence, ("Yes", "No"), RATING_TOKENS)
+        scale: Sequence[str] = ("No", "Yes")
+    else:
+        scale = [str(rating) for rating in range(prompt.top + 1)]
+        call = Call(prompt, values, "rating", fence, tuple(scale), RATING_TOKENS)
+    completion = yield call
+    if completion.error is not None:
+        return _fail(completion.error)
+    parsed = read(call, completion)
+    if parsed.rating is None:
+        return _with(_fail(parsed.reason), completion)
+    grade = Grade(parsed.rating, parsed.status, answer=_beyond(completion, scale[parsed.rating]))
+    chances = _chances(completion, scale)
+    if chances and parsed.status == "graded":
+        grade = replace(grade, distribution=tuple(chances), confidence=chances[parsed.rating])
+    return _with(grade, completion)
+
+
+def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
+    """Grade an extracted answer; one that is none needs no check."""
+    given = without_thoughts(completion.text).strip()
+    if is_no_answer(given, asked.answer_key):
+        return replace(_with(Grade(0), completion), answer=_kept(_sound(given)) or None)
+    verdict = yield from check(asked, given)
+    written = None if verdict.raw is None else f"answer: {completion.text}\nverification: {verdict.raw}"
+    return replace(_with(verdict, completion, written), answer=_kept(_sound(given)))
+
+
+def _chosen(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
+    """The grade for a choice, with the chance of the choice as confidence and of the key as distribution."""
+    texts = [_same(text) for text in _texts(asked.choices)]
+    grade = Grade(int(texts[choice] == texts[key]), answer=asked.choices[choice])
+    if chances is None:
+        return grade
+    right = min(sum(chance for chance, text in zip(chances, texts, strict=True) if text == texts[key]), 1.0)
+    return replace(grade, confidence=min(chances[choice], 1.0), distribution=(1.0 - right, right))
+
+
+_LETTER_OF_CHOICE = re.compile(r"\s*\(?([a-z])[).]", re.IGNORECASE)
+_LETTER = re.compile(r"\s*\(?([a-z])[).:]?\s*", re.IGNORECASE)
+
+
+def _key(asked: Asked) -> int | str:
+    """Position of the answer key among the choices; where it has none, why the question cannot be graded."""
+    if len({_same(text) for text in _texts(asked.choices)}) < 2:
+        return "the question has fewer than two choices"
+    if len(asked.choices) > len(ascii_uppercase):
+        return f"the question has more than {len(ascii_uppercase)} choices"
+    if asked.answer_key in asked.choices:
+        return asked.choices.index(asked.answer_key)
+    texts = [_same(text) for text in _texts(asked.choices)]
+    for text in (_same(asked.answer_key), _same(without_letter(asked.answer_key))):
+        if text in texts:
+            return texts.index(text)
+    letter = _LETTER.fullmatch(asked.answer_key)
+    own = [_LETTER_OF_CHOICE.match(choice) for choice in asked.choices]
+    letters = [match[1].upper() for match in own if match]
+    if len(letters) < len(own):
+        letters = list(ascii_uppercase[: len(own)])
+    if letter is None or letter[1].upper() not in letters:
+        return "the answer key is none of the choices"
+    return letters.index(letter[1].upper())
+
+
+def _choice_values(asked: Asked, passage: str) -> dict[str, str]:
+    lines = [f"{letter}. {text}" for letter, text in zip(ascii_uppercase, _texts(asked.choices), strict=False)]
+    return {"question": asked.text, "context": passage, "choices": "\n".join(lines)}
+
+
+def _texts(choices: Sequence[str]) -> list[str]:
+    """The choices without the letters that they bring, if all bring one."""
+    bare = [without_letter(choice) for choice in choices]
+    return bare if all(text != choice for text, choice in zip(bare, choices, strict=True)) else list(choices)
+
+
+def _same(text: str) -> str:
+    """A choice or a key for comparison: case, white space and a final stop or comma make no difference."""
+    return " ".join(text.casefold().split()).rstrip(" .,;:")
+
+
+def _chances(completion: Completion, scale: Sequence[str]) -> list[float] | None:
+    """Probability of each option in the order given; None where the model's are not known."""
+    if completion.distribution is None:
+        return None
+    return [completion.distribution.get(option, 0.0) for option in scale]
+
+
+def _beyond(completion: Completion, rating: str) -> str | None:
+    """What a model wrote where that is more than the rating."""
+    text = without_thoughts(completion.text).strip()
+    only_rating = completion.structured or re.sub(r"[\W_]+", "", text).lower() == rating.lower()
+    return None if only_rating else _sound(text)
+
+
+def _with(grade: Grade, completion: Completion, written: str | None = None) -> Grade:
+    """A grade with what the model wrote, and a note where it did not see the whole passage or is not the one asked."""
+    raw = _kept(_sound(completion.text if written is None else written))
+    cut = completion.shortened
+    notes = [f"the passage was shortened by {cut} token{'s' if cut > 1 else ''}"] if cut else []
+    if completion.model is not None:
+        notes.append(f"answered by {completion.model}")
+    return replace(grade, raw=raw, answer=grade.answer and _kept(grade.answer), note="; ".join(notes) or None)
+
+
+def _kept(text: str) -> str:
+    """The part of a text that is stored: the length of an answer is its sender's choice."""
+    most = limit("ENDPOINT_KEPT")
+    return text if len(text) <= most else f"{text[:most]}… [{len(text) - most:,} more characters are not kept]"
+
+
+def _sound(text: str) -> str:
+    """A text that can be stored: halves of surrogate pairs, which a faulty endpoint may send, become question marks."""
+    return text.encode(errors="replace").decode()
+
+
+def _fail(reason: str | None) -> Grade:
+    return Grade(None, "failed", reason=reason)

@@ -1,0 +1,501 @@
+"""From what a model wrote to a rating: pure functions that never guess a number and never raise."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from core.graders.reading.refusals import apologises, is_service_message, may_be_about_the_passage, refuses
+from core.graders.reading.verdicts import verdicts_in
+from core.types import MAX_RATING, Status
+
+UNANSWERABLE = (
+    "unanswerable", "no", "no answer", "not enough information", "unknown", "it is not possible to tell",
+    "it does not say", "no relevant information",
+)  # fmt: skip
+"""What a model writes where the passage does not answer the question (EXAM++, section 4.2.1)."""
+
+CUT_OFF = "cut off"
+EMPTY = "empty"
+REFUSED = "a refusal"
+SERVICE = "a message of the service, no answer"
+NO_JSON = "not the JSON that was asked for"
+UNDECIDED = "the judge could not tell"
+BOTH = "ambiguous: both yes and no"
+MALFORMED = "cut off or malformed JSON"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What was read from a model's text.
+
+    `rating` is None exactly where `status` is failed, and `reason` says why; `defaulted` is a rating that the
+    text does not name.
+    """
+
+    rating: int | None
+    status: Status
+    reason: str | None = None
+
+
+RULES_VERSION = 3
+"""The number of these rules, from which a rating or a verdict is read: part of what identifies a grader that reads,
+so that grades read by other rules are told from these."""
+
+RATING_WORDS = ("rating", "grade", "score")
+"""The words after which a number rates wherever it stands."""
+
+# What stands between digits without a space makes one number of them: 4.5, 4,5, 1/4, 12:30, 1e3.
+_NUMBER = re.compile(r"[0-9]+(?:[.,:/][0-9]+)*(?:[eE][+-]?[0-9]+)?[%‰]?")
+_MAY_GROW = re.compile(r"[.,:/\-‐‑_]?\Z")
+_HYPHENS = "-‐‑"
+_SIGNS = "-‐‑–−"
+
+
+def without_thoughts(text: str) -> str:
+    """The answer of a model that writes its thoughts before it, as <think>…</think>; nothing where it only thought."""
+    if not text.lstrip().startswith("<think>"):
+        return text
+    return text.partition("</think>")[2]
+
+
+def parse_rating(text: str, complete: bool = True, top: int = MAX_RATING) -> Parsed:
+    """Read a rating: a whole number of the scale that is the answer, or that the answer calls its rating.
+
+    A number rates where the answer begins with it and it ends there, ends its line, or is followed by ":", ".", ")",
+    " -" or "/" with the top of the scale; and, wherever it stands, after "rating", "grade" or "score" (or "O:", the
+    overall score of Thomas et al. and UMBRELA). The first such number counts. Part of a range, a fraction, a decimal
+    or a word (4-6 weeks, 4.5, B12) is none. Any other answer on the papers' scale of 0 to 5 gets 0 where it says that
+    there is no answer or is ill-formed, else 1 (EXAM++, sections 4.2.1 and 4.2.2); on the shorter scales of direct
+    judges, which have no such default, it has failed. A refusal, or a message of the service, has failed
+    whatever digits it holds, and so has an excuse that names no rating; but what only begins like one, and may be
+    about the passage ("We cannot answer it from this passage. Rating: 0"), has the rating that it names.
+
+    Args:
+        text: what the model wrote.
+        complete: False where a limit cut it off.
+        top: top of the scale, which begins at 0.
+    """
+    if not complete:
+        return _failed(CUT_OFF)
+    if _is_empty(text):
+        return _failed(EMPTY)
+    reason = no_answer(text)
+    if reason is not None and not may_be_about_the_passage(text):
+        return _failed(reason)
+    found = _rating(text, top)
+    if found is None and reason is not None:
+        return _failed(reason)
+    if found is not None:
+        return Parsed(found[0], "graded")
+    if apologises(text):
+        return _failed(REFUSED)
+    if top < MAX_RATING:
+        return _failed("no rating")
+    return Parsed(0 if unanswerable(text) or ill_formed(text) else 1, "defaulted")
+
+
+def no_answer(text: str) -> str | None:
+    """Why a text is no answer, whatever it holds: a refusal, or a message of the service; None where it may be one."""
+    if refuses(text):
+        return REFUSED
+    return SERVICE if is_service_message(text) else None
+
+
+def settled_rating(text: str, top: int = MAX_RATING) -> bool:
+    """Whether a text names a rating that nothing written after it changes.
+
+    Args:
+        text: what a model has written so far.
+        top: top of the scale, as for `parse_rating`.
+    """
+    found = _rating(text, top)
+    return found is not None and found[1]
+
+
+# What may stand around an answer without being part of it: blanks, quotes, markup, brackets, dashes, tags.
+_TAG = "</?[a-zA-Z]{1,8}>"
+_FRAME = rf"(?:[\s\x00-\x1f\"'“”‘’«»`*_#>(\[{{\-–—=+$\u200b\ufeff]|\\boxed|{_TAG})*+"
+_OPENING = re.compile(rf"{_FRAME}(?:(?:final )?answer{_FRAME}:{_FRAME})?(?=[0-9])", re.IGNORECASE)
+# A tag that is itself a rating word begins a rating of its own, so that no frame is gone through twice.
+_TAGS = rf"(?!</?(?i:{'|'.join(RATING_WORDS)})>){_TAG}"
+_AROUND = _FRAME.replace(_TAG, _TAGS)
+_NAMED = re.compile(
+    rf"(?<![^\W_])(?:(?i:{'|'.join(RATING_WORDS)})(?:\s?\([^()\n]{{0,40}}\))?{_AROUND}"
+    rf"(?:(?i:for|of)\s+(?i:this|the)\s+(?i:answer|context|document|key fact|passage|question|text)(?=[\s:]){_AROUND})?"
+    rf"(?:(?i:is|of|would be|should be|as|at)(?=[\s:])(?i:\s+an?(?=\s))?)?|O\s*+[:=]){_AROUND}:?{_AROUND}(?=[0-9])"
+)
+# "It does not deserve a rating of 5" names a rating that it is not.
+_DENIED = re.compile(r"(?:\bnot|n['’]t)\s+(?:\w+\s+)?(?:an?|the)\s+(?:\w+\s+)?\Z", re.IGNORECASE)
+_SENTENCE = 60
+# Items of a list are counted, not rated: what the answer calls its rating stands in or after them.
+_LIST = re.compile(r"\W*+1[.)]\W.*\n[^\w\n]*+2[.)]\W", re.DOTALL)
+_MAY_BE_LIST = re.compile(r"1[.)]")
+_BLANK = r"[^\S\n\r]*+"
+_CLOSING = r"(?:[\"'”’»`*_~\]}>$\ufe0f\u20e3\x00\u200b]|</[a-zA-Z]{1,8}>)*+"
+# What may follow the number with which an answer begins; `open` is where what is written next decides.
+_ENDS = re.compile(
+    rf"{_CLOSING}(?:(?P<open>{_BLANK}\Z|[:.]\Z|{_BLANK}[-–—]{_BLANK}\Z)|{_BLANK}[\n\r]|[:.](?![0-9])|\)"
+    rf"|(?:[^\S\n\r]++-|{_BLANK}[–—]){_BLANK}(?![0-9\s]))"
+)
+# What makes the number after a rating word a bound of a range, or a share of another scale.
+_ANOTHER_NUMBER = re.compile(
+    rf"{_BLANK}(?:(?:[-‐‑–—]|(?:to|or|and)\b){_BLANK}[0-9]|(?:/|out of\b){_BLANK}(?P<scale>[0-9]+))", re.IGNORECASE
+)
+_MAY_BE_ANOTHER = re.compile(
+    rf"{_BLANK}(?:[-‐‑–—]|t|to|o|or|a|an|and|(?:/|ou|out|out o|out of){_BLANK}[0-9]*)?{_BLANK}\Z", re.IGNORECASE
+)
+
+
+def _rating(text: str, top: int) -> tuple[int, bool] | None:
+    """The first number that rates, and whether that is settled; None where there is none."""
+    on_scale = {str(rating): rating for rating in range(top + 1)}
+    opening = None if _LIST.match(text) else _OPENING.match(text)
+    begins = [(opening.end(), True)] if opening else []
+    named = (
+        match
+        for match in _NAMED.finditer(text)
+        if not _DENIED.search(text[max(match.start() - _SENTENCE, 0) : match.start()])
+    )
+    for begin, leads in chain(begins, ((match.end(), False) for match in named)):
+        number = _NUMBER.match(text, begin)
+        if number is None or _in_word(text, number):
+            continue
+        written = _as_written(text, number)
+        rating = on_scale.get(written.removesuffix(f"/{top}"))
+        if rating is None:
+            continue
+        end = number.end()
+        whole = _MAY_GROW.match(text, end) is None
+        if leads and "/" not in written:
+            ends = _ENDS.match(text, end)
+            if ends is not None:
+                # "1." may be the first of a list.
+                return rating, whole and ends["open"] is None and not _MAY_BE_LIST.match(text, begin)
+            another = _ANOTHER_NUMBER.match(text, end)
+            if another is not None and another["scale"] == str(top) and "/" in another[0]:
+                return rating, another.end() < len(text)
+        elif leads:
+            return rating, whole
+        else:
+            another = _ANOTHER_NUMBER.match(text, end)
+            if another is None or another["scale"] == str(top):
+                return rating, whole and _MAY_BE_ANOTHER.match(text, end) is None
+    return None
+
+
+def _in_word(text: str, number: re.Match[str]) -> bool:
+    """Whether digits are part of a word, or what a slash divides by."""
+    last, before_last = _before(text, number.start())
+    price = last == "$" and text[number.end() : number.end() + 1] != "$"  # "$5", where "$5$" is a formula
+    if price or last == "/" or last.isalpha() or unicodedata.category(last or " ")[0] == "M":
+        return True
+    if last and last in _HYPHENS + "_" and before_last.isalnum():
+        return True
+    following = text[number.end() : number.end() + 2]
+    return following[:1].isalpha() or (following[:1] in _HYPHENS + "_" and following[1:].isalpha())
+
+
+def _as_written(text: str, number: re.Match[str]) -> str:
+    """A number with what belongs to it on either side: a sign, a leading point, digits of another script."""
+    begin, end = number.span()
+    last, before_last = _before(text, begin)
+    if last == "." and not before_last.isalnum() and before_last not in (".", ")", "]", '"', "'"):
+        begin -= 1
+        last, before_last = _before(text, begin)
+    if last.isnumeric() or (last and last in _SIGNS and not before_last.isalnum() and before_last not in [*_SIGNS]):
+        begin -= 1
+    if text[end : end + 1].isnumeric():
+        end += 1
+    return text[begin:end]
+
+
+def _before(text: str, position: int) -> tuple[str, str]:
+    """The character before a position and the one before that; empty where the text begins."""
+    return text[max(position - 1, 0) : position], text[max(position - 2, 0) : max(position - 1, 0)]
+
+
+# Yes, no, and letters. They must come first, but for quotes, markup and the word "answer".
+_FILLER = r"[\s\"'“”‘’«»`*_#>(\[\-\u200b\ufeff]*+"  # possessive, so that a megabyte of it takes no time
+_LEAD = rf"{_FILLER}(?:(?:[Ff]inal )?(?:[Aa]nswer|ANSWER){_FILLER}[:=]{_FILLER})?"
+_WORD_ENDS = r"(?![^\W_]|[\u0300-\u036f]|[-‐‑'’][^\W_])"
+_VERDICTS = {"yes": 1, "true": 1, "no": 0, "false": 0}
+_YES_NO = re.compile(
+    rf"{_LEAD}(?:(?i:(?:(?:the|my|correct|final)\s+)*(?:answer|judge?ment|verdict)(?:\s+is\b)?){_FILLER}[:=]?{_FILLER})?"
+    rf"([Yy][Ee][Ss]|[Nn][Oo]|[Xx]{{3}}|(?i:true|false)(?=[^\w\s]|\s*\Z|[ \t]*[\n\r])){_WORD_ENDS}"
+)
+_LETTER = re.compile(
+    rf"{_FILLER}(?:(?:(?:the|my|correct|right|best|final)\s+)*(?:answer|option|choice)\b(?:\s+is\b)?"
+    rf"{_FILLER}[:=]?{_FILLER}(?:option\b{_FILLER})?)?([^\W_]+){_WORD_ENDS}",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"[^\W_]+|[/|\\&,.;:!?…]")
+_CONNECTORS = frozenset("/|\\&,") | {"or", "and", "OR", "AND"}
+
+
+def parse_yes_no(text: str, complete: bool = True) -> Parsed:
+    """Read yes (1) or no (0): the answer begins with it, in any case, or is prose that names exactly one of them.
+
+    "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer that names both has
+    failed, as one that doubts has, and a refusal.
+
+    Args:
+        text: what the model wrote. XXX is how the Q and QA judges say that they cannot tell.
+        complete: False where a limit cut it off.
+    """
+    if not complete:
+        return _failed(CUT_OFF)
+    if _is_empty(text):
+        return _failed(EMPTY)
+    if (reason := no_answer(text)) is not None:
+        return _failed(reason)
+    match = _YES_NO.match(text)
+    if match is None:
+        return _verdict_in_prose(text)
+    if match[1].lower() == "xxx":
+        return _failed(UNDECIDED)
+    if _goes_on(text, match.end(), _other_words(match[1]), bare=True)[0]:
+        return _failed(BOTH)
+    return Parsed(_VERDICTS[match[1].lower()], "graded")
+
+
+_LONGEST_PROSE = 100_000  # characters in which verdicts are looked for: no judge writes as many
+
+
+def _verdict_in_prose(text: str) -> Parsed:
+    verdicts = verdicts_in(text[:_LONGEST_PROSE])
+    if len(verdicts) > 1:
+        return _failed(BOTH)
+    return Parsed(verdicts.pop(), "graded") if verdicts else _failed("neither yes nor no")
+
+
+def settled_yes_no(text: str) -> bool:
+    """Whether nothing written after a text changes `parse_yes_no`."""
+    match = _YES_NO.match(text)
+    return match is not None and _goes_on(text, match.end(), _other_words(match[1]), bare=True)[1]
+
+
+def parse_letter(text: str, letters: Sequence[str], complete: bool = True) -> Parsed:
+    """Read the letter of a choice: B, b., (B), B) rise, Answer: B, The answer is B.
+
+    An article is no choice: "A rise" has failed where "A. rise" and "A" are the letter A.
+
+    Args:
+        text: what the model wrote.
+        letters: the letters to choose among.
+        complete: False where a limit cut it off.
+
+    Returns:
+        As `rating` the position among the letters, from 0.
+    """
+    if not complete:
+        return _failed(CUT_OFF)
+    if _is_empty(text):
+        return _failed(EMPTY)
+    match = _LETTER.match(text)
+    position = {letter.lower(): n for n, letter in enumerate(letters)}.get(match[1].lower()) if match else None
+    if match is None or position is None:
+        return _failed(f"none of the letters {', '.join(letters)}")
+    following = text[match.end() :]
+    if match[1] in ("a", "A", "i", "I") and following[:1].isspace() and following.lstrip(" \t\u00a0")[:1].isalnum():
+        return _failed(f"ambiguous: {match[1]} may be a word")
+    if _goes_on(text, match.end(), _other_letters(match[1], letters), bare=False)[0]:
+        return _failed("ambiguous: more than one letter")
+    return Parsed(position, "graded")
+
+
+def settled_letter(text: str, letters: Sequence[str]) -> bool:
+    """Whether nothing written after a text changes the letter that `parse_letter` finds in it."""
+    match = _LETTER.match(text)
+    if match is None or match[1].lower() not in {letter.lower() for letter in letters}:
+        return False
+    return _goes_on(text, match.end(), _other_letters(match[1], letters), bare=False)[1]
+
+
+def _other_words(word: str) -> frozenset[str]:
+    """The words for the other verdict, as answers write them: of these a sentence that goes on seldom has any."""
+    others = ("no", "false") if _VERDICTS.get(word.lower()) else ("yes", "true")
+    return frozenset(written for other in others for written in (other, other.title(), other.upper()))
+
+
+def _other_letters(letter: str, letters: Sequence[str]) -> frozenset[str]:
+    """The other letters in the case of the one given, so that the article in "C, a rise" is none."""
+    return frozenset(other.upper() if letter.isupper() else other.lower() for other in letters) - {letter}
+
+
+def _goes_on(text: str, begin: int, others: Collection[str], bare: bool) -> tuple[bool, bool]:
+    """How a text goes on after an answer: whether with another answer, and whether that is settled.
+
+    `others` are the other answers; `bare` says whether one counts without "or", a slash or a comma before it.
+    """
+    connected = bare
+    for token in _TOKEN.finditer(text, begin):
+        ended = token.end() < len(text) or not token[0].isalnum()
+        if token[0] in _CONNECTORS:
+            connected = True
+            continue
+        return connected and token[0] in others, ended
+    return False, False
+
+
+# JSON
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different: of two ratings in one answer neither is the rating."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_once)
+
+
+def _read_json(text: str, begin: int) -> Any:
+    """The JSON value that begins at a position, whatever follows it; None where there is none."""
+    try:
+        return _DECODER.raw_decode(text, begin)[0]
+    except (ValueError, RecursionError):  # malformed or cut off; nested beyond what Python can follow
+        return None
+
+
+def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -> Parsed:
+    """Read `{"rating": 4}`: the whole answer, or all that a fence of Markdown is around; nothing else is a rating.
+
+    Args:
+        text: what the model wrote where JSON of this schema was asked for.
+        top: top of the scale, which begins at 0.
+        complete: False where a limit cut it off.
+    """
+    rating = _only_value(text, "rating", complete)
+    if isinstance(rating, Parsed):
+        return rating
+    if type(rating) is not int:  # True is an int as well
+        return _failed("the rating in the JSON is no whole number")
+    if not 0 <= rating <= top:
+        return _failed(f"out of range: {_short(rating)} is no rating from 0 to {top}")
+    return Parsed(rating, "graded")
+
+
+def parse_json_answer(text: str, field: str = "answer", letters: Sequence[str] = (), complete: bool = True) -> Parsed:
+    """Read `{"answer": "Yes"}`, or a letter where there are `letters`: the whole answer, as `parse_json_rating` does.
+
+    Args:
+        text: what the model wrote where JSON of this schema was asked for.
+        field: the key of the answer.
+        letters: the letters to choose among; empty for yes and no.
+        complete: False where a limit cut it off.
+    """
+    answer = _only_value(text, field, complete)
+    if isinstance(answer, Parsed):
+        return answer
+    if not isinstance(answer, str):
+        return _failed(f"the JSON has no text under {field}")
+    options = {letter.lower(): n for n, letter in enumerate(letters)} or _VERDICTS
+    given = answer.strip().lower()
+    if given not in options:
+        return _failed(UNDECIDED if given == "xxx" else f"the {field} in the JSON is none of those to choose from")
+    return Parsed(options[given], "graded")
+
+
+_FENCE = re.compile(r"(?:```[a-zA-Z]*\s++)?(?=\{)")
+_AFTER = re.compile(r"\s*+(?:```)?\s*+")
+
+
+def _only_value(text: str, field: str, complete: bool) -> Any:
+    """The value of the one field of an object that is the whole text, or why there is none, as `Parsed`."""
+    if not complete:
+        return _failed(CUT_OFF)
+    if _is_empty(text):
+        return _failed(EMPTY)
+    bare = text.lstrip("\ufeff").lstrip()
+    opening = _FENCE.match(bare)
+    if opening is None:
+        return _failed(no_answer(text) or NO_JSON)
+    try:
+        found, end = _DECODER.raw_decode(bare, opening.end())
+    except (ValueError, RecursionError):  # malformed or cut off; nested beyond what Python can follow
+        return _failed(MALFORMED)
+    if not _AFTER.fullmatch(bare, end):
+        return _failed(NO_JSON)
+    if field not in found:
+        return _failed(f"the JSON has no {field}")
+    if len(found) > 1:
+        return _failed(f"the JSON has more than the {field} that was asked for")
+    return found[field]
+
+
+def parse_list(text: str, field: str) -> tuple[list[str], str | None]:
+    """Read a list of texts: `{"questions": [...]}` or a bare JSON list, with prose or a fence around it.
+
+    Args:
+        text: what the model wrote.
+        field: the key of the list.
+
+    Returns:
+        The texts, stripped, without empty ones and repetitions, in order; and why there are none, else None.
+    """
+    opening = re.search(r"[\[{]", text)
+    if opening is None:
+        return [], EMPTY if _is_empty(text) else "no JSON"
+    found = _read_json(text, opening.start())
+    if found is None:
+        return [], MALFORMED
+    if isinstance(found, dict):
+        found = found.get(field)
+        if not isinstance(found, list):
+            return [], f"the JSON has no list under {field}"
+    if not all(isinstance(item, str) for item in found):
+        return [], "an item of the list is no text"
+    items = list(dict.fromkeys(filter(None, (item.strip() for item in found))))
+    return items, None if items else "the list is empty"
+
+
+# Words
+def unanswerable(text: str) -> bool:
+    """Whether a text says that there is no answer: one of the expressions, or beginning with one of several words."""
+    bare = " ".join(_bare(text).lower().split())
+    return bare in UNANSWERABLE or any(
+        bare.startswith(expression) and not bare[len(expression)].isalnum()
+        for expression in UNANSWERABLE
+        if " " in expression and len(bare) > len(expression)
+    )
+
+
+# Roman numerals up to 20: longer ones are words as well (mix, vivid).
+_ILL_FORMED = re.compile(r"[(\[{]*(?:[a-z]|xx|x?(?:ix|iv|v?i{0,3}))[)\]}.:,;]*", re.IGNORECASE)
+
+
+def ill_formed(text: str) -> bool:
+    """Whether an answer is the mark of a list item, such as "a." or "(iii)", or lone punctuation (EXAM++, 4.2.1)."""
+    stripped = text.strip()
+    if not any(character.isalnum() for character in stripped):
+        return True
+    return not stripped.isalnum() and _ILL_FORMED.fullmatch(stripped) is not None
+
+
+def _bare(text: str) -> str:
+    """A text without what is neither letter nor digit at its ends."""
+    begin, end = 0, len(text)
+    while begin < end and not text[begin].isalnum():
+        begin += 1
+    while end > begin and not text[end - 1].isalnum():
+        end -= 1
+    return text[begin:end]
+
+
+def _is_empty(text: str) -> bool:
+    """Whether a text has nothing to see: white space, controls, invisible marks."""
+    return all(unicodedata.category(c) in ("Zs", "Zl", "Zp", "Cc", "Cf", "Cs") for c in text)
+
+
+def _short(number: int) -> str:
+    return str(number) if abs(number) < 10**20 else "a huge number"
+
+
+def _failed(reason: str) -> Parsed:
+    return Parsed(None, "failed", reason)

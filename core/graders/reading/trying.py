@@ -1,0 +1,79 @@
+"""Asking a grader one thing and looking at every step: the filled-in prompt, what came back, and how it was read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.errors import GradingError, InputError
+from core.graders.base import Grader
+from core.graders.control import Control
+from core.graders.prompts.prompt import Messages, fill
+from core.graders.reading.calls import Call, Completion
+from core.graders.reading.grader import ReadingGrader
+from core.types import Asked, Grade
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One call and its answer. `messages` is None where the model gets no prompt but the two texts."""
+
+    call: Call
+    messages: Messages | None
+    completion: Completion
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One pair taken through all its steps."""
+
+    exchanges: list[Exchange]
+    grade: Grade
+
+
+def try_pair(grader: Grader, asked: Asked, passage: str, control: Control | None = None) -> Trial:
+    """Grade one pair and keep what was said on the way; nothing is written anywhere.
+
+    Args:
+        grader: is asked.
+        asked: the question.
+        passage: the text of the passage.
+        control: the caps, as `budgets.trial_control` gives those of the endpoint's owner; none for None.
+
+    Raises:
+        InputError: the passage is empty, or the grader needs an answer key that is not there.
+        GradingError: the grader cannot be asked at all, or the caps do not allow it.
+    """
+    # Somebody is waiting for it, and can ask again.
+    control = control or Control(attempts=1)
+    if not passage.strip():
+        raise InputError("The passage is empty.", "Choose one that has a text.")
+    if not isinstance(grader, ReadingGrader):
+        ((_, _, grade),) = [
+            outcome for batch in grader.grade({0: asked}, {0: passage}, [(0, 0)], control) for outcome in batch
+        ]
+        return Trial([], grade)
+    if "answer_key" in grader.spec.reads and not asked.answer_key:
+        raise InputError("This grader checks answers, and there is no answer key.", "Choose a question that has one.")
+    exchanges: list[Exchange] = []
+    steps = grader.steps(asked, passage)
+    try:
+        call = next(steps)
+        while True:
+            made = control.usage.calls
+            (completion,) = grader.back_end.complete([call], control)
+            if control.exhausted and control.usage.calls == made:
+                raise beyond_caps(control)
+            messages = None if call.form == "span" else fill(call.prompt, call.values, call.fence)
+            exchanges.append(Exchange(call, messages, completion))
+            call = steps.send(completion)
+    except StopIteration as end:
+        return Trial(exchanges, end.value)
+
+
+def beyond_caps(control: Control) -> GradingError:
+    """That the caps are in the way of a call that somebody asks for and waits for."""
+    made = control.usage.calls
+    return GradingError(
+        f"The limits of this endpoint allow no further call: {made} {'was' if made == 1 else 'were'} made.",
+        "Whoever runs this server has set how many calls, and how much money, one job may take.",
+    )

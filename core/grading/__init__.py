@@ -1,0 +1,74 @@
+"""Asking models for what is missing: plan, price, job, failures; and for drafts of questions."""
+
+from __future__ import annotations
+
+from core.grading.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
+from core.grading.budgets import budget, trial_control
+from core.grading.drafting import (
+    KINDS,
+    MOST,
+    Kind,
+    Report,
+    Watch,
+    fitting_prompts,
+    make_drafter,
+    suggest,
+    usual_settings,
+)
+from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
+from core.grading.grades import NO_USABLE_RATING, write_staged_grades
+from core.grading.jobs import close_interrupted, end, jobs, start
+from core.grading.kept_vectors import count_vectors, drop_vectors
+from core.grading.left_out import LeftOut, left_out
+from core.grading.pairs import Plan, make_plan, missing_pairs
+from core.grading.price_tag import PriceTag, price_tag
+from core.grading.running import BackgroundJob, Progress, Request, current_job, make_control, run_job, start_job
+from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
+
+__all__ = [
+    "DEFAULT_PROMPT",
+    "KINDS",
+    "MOST",
+    "NO_USABLE_RATING",
+    "BackgroundJob",
+    "Doubtful",
+    "KeyPassage",
+    "Kind",
+    "LeftOut",
+    "Plan",
+    "PriceTag",
+    "Progress",
+    "Report",
+    "Request",
+    "Watch",
+    "Which",
+    "budget",
+    "close_interrupted",
+    "count_vectors",
+    "current_job",
+    "doubtful_pairs",
+    "draft_answer_key",
+    "drop_vectors",
+    "end",
+    "fill_in",
+    "fitting_prompts",
+    "jobs",
+    "left_out",
+    "make_control",
+    "make_drafter",
+    "make_plan",
+    "missing_pairs",
+    "pair_to_try",
+    "passages_for_key",
+    "price_tag",
+    "questions_for",
+    "questions_to_try",
+    "reasons",
+    "run_job",
+    "start",
+    "start_job",
+    "suggest",
+    "trial_control",
+    "usual_settings",
+    "write_staged_grades",
+]

@@ -1,0 +1,128 @@
+"""Answer keys drafted from a passage: which passages serve, and asking a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from core.bank import Generation, add_generations, cleaned, find_question
+from core.catalogue import graders
+from core.errors import InputError
+from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, ill_formed, unanswerable, variables
+from core.grading.drafting import (
+    IN_WORDS,
+    Drafter,
+    Failure,
+    Report,
+    answers,
+    blank,
+    drafting_control,
+    find_prompt,
+    values_of,
+)
+from core.labels import MISSING, Policy, basis, load_ratings
+from core.project import Project, judgments, passage_texts, queries_of, sources
+from core.types import Question
+
+DEFAULT_PROMPT = "answer-key"
+TOKENS = 128
+SHOWN = 50
+"""Passages that are offered at most."""
+
+
+@dataclass(frozen=True)
+class KeyPassage:
+    """A passage that an answer key can be drafted from.
+
+    Args:
+        rating: for the question, by the policy's grader or a person; None where there is none.
+        judgment: for the query, the highest of all sources; None where it is not judged.
+    """
+
+    passage_id: str
+    text: str
+    rating: int | None
+    judgment: int | None
+
+
+def passages_for_key(project: Project, policy: Policy, question: Question) -> list[KeyPassage]:
+    """Passages that answer a question at the policy's min rating, then those that are judged relevant to its query.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    judged: dict[str, int] = {}
+    for source in sources(project):
+        for passage_id, value in judgments(project, source).get(question.query_id, {}).items():
+            judged[passage_id] = max(value, judged.get(passage_id, value))
+    rated: dict[str, int] = {}
+    least = policy.min_rating
+    if any(grader.grades for grader in graders(project)):
+        base = basis(project, policy)
+        least = base.min_rating
+        known = load_ratings(project, base, question.query_id, [question])
+        column = known.of([question])[:, 0].tolist()
+        rated = {p: rating for p, rating in zip(known.passage_ids, column, strict=True) if rating != MISSING}
+    answering = [p for p in rated if rated[p] >= least]
+    relevant = [p for p in judged if judged[p] >= policy.min_judgment]
+    fitting = sorted({*answering, *relevant}, key=lambda p: (-rated.get(p, MISSING), -judged.get(p, 0), p))
+    texts = passage_texts(project, fitting[:SHOWN])
+    return [KeyPassage(p, texts[p], rated.get(p), judged.get(p)) for p in fitting[:SHOWN] if p in texts]
+
+
+def draft_answer_key(
+    project: Project,
+    drafter: Drafter,
+    question_id: str,
+    passage_id: str,
+    author: str,
+    prompt: str | None = None,
+    control: Control | None = None,
+) -> Report:
+    """Let a model draft the answer key of a question from a passage; it becomes a proposal for that question.
+
+    Args:
+        question_id: of the bank, or of a draft of the author's.
+        prompt: its name; the built-in one for None.
+
+    Raises:
+        InputError: no such question, passage or prompt, one without text, or a question of a kind without answer keys.
+        GradingError: the model cannot answer at all.
+    """
+    question = find_question(project, author, question_id)
+    asked = find_prompt(project, prompt or DEFAULT_PROMPT, "answer key")
+    passage = passage_texts(project, [passage_id]).get(passage_id, "")
+    if question.kind not in asked.kinds:
+        raise InputError(f"Prompt '{asked.name}' is not for a {question.kind}.", f"It is for {', '.join(asked.kinds)}.")
+    if not (question.text or "").strip() or not passage.strip():
+        raise InputError("The question or the passage has no text.", "Choose others.")
+    query = next(query for query in queries_of(project) if query.query_id == question.query_id)
+    values = values_of(query, None, 1) | {"question": str(question.text), "context": passage}
+    if lacking := [IN_WORDS.get(name, name) for name in variables(asked) if name not in values]:
+        raise InputError(f"Prompt '{asked.name}' needs {', '.join(lacking)}.", "Choose another prompt.")
+    empty = blank(
+        "answer key", query.query_id, drafter, asked,
+        subtopic_id=question.subtopic_id, question_id=question_id, passage_id=passage_id,
+    )  # fmt: skip
+    call = Call(asked, values, "text", fence=drafter.fence, max_tokens=TOKENS)
+    for batch in answers(drafter.back_end, [call], control or drafting_control(project, drafter)):
+        ((_, completion),) = batch
+        generation = _read_key(empty, completion)
+        keys = add_generations(project, [generation], author)
+        failed = [] if generation.reason is None else [Failure(query.query_id, empty.subtopic_id, generation.reason)]
+        return Report(1, keys, failed)
+    return Report(0, [], [], stopped=1)
+
+
+def _read_key(empty: Generation, completion: Completion) -> Generation:
+    text = cleaned(completion.text)
+    reason = completion.error
+    if reason is None and not completion.complete:
+        reason = CUT_OFF
+    elif reason is None and not text:
+        reason = EMPTY
+    elif reason is None and unanswerable(text) and text.strip(" .!").lower() != "no":
+        # A plain no is the right answer to many a question.
+        reason = "the passage does not answer the question, by the model"
+    elif reason is None and ill_formed(text):
+        reason = "the answer is no more than a mark"
+    return replace(empty, texts=() if reason else (text,), raw=completion.text, reason=reason)

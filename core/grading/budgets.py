@@ -1,0 +1,61 @@
+"""What letting a model answer may take: a person's caps, within those that the owner of its endpoint has set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.catalogue import prices
+from core.errors import InputError
+from core.graders import BackEnd, Control, Grader, OfferedEndpoint, Price
+from core.project import Project
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Caps, and the price by which money is counted.
+
+    Args:
+        max_calls: calls at most, retries included; None for no cap.
+        max_cost: money at most, in the currency of the price table; None for no cap.
+        price: of the model; None where the table has none.
+    """
+
+    max_calls: int | None
+    max_cost: float | None
+    price: Price | None
+
+
+def budget(
+    project: Project, model: str, back_end: BackEnd | None, max_calls: int | None = None, max_cost: float | None = None
+) -> Budget:
+    """The caps under which a model is asked: of a person's and the owner's the lower ones.
+
+    Args:
+        model: its name in the price table.
+        back_end: the model; None where none is asked.
+        max_calls, max_cost: the person's caps; None for none.
+
+    Raises:
+        InputError: money is capped and the model has no price.
+    """
+    offered: OfferedEndpoint | None = getattr(back_end, "offered", None)
+    calls = [cap for cap in (max_calls, offered.max_calls if offered else None) if cap is not None]
+    costs = [cap for cap in (max_cost, offered.max_cost if offered else None) if cap is not None]
+    price = prices(project).get(model)
+    if costs and price is None:
+        raise InputError(
+            f"There is no price for {model}, so a budget in money cannot be kept.",
+            "Set its price on the Grading screen or with exam prices set MODEL INPUT OUTPUT, or cap the calls.",
+        )
+    return Budget(min(calls, default=None), min(costs, default=None), price)
+
+
+def trial_control(project: Project, grader: Grader) -> Control:
+    """The reins where a person asks a grader once and waits: nobody caps anything but the owner of the endpoint.
+
+    Raises:
+        InputError: the owner caps the money, and the model has no price.
+    """
+    caps = budget(project, grader.spec.model, getattr(grader, "back_end", None))
+    # Whoever waits for it can ask again.
+    return Control(caps.max_calls, caps.max_cost, caps.price, attempts=1)

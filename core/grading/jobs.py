@@ -1,0 +1,100 @@
+"""The record of grading jobs: what was asked, how far each is, how it ended."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.graders import Usage
+from core.project import Cursor, Project
+
+LARGEST = 2**63 - 1
+"""The largest number that a column of whole numbers holds; no count of tokens may keep grades from being written."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One grading session. `state` is running, done, cancelled, stopped, failed, interrupted or
+    imported."""
+
+    key: int
+    grader: str
+    asked: dict[str, Any]
+    state: str
+    total: int
+    graded: int
+    failed: int
+    message: str
+    author: str
+    started_at: datetime
+    ended_at: datetime | None
+    calls: int | None
+    cost: float | None
+
+
+def start(cursor: Cursor, grader_key: int, asked: dict[str, Any], total: int, author: str) -> int:
+    """Record a new job as running and return its key."""
+    rows = cursor.execute(
+        "INSERT INTO jobs (job_key, grader_key, asked, state, total, graded, failed, message, author, started_at)"
+        " VALUES (nextval('keys'), ?, ?, 'running', ?, 0, 0, '', ?, now()::TIMESTAMP)"
+        " RETURNING job_key",
+        [grader_key, json.dumps(asked), total, author],
+    ).fetchall()
+    return int(rows[0][0])
+
+
+def advance(cursor: Cursor, job_key: int, graded: int, failed: int, usage: Usage) -> None:
+    """Add to the counts of a job, in the transaction that writes the grades, and write what it used so far."""
+    tokens = (min(number, LARGEST) for number in (usage.input_tokens, usage.output_tokens))
+    cursor.execute(
+        "UPDATE jobs SET graded = graded + ?, failed = failed + ?, calls = ?, input_tokens = ?, output_tokens = ?,"
+        " cost = ? WHERE job_key = ?",
+        [graded, failed, usage.calls, *tokens, usage.cost, job_key],
+    )
+
+
+def committed(cursor: Cursor, job_key: int) -> int:
+    """How many pairs of a job are written: graded and failed."""
+    return int(cursor.execute("SELECT graded + failed FROM jobs WHERE job_key = ?", [job_key]).fetchall()[0][0])
+
+
+def end(cursor: Cursor, job_key: int, state: str, message: str = "") -> bool:
+    """Record how a job ended; whether that was not on record yet."""
+    ended = cursor.execute(
+        "UPDATE jobs SET state = ?, message = ?, ended_at = now()::TIMESTAMP WHERE job_key = ? AND state = 'running'",
+        [state, message, job_key],
+    ).fetchall()
+    return bool(ended[0][0])
+
+
+def jobs(project: Project) -> list[Job]:
+    """Every job, newest first."""
+    return [
+        Job(row[0], row[1], json.loads(row[2]), *row[3:])
+        for row in project.rows(
+            "SELECT job_key, name, asked, state, total, graded, failed, message, author, started_at, ended_at,"
+            " calls, cost"
+            " FROM jobs JOIN graders USING (grader_key) ORDER BY job_key DESC"
+        )
+    ]
+
+
+def close_interrupted(project: Project) -> int:
+    """Mark jobs that were running when their process died; to be called when a project is opened.
+
+    Returns:
+        How many there were.
+    """
+    # A project that was closed as it should needs no change for being opened.
+    if project.read_only or not project.value("SELECT count(*) FROM jobs WHERE state = 'running'"):
+        return 0
+    with project.transaction() as cursor:
+        return int(
+            cursor.execute(
+                "UPDATE jobs SET state = 'interrupted', ended_at = now()::TIMESTAMP,"
+                " message = 'The process ended before the job did. Run it again: it asks only what is missing.'"
+                " WHERE state = 'running'"
+            ).fetchall()[0][0]
+        )

@@ -1,0 +1,214 @@
+"""The pairs of texts that have to be graded: what a bank version needs, less what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.bank import asked_bank, asking, name_asked_texts, question_text_key
+from core.catalogue import grader_key
+from core.project import Project, check_runs, pool_depth
+from core.types import Asked, GraderSpec, Question
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a grading job would do, in pairs of (question text, passage text).
+
+    Args:
+        needed: pairs that the bank and the pool ask for.
+        known: those that have a grade.
+        failed: those that were asked and gave nothing usable.
+        to_grade: those that the job would ask.
+        without_text: pooled (query, passage) whose passage text is missing.
+    """
+
+    needed: int
+    known: int
+    failed: int
+    to_grade: int
+    without_text: int
+
+
+_IN_RUNS = (
+    "($runs IS NULL OR (p.query_key, p.passage_key) IN (SELECT (query_key, passage_key) FROM rankings"
+    " JOIN runs USING (run_key) WHERE list_contains($runs, name) AND rank <= $depth))"
+)
+"""Whether pool p's passage is one that named runs brought into the pool."""
+
+
+_TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
+"""Whether bank b asks by a title: a query that is known by its id alone says nothing to a judge."""
+
+
+def missing_pairs(spec: GraderSpec) -> str:
+    """The pairs that a grader is asked for and whether it has them, as a query.
+
+    Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $runs (a list of
+    names of runs whose pooled passages are meant, or NULL for the whole pool).
+    Its columns are query_key, question_text_key, passage_text_key and state: known, failed or ungraded.
+    """
+    return (
+        "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
+        "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
+        "  THEN 'known'"
+        " WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
+        "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
+        "  THEN 'failed' ELSE 'ungraded' END AS state"
+        " FROM (SELECT min(query_key) AS query_key, b.asked, b.text_key AS question_text_key,"
+        "  p.text_key AS passage_text_key"
+        f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
+        "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
+        f"  AND {_IN_RUNS}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
+    )
+
+
+def make_plan(
+    project: Project,
+    spec: GraderSpec,
+    version: int,
+    queries: Sequence[str] | None = None,
+    retry_failed: bool = False,
+    limit: int | None = None,
+    only_failed: bool = False,
+    runs: Sequence[str] | None = None,
+) -> Plan:
+    """Count what a grading job would do.
+
+    Args:
+        version: bank version whose active questions are asked.
+        queries: ids of the queries to grade; all for None.
+        retry_failed: whether failed pairs are asked again, beside the ungraded ones.
+        limit: at most this many pairs are asked.
+        only_failed: whether failed pairs are asked again and nothing else is.
+        runs: names of the runs of whose rankings the pooled passages are graded; the whole pool for None.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    states = dict(
+        project.rows(
+            f"SELECT state, count(*) FROM ({missing_pairs(spec)}) GROUP BY state",
+            _plan_parameters(project, spec, version, queries, runs),
+        )
+    )
+    open_pairs = sum(states.get(state, 0) for state in _asked_states(retry_failed, only_failed))
+    return Plan(
+        needed=sum(states.values()),
+        known=states.get("known", 0),
+        failed=states.get("failed", 0),
+        to_grade=open_pairs if limit is None else min(open_pairs, limit),
+        without_text=int(
+            project.value(
+                "SELECT count(*) FROM pool p JOIN queries USING (query_key) WHERE text_key IS NULL"
+                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
+                _scope(project, queries, runs),
+            )
+        ),
+    )
+
+
+def _asked_states(retry_failed: bool, only_failed: bool) -> tuple[str, ...]:
+    if only_failed:
+        return ("failed",)
+    return ("ungraded", "failed") if retry_failed else ("ungraded",)
+
+
+def _plan_parameters(
+    project: Project, spec: GraderSpec, version: int, queries: Sequence[str] | None, runs: Sequence[str] | None
+) -> dict[str, Any]:
+    key = project.read(lambda cursor: grader_key(cursor, spec))
+    return {"version": version, "grader": -1 if key is None else key} | _scope(project, queries, runs)
+
+
+def _scope(project: Project, queries: Sequence[str] | None, runs: Sequence[str] | None) -> dict[str, Any]:
+    return {
+        "queries": None if queries is None else list(queries),
+        "runs": None if runs is None else check_runs(project, runs),
+        "depth": project.read(pool_depth),
+    }
+
+
+@dataclass(frozen=True)
+class PairsToGrade:
+    """The pairs of one query that a job still has to ask, with their texts by text key."""
+
+    pairs: list[tuple[int, int]]
+    questions: dict[int, Asked]
+    passages: dict[int, str]
+
+
+def pairs_to_grade(
+    project: Project,
+    spec: GraderSpec,
+    version: int,
+    queries: Sequence[str] | None = None,
+    retry_failed: bool = False,
+    limit: int | None = None,
+    only_failed: bool = False,
+    runs: Sequence[str] | None = None,
+) -> list[list[tuple[int, int]]]:
+    """The pairs that a job has to ask, one list a query, passages in order so that prompts share a prefix.
+
+    Args: as for `make_plan`.
+    """
+    with project.transaction() as cursor:
+        name_asked_texts(cursor, spec, version)
+    states = ", ".join(f"'{state}'" for state in _asked_states(retry_failed, only_failed))
+    groups: dict[int, list[tuple[int, int]]] = {}
+    for query_key, question, passage in project.rows(
+        f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec)})"
+        f" WHERE state IN ({states}) ORDER BY ALL" + ("" if limit is None else f" LIMIT {limit:d}"),
+        _plan_parameters(project, spec, version, queries, runs),
+    ):
+        groups.setdefault(query_key, []).append((question, passage))
+    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]
+
+
+def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question]) -> list[list[tuple[int, int]]]:
+    """The pairs that wordings need which may not be in the bank yet, one list a query.
+
+    Args:
+        drafted: questions of any wording; those that the grader cannot grade are passed over.
+    """
+    key = project.read(lambda cursor: grader_key(cursor, spec))
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for question in drafted:
+        asked = spec.asked_text(question)
+        if not question.active or question.kind not in spec.takes or not asked:
+            continue
+        with project.transaction() as cursor:
+            text_key = question_text_key(cursor, asked)
+        queries = asking(project, [(question.query_id, question.subtopic_id)])
+        groups.setdefault(question.query_id, []).extend(
+            (text_key, passage)
+            for (passage,) in project.rows(
+                "SELECT DISTINCT pool.text_key FROM pool JOIN queries USING (query_key)"
+                " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
+                " ON g.passage_text_key = pool.text_key"
+                " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
+                {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
+            )
+        )
+    # A text that two queries share, with a passage that both pools have, is one pair.
+    taken: set[tuple[int, int]] = set()
+    fresh: list[set[tuple[int, int]]] = []
+    for pairs in groups.values():
+        fresh.append(set(pairs) - taken)
+        taken |= fresh[-1]
+    return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in fresh if pairs]
+
+
+def with_texts(project: Project, spec: GraderSpec, pairs: list[tuple[int, int]]) -> PairsToGrade:
+    """The texts that pairs of a grader are about."""
+    question_keys = sorted({question for question, _ in pairs})
+    passage_keys = sorted({passage for _, passage in pairs})
+    texts = "SELECT text_key, text FROM {} WHERE list_contains(?, text_key)"
+    return PairsToGrade(
+        pairs=pairs,
+        questions={
+            k: Asked.read(text, spec.reads) for k, text in project.rows(texts.format("question_texts"), [question_keys])
+        },
+        passages=dict(project.rows(texts.format("passage_texts"), [passage_keys])),
+    )

@@ -1,0 +1,55 @@
+"""From grades to labels and coverage under a policy: the one place with the definitions, in SQL and for one query."""
+
+from __future__ import annotations
+
+from core.labels.basis import Basis, basis, graded_pairs, ratings
+from core.labels.coverage import By, Scores, coverage, reference_coverage
+from core.labels.labels import answered_questions, label_qrels, labels
+from core.labels.one_query import QueryRatings, load_ratings, scored, wording
+from core.labels.overrides import Override, confirm, override, overrides, withdraw, write_override, write_withdrawal
+from core.labels.policy import Policy, Skipped
+from core.labels.readiness import Readiness, failed_pairs, readiness
+from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weight_sql, weights_of
+from core.labels.speaking import speaking_passages
+from core.labels.summary import pool_summary
+from core.labels.union import coverage_of_union
+
+__all__ = [
+    "MISSING",
+    "Basis",
+    "By",
+    "Override",
+    "Policy",
+    "QueryRatings",
+    "Ratings",
+    "Readiness",
+    "Scores",
+    "Skipped",
+    "answered_questions",
+    "basis",
+    "confirm",
+    "coverage",
+    "coverage_of",
+    "coverage_of_union",
+    "failed_pairs",
+    "graded_pairs",
+    "label_qrels",
+    "label_sql",
+    "labels",
+    "labels_of",
+    "load_ratings",
+    "override",
+    "overrides",
+    "pool_summary",
+    "ratings",
+    "readiness",
+    "reference_coverage",
+    "scored",
+    "speaking_passages",
+    "weight_sql",
+    "weights_of",
+    "withdraw",
+    "wording",
+    "write_override",
+    "write_withdrawal",
+]

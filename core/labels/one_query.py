@@ -1,0 +1,115 @@
+"""One query's ratings as a matrix: labels and coverage for any list of questions without touching the rest.
+
+The same definitions as in `core.labels.labels`, for one query in memory, so that a change in one query costs
+what that query costs. A property test holds the two together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.catalogue import StoredGrader
+from core.labels.basis import Basis
+from core.labels.basis import ratings as ratings_of
+from core.labels.rules import MISSING, Ratings
+from core.project import Project
+from core.types import SEPARATOR, GraderSpec, Question
+
+
+@dataclass(frozen=True)
+class QueryRatings:
+    """What is known of one query under one grader.
+
+    Args:
+        spec: the grader.
+        query_id: the query.
+        passage_ids: p passages: the pool in its order, then what runs have beyond it.
+        pooled: p; whether the passage is in the pool.
+        text_keys: p; key of the passage's text, MISSING where it is not known.
+        column: column of `ratings` by what is asked.
+        ratings: p x t, MISSING where there is no usable grade.
+    """
+
+    spec: GraderSpec
+    query_id: str
+    passage_ids: list[str]
+    pooled: NDArray[np.bool_]
+    text_keys: NDArray[np.int64]
+    column: dict[str, int]
+    ratings: Ratings
+
+    def of(self, questions: Sequence[Question]) -> Ratings:
+        """Ratings of questions, p x len(questions); MISSING for texts that were not loaded."""
+        columns = [self.column.get(wording(question, self.spec), -1) for question in questions]
+        wide = np.concatenate([self.ratings, np.full((len(self.passage_ids), 1), MISSING, np.int8)], axis=1)
+        return wide[:, columns]
+
+
+def wording(question: Question, spec: GraderSpec) -> str:
+    """What a grader is asked, which identifies the grade; for a question without a text its id, as no text can read."""
+    return spec.asked_text(question) or SEPARATOR + question.question_id
+
+
+def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question]:
+    """The questions that a grader can grade and that are active."""
+    spec = grader.spec
+    return [q for q in questions if q.active and q.kind in spec.takes and (not spec.reads or spec.asked_text(q))]
+
+
+def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> QueryRatings:
+    """Read everything that is known of a query for the texts of some questions.
+
+    Args:
+        questions: any wordings, saved or not.
+    """
+    query_key = project.value("SELECT query_key FROM queries WHERE query_id = ?", [query_id])
+    passages = project.rows(
+        "SELECT passage_id, text_key, position IS NOT NULL FROM ("
+        " SELECT passage_key, position FROM pool WHERE query_key = $query UNION ALL"
+        " SELECT DISTINCT passage_key, NULL FROM rankings ANTI JOIN (FROM pool WHERE query_key = $query)"
+        " USING (passage_key) WHERE query_key = $query) JOIN passages USING (passage_key)"
+        " ORDER BY position NULLS LAST, passage_key",
+        {"query": query_key},
+    )
+    spec = base.grader.spec
+    texts = list(dict.fromkeys(wording(question, spec) for question in questions))
+    keys = dict(
+        project.rows(
+            "SELECT coalesce(text, $unknown || placeholder), text_key FROM question_texts"
+            " WHERE coalesce(text, $unknown || placeholder) IN (SELECT unnest($texts))",
+            {"texts": texts, "unknown": SEPARATOR},
+        )
+    )
+    text_keys = np.array([MISSING if key is None else key for _, key, _ in passages], np.int64)
+    ratings = np.full((len(passages), len(texts)), MISSING, np.int8)
+    known = [(keys[text], column) for column, text in enumerate(texts) if text in keys]
+    if known and passages:
+        wanted = ", ".join(str(key) for key, _ in known)
+        graded = project.table(
+            f"SELECT question_text_key, passage_text_key, rating FROM {ratings_of(base)}"
+            f" WHERE question_text_key IN ({wanted})",
+            {"grader": base.grader.key},
+        )
+        question, passage, rating = (graded.column(i).to_numpy() for i in range(3))
+        by_key = np.array(sorted(known))
+        column = by_key[np.searchsorted(by_key[:, 0], question), 1]
+        # Several passages may have one text: put the ratings by text, then spread them over the passages.
+        unique, row_of = np.unique(text_keys, return_inverse=True)
+        place = np.clip(np.searchsorted(unique, passage), 0, len(unique) - 1)
+        here = unique[place] == passage
+        by_text = np.full((len(unique), len(texts)), MISSING, np.int8)
+        by_text[place[here], column[here]] = rating[here]
+        ratings = by_text[row_of]
+    return QueryRatings(
+        spec,
+        query_id,
+        [passage_id for passage_id, _, _ in passages],
+        np.array([pooled for _, _, pooled in passages], bool),
+        text_keys,
+        {text: column for column, text in enumerate(texts)},
+        ratings,
+    )

@@ -1,0 +1,67 @@
+"""The policy: everything that turns grades into labels and scores."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from core.errors import InputError
+from core.labels.rules import LabelRule, parse_rule
+from core.types import MAX_RATING
+
+Skipped = Literal["zero", "ignore"]
+
+LARGEST = 2**31 - 1
+"""The largest number in a policy: tables and trec_eval hold no larger ones."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What turns grades into labels and scores.
+
+    Args:
+        grader: name or fingerprint; the project's default for None.
+        bank_version: the newest for None.
+        min_rating: the rating from which a question counts as answered (tau), 1 to 5.
+        cutoff: rank depth of EXAM-Cover.
+        label: `max`, `support:M` or `mean`.
+        weighted: whether the questions' weights count; if not, 1 stands for each positive weight
+            and -1 for each negative.
+        skipped: whether a query that a run skipped scores zero or is ignored.
+        min_judgment: the judgment from which a passage counts as relevant in binary measures.
+        overrides: whether people's ratings replace the machine's.
+    """
+
+    grader: str | None = None
+    bank_version: int | None = None
+    min_rating: int = 4
+    cutoff: int = 20
+    label: str = "max"
+    weighted: bool = True
+    skipped: Skipped = "zero"
+    min_judgment: int = 1
+    overrides: bool = True
+
+    def __post_init__(self) -> None:
+        # A number of thousands of digits cannot be part of a message.
+        for name in ("min_rating", "cutoff", "min_judgment", "bank_version"):
+            if not -LARGEST <= (getattr(self, name) or 0) <= LARGEST:
+                raise InputError(
+                    f"The {name.replace('_', ' ')} is out of range.", f"Use a whole number up to {LARGEST:,}."
+                )
+        if not 1 <= self.min_rating <= MAX_RATING:
+            raise InputError(f"The min rating {self.min_rating} is out of range.", f"Use 1 to {MAX_RATING}.")
+        if self.cutoff < 1:
+            raise InputError(f"The cutoff {self.cutoff} is out of range.", "Use a whole number from 1.")
+        if self.skipped not in ("zero", "ignore"):
+            raise InputError(f"'{self.skipped}' says nothing of skipped queries.", "Use zero or ignore.")
+        parse_rule(self.label)
+
+    @property
+    def rule(self) -> LabelRule:
+        """The label rule."""
+        return parse_rule(self.label)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The policy as plain values, as it is written into JSON output."""
+        return asdict(self)

@@ -1,0 +1,135 @@
+"""The rules that turn ratings into labels and weights into numbers, each twice: in SQL and for one query in memory.
+
+A property test holds the two forms together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.types import MAX_RATING, MAX_WEIGHT, Question
+
+MISSING = -1
+"""Stands for a pair without a usable grade, and for a passage without a label."""
+
+Ratings = NDArray[np.int8]
+
+HALF = 0.5 + 1e-9
+"""What is added before a mean is rounded down: the sums of decimal weights fall short of an exact half by a hair."""
+
+
+@dataclass(frozen=True)
+class LabelRule:
+    """How the ratings of a passage become its label.
+
+    Args:
+        kind: `max`, `support` (the highest level that at least `support` questions reach) or `mean` (the weighted
+            mean, rounded half up).
+    """
+
+    kind: Literal["max", "support", "mean"]
+    support: int = 1
+
+
+def parse_rule(name: str) -> LabelRule:
+    """The rule of `max`, `support:M` or `mean`.
+
+    Raises:
+        InputError: there is no such rule.
+    """
+    if name == "max":
+        return LabelRule("max")
+    if name == "mean":
+        return LabelRule("mean")
+    if found := re.fullmatch(r"support:([1-9]\d*)", name):
+        return LabelRule("support", int(found[1]))
+    raise InputError(f"There is no label rule '{name}'.", "Use max, support:M (as support:2) or mean.")
+
+
+def weight_sql(weighted: bool) -> str:
+    """The weight that counts, as SQL over a column `weight`.
+
+    A project may be older than the bound that every door has for weights: what lies beyond it counts as the bound, so
+    that a sum is a number.
+    """
+    return f"least(greatest(weight, {-MAX_WEIGHT}), {MAX_WEIGHT})" if weighted else "sign(weight)"
+
+
+def weights_of(questions: Sequence[Question], weighted: bool) -> NDArray[np.float64]:
+    """The weights that count; the same bounds as in `weight_sql`."""
+    given = np.array([question.weight for question in questions], float)
+    weights: NDArray[np.float64] = np.clip(given, -MAX_WEIGHT, MAX_WEIGHT)
+    return weights if weighted else np.sign(weights)
+
+
+def label_sql(rule: LabelRule, weighted: bool = True) -> str:
+    """The label of one passage as an SQL aggregate over the rows of its pairs.
+
+    Only questions of positive weight take part: an "avoid" question never raises a label, and
+    weight 0 keeps a question out. A passage without a usable rating has no label (NULL).
+    """
+    usable = "rating IS NOT NULL AND weight > 0"
+    if rule.kind == "max":
+        return "max(rating) FILTER (weight > 0)"
+    if rule.kind == "mean":
+        weight = weight_sql(weighted)
+        return f"floor(sum({weight} * rating) FILTER ({usable}) / sum({weight}) FILTER ({usable}) + {HALF})::TINYINT"
+    levels = " ".join(
+        f"WHEN count(*) FILTER (rating >= {level} AND weight > 0) >= {rule.support} THEN {level}"
+        for level in range(MAX_RATING, 0, -1)
+    )
+    return f"(CASE WHEN count(*) FILTER ({usable}) = 0 THEN NULL {levels} ELSE 0 END)::TINYINT"
+
+
+def labels_of(ratings: Ratings, weights: NDArray[np.float64], rule: LabelRule) -> Ratings:
+    """The label of each passage; the same rules as `label_sql`.
+
+    Args:
+        ratings: p x r.
+        weights: r; only questions of positive weight take part.
+
+    Returns:
+        p labels, MISSING where no question of positive weight has a usable grade.
+    """
+    ratings, weights = ratings[:, weights > 0], weights[weights > 0]
+    usable = ratings != MISSING
+    none = ~usable.any(axis=1)
+    if rule.kind == "mean":
+        given = np.where(usable, ratings, 0)
+        total = (usable * weights).sum(axis=1)
+        mean = (given * weights).sum(axis=1) / np.where(none, 1.0, total)
+        found: Ratings = np.floor(mean + HALF).astype(np.int8)
+    elif rule.kind == "max":
+        found = ratings.max(axis=1, initial=MISSING)
+    else:
+        found = np.zeros(len(ratings), np.int8)
+        for level in range(1, MAX_RATING + 1):
+            found[(ratings >= level).sum(axis=1) >= rule.support] = level
+    found[none] = MISSING
+    return found
+
+
+def coverage_of(ratings: Ratings, weights: NDArray[np.float64], top: Sequence[int], tau: int) -> float | None:
+    """EXAM-Cover of one ranking; the same definition as `core.labels.coverage`.
+
+    Args:
+        ratings: p x r.
+        weights: r.
+        top: rows of the passages down to the cutoff.
+        tau: min rating.
+
+    Returns:
+        Between 0 and 1; None where no question has positive weight.
+    """
+    total = weights[weights > 0].sum()
+    if total <= 0:
+        return None
+    answered = (ratings[list(top)] >= tau).any(axis=0)
+    return max(0.0, float(weights[answered].sum() / total))

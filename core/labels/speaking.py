@@ -1,0 +1,116 @@
+"""The passages of the pool that speak to the grader: found once for every text, and for every bank version."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from core.bank import bank_for, latest_version
+from core.graders import ANY, repeatable
+from core.project import Cursor, Project
+from core.types import GraderSpec
+
+Place = tuple[int, int]
+"""Keys of a query and of a passage in its pool."""
+Asked = frozenset[tuple[str, bool]]
+"""The questions of a query as a text would repeat them, and whether they have a question mark."""
+
+
+@dataclass
+class _Seen:
+    """What is known of a project while it is open: a text never changes, so it is looked at once.
+
+    `repeats` has the questions of each query as they were sought, and the passages that say one over again.
+    """
+
+    upto: int = 0
+    texts: frozenset[int] = frozenset()
+    pool: str = ""
+    of: tuple[object, ...] = ()
+    places: frozenset[Place] = frozenset()
+    repeats: dict[int, tuple[Asked, frozenset[Place]]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_SEEN: WeakKeyDictionary[Project, _Seen] = WeakKeyDictionary()
+_QUESTIONS = GraderSpec("any", "self-rating", "", kinds=("question",))
+"""Reads questions and no key facts: a passage that has a fact word by word is as it should be."""
+
+
+def speaking_passages(project: Project, version: int | None = None) -> frozenset[Place]:
+    """The pooled passages whose text speaks to the grader, or says a question of their query over again.
+
+    The first time looks through every text, which takes a few seconds for 85,000; after that only what is new is
+    looked at.
+
+    Args:
+        version: the bank version whose questions count; the newest for None.
+    """
+    version = latest_version(project) if version is None else version
+    seen = _SEEN.setdefault(project, _Seen())
+    with seen.lock:
+        upto, pool = project.rows(
+            "SELECT (SELECT coalesce(max(text_key), 0) FROM passage_texts),"
+            " (SELECT (count(*), bit_xor(hash(query_key, passage_key, text_key)))::VARCHAR FROM pool)"
+        )[0]
+        if upto > seen.upto:
+            new = project.rows(
+                "SELECT text_key FROM passage_texts WHERE text_key > ? AND text_key <= ? AND regexp_matches(text, ?)",
+                [seen.upto, upto, ANY],
+            )
+            seen.texts, seen.upto = seen.texts.union(key for (key,) in new), upto
+        if pool != seen.pool:
+            seen.repeats, seen.pool = {}, pool
+        if seen.of != (version, pool, upto):
+            _seek_repeats(project, version, seen.repeats)
+            repeating = (places for _, places in seen.repeats.values())
+            seen.places = _speaking(project, seen.texts).union(*repeating)
+            seen.of = version, pool, upto
+        return seen.places
+
+
+def _speaking(project: Project, texts: frozenset[int]) -> frozenset[Place]:
+    if not texts:
+        return frozenset()
+    return frozenset(
+        project.rows("SELECT query_key, passage_key FROM pool WHERE list_contains(?, text_key)", [sorted(texts)])
+    )
+
+
+def _seek_repeats(project: Project, version: int, known: dict[int, tuple[Asked, frozenset[Place]]]) -> None:
+    """Find the pooled passages in which a question of their query stands word by word.
+
+    Args:
+        known: by query; only queries whose questions differ from these are looked at, and written here.
+    """
+    asked: dict[int, set[tuple[str, bool]]] = {query: set() for query in known}
+    for query, text in project.rows(
+        f"SELECT query_key, text FROM {bank_for(_QUESTIONS)} JOIN question_texts USING (text_key)"
+        " WHERE text IS NOT NULL",
+        {"version": version},
+    ):
+        if said := repeatable(text):
+            asked.setdefault(query, set()).add((said, "?" in text))
+    changed = {query: said for query, said in asked.items() if query not in known or known[query][0] != said}
+    rows = [(query, *one) for query, sayings in changed.items() for one in sayings]
+    columns = {"query_key": pa.int32(), "said": pa.string(), "asks": pa.bool_()}
+    table = pa.table({name: pa.array([row[i] for row in rows], columns[name]) for i, name in enumerate(columns)})
+
+    def find(cursor: Cursor) -> list[Place]:
+        cursor.register("said_questions", table)
+        return cursor.execute(
+            "SELECT DISTINCT query_key, passage_key FROM (SELECT query_key, passage_key, lower(text) AS lowered,"
+            "  contains(text, '?') AS has_mark FROM pool JOIN passage_texts USING (text_key)"
+            "  WHERE query_key IN (SELECT query_key FROM said_questions))"
+            # Most passages ask nothing, which is soon seen.
+            " JOIN said_questions USING (query_key) WHERE (has_mark OR NOT asks) AND contains(lowered, said)"
+        ).fetchall()
+
+    found: dict[int, set[Place]] = {query: set() for query in changed}
+    for place in project.read(find) if rows else ():
+        found[place[0]].add(place)
+    for query, sayings in changed.items():
+        known[query] = frozenset(sayings), frozenset(found[query])

@@ -1,0 +1,52 @@
+"""Systems in order by a measure, beside the official board."""
+
+from __future__ import annotations
+
+from core.leaderboard.board import Leaderboard, order_systems
+from core.leaderboard.comparison import (
+    DEFAULT_MEASURE,
+    Comparison,
+    Queries,
+    QueryChoice,
+    Shift,
+    compare,
+    correlation_shift,
+    official_board,
+    sides,
+)
+from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
+from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
+from core.leaderboard.making import COVER, cover_cutoff, label_board, leaderboard, of_answers, score_runs
+from core.leaderboard.one_query import query_scores
+from core.leaderboard.per_topic import PERS, Per, leaderboard_per
+
+__all__ = [
+    "COVER",
+    "DEFAULT_MAX_K",
+    "DEFAULT_MEASURE",
+    "MAX_K",
+    "PERS",
+    "Comparison",
+    "CoverCurves",
+    "Leaderboard",
+    "Per",
+    "Queries",
+    "QueryChoice",
+    "QueryScore",
+    "Shift",
+    "compare",
+    "correlation_shift",
+    "cover_curves",
+    "cover_cutoff",
+    "inspect_query",
+    "label_board",
+    "leaderboard",
+    "leaderboard_per",
+    "of_answers",
+    "official_board",
+    "order_systems",
+    "per_query_scores",
+    "query_scores",
+    "score_runs",
+    "sides",
+]

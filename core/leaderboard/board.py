@@ -1,0 +1,96 @@
+"""What a leaderboard is: systems in order, with all that their order rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.labels import Policy, Scores
+from core.measures import correlate, system_score
+from core.project import Length
+
+
+@dataclass(frozen=True)
+class System:
+    """One row of a leaderboard. `rank` is from 1, equal for equal scores."""
+
+    run: str
+    score: float
+    std_error: float | None
+    queries: int
+    rank: int
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Systems ordered by a measure.
+
+    Args:
+        measure: its standard name, such as nDCG@10 or EXAM-Cover@20.
+        source: `exam`, the name of a source of judgments, or of an imported board.
+        systems: best first.
+        per_query: score by query by run; empty for an imported board.
+        query_ids: the queries that the mean is over.
+        needed, usable: the pairs that the labels should and do rest on; 0 where no grades are used.
+        reference: the gold texts or the pool that a normalised measure divides by; its score is 1.
+        starred: the runs within the standard error of the reference.
+        lengths: words and passages that a score is bought with, by run; for coverage and likeness to gold texts, and
+            for every measure where there are generated responses.
+    """
+
+    measure: str
+    source: str
+    policy: Policy
+    systems: list[System]
+    per_query: Scores
+    query_ids: list[str] = field(default_factory=list)
+    needed: int = 0
+    usable: int = 0
+    reference: System | None = None
+    starred: frozenset[str] = frozenset()
+    lengths: Mapping[str, Length] = field(default_factory=dict)
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Score by run."""
+        return {system.run: system.score for system in self.systems}
+
+    def length_correlation(self) -> float | None:
+        """Spearman's correlation of score and words; None without lengths, or where it is undefined."""
+        words = {run: length.words for run, length in self.lengths.items() if run in self.scores}
+        return correlate(words, self.scores).spearman if words else None
+
+    @property
+    def std_errors(self) -> dict[str, float | None]:
+        """Standard error by run."""
+        return {system.run: system.std_error for system in self.systems}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The board as plain values, as `--json` prints it."""
+        systems: list[dict[str, Any]] = []
+        for system in self.systems:
+            length = self.lengths.get(system.run)
+            star = {"starred": system.run in self.starred} if self.reference else {}
+            systems.append({**vars(system), **(vars(length) if length else {}), **star})
+        return {
+            "measure": self.measure,
+            "source": self.source,
+            "policy": self.policy.as_dict(),
+            "systems": systems,
+            "pairs": {"needed": self.needed, "usable": self.usable},
+            **({"reference": vars(self.reference)} if self.reference else {}),
+        }
+
+
+def order_systems(per_query: Scores, queries: Sequence[str], policy: Policy) -> list[System]:
+    """Systems by their mean over queries, best first, with standard errors."""
+    rows = []
+    for run, scores in per_query.items():
+        score, error, answered = system_score(scores, queries, policy.skipped)
+        # A run that answered none of the queries has no score where skipped queries are ignored.
+        if score is not None:
+            rows.append((run, score, error, answered))
+    rows.sort(key=lambda row: (-row[1], row[0]))
+    all_scores = [row[1] for row in rows]
+    return [System(run, score, error, n, 1 + all_scores.index(score)) for run, score, error, n in rows]

@@ -1,0 +1,268 @@
+"""Comparing two leaderboards: over which queries, the board under study beside the official one, how they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from core.labels import Policy
+from core.leaderboard.board import Leaderboard, order_systems
+from core.leaderboard.making import leaderboard, of_answers
+from core.measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
+from core.project import Project, boards, find_source
+
+DEFAULT_MEASURE = "nDCG@10"
+
+QueryChoice = Literal["common", "own"]
+"""Whether two boards are averaged over the queries that both have, or each over its own."""
+
+
+@dataclass(frozen=True)
+class Queries:
+    """The queries that two boards are compared over.
+
+    Args:
+        over: what both are averaged over: `common` queries, or each its `own`.
+        board, official: how many queries each of them has; None for an imported board, which does not say.
+        common: how many both have; None where one of them does not say.
+    """
+
+    over: QueryChoice
+    board: int | None
+    official: int | None
+    common: int | None
+
+    @property
+    def short(self) -> str:
+        """The numbers, as a table shows them: `54` for the same on both, `4 of 5 / 93`, or `5 / 93` for own ones."""
+        mine, theirs = ("?" if number is None else str(number) for number in (self.board, self.official))
+        if self.board is not None and self.board == self.official == self.common:
+            return mine
+        return f"{self.common} of {mine} / {theirs}" if self.over == "common" else f"{mine} / {theirs}"
+
+    @property
+    def says(self) -> str:
+        """The same as a sentence."""
+        if self.common is None:
+            known = [f"{number:,}" for number in (self.board, self.official) if number is not None]
+            rest = f"the other has {known[0]}" if known else "neither does the other"
+            return f"Queries: an imported board does not say which it is about; {rest}. Each is over its own."
+        if self.board == self.official == self.common:
+            return f"Queries: {self.common:,}, the same on both boards."
+        numbers = f"{self.board:,} and {self.official:,}"
+        if self.over == "common":
+            return f"Queries: the {self.common:,} that both boards have, of {numbers}."
+        if not self.common:
+            return f"Queries: the boards share none. Each is over its own, {numbers}."
+        return f"Queries: each board is over its own, {numbers}; {self.common:,} of them are common."
+
+
+def sides(
+    board: Leaderboard, official: Leaderboard, queries: QueryChoice = "common"
+) -> tuple[Leaderboard, Leaderboard, Queries]:
+    """The two boards as they are compared: over the queries that both have, where both know them and share some.
+
+    Args:
+        queries: `own` leaves both boards as they are.
+
+    Returns:
+        The board under study, the official one, and over which queries they now are.
+    """
+    mine, theirs = (len(each.query_ids) if each.per_query else None for each in (board, official))
+    if mine is None or theirs is None:
+        return board, official, Queries("own", mine, theirs, None)
+    common = set(board.query_ids).intersection(official.query_ids)
+    if not common or queries == "own":
+        return board, official, Queries("own", mine, theirs, len(common))
+    return over(board, common), over(official, common), Queries("common", mine, theirs, len(common))
+
+
+def over(board: Leaderboard, queries: Collection[str]) -> Leaderboard:
+    """A board averaged over some of its queries.
+
+    A normalised measure stays divided by its reference over all of them: the order of systems is the same, and the
+    reference and its stars, which would not be, are left out.
+
+    Args:
+        queries: ids; those that the board does not have do not count.
+    """
+    kept = [query for query in board.query_ids if query in queries]
+    if len(kept) == len(board.query_ids):
+        return board
+    chosen = set(kept)
+    per_query = {
+        run: {query: score for query, score in scores.items() if query in chosen}
+        for run, scores in board.per_query.items()
+    }
+    return replace(
+        board,
+        systems=order_systems(per_query, kept, board.policy),
+        per_query=per_query,
+        query_ids=kept,
+        reference=None,
+        starred=frozenset(),
+    )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two leaderboards as they are compared, and their rank correlation over the systems that both have."""
+
+    board: Leaderboard
+    official: Leaderboard
+    queries: Queries
+    correlation: Correlation
+
+    def as_dict(self) -> dict[str, Any]:
+        """The correlation as plain values, as `--json` prints it."""
+        return {
+            **vars(self.correlation),
+            "measure": self.board.measure,
+            "source": self.board.source,
+            "against": self.official.source,
+            "against_measure": self.official.measure,
+            "queries": asdict(self.queries),
+        }
+
+
+def official_measure(measure: str, policy: Policy) -> str:
+    """The measure of the official board where nobody names one: the same, or nDCG@10 where judgments cannot give it."""
+    if of_answers(measure, policy) or parse_measure(measure).needs_intents:
+        return DEFAULT_MEASURE
+    return measure
+
+
+def official_board(
+    project: Project, against: str, measure: str, policy: Policy, against_measure: str | None = None
+) -> Leaderboard:
+    """The board to compare with.
+
+    Args:
+        against: a source of judgments (`judgments` for the first), or an imported leaderboard.
+        measure: of the board under study.
+        against_measure: of the official board; see `official_measure` for None. An imported one has its own.
+
+    Raises:
+        InputError: there is no such source, or it gives no such measure.
+    """
+    source = find_source(project, against)
+    imported = dict(boards(project))
+    wanted = imported[source] if source in imported else against_measure or official_measure(measure, policy)
+    return leaderboard(project, wanted, source, policy)
+
+
+def compare(
+    project: Project,
+    measure: str,
+    against: str,
+    source: str = "exam",
+    against_measure: str | None = None,
+    policy: Policy | None = None,
+    ties: Ties = "average",
+    within_error: bool = False,
+    queries: QueryChoice = "common",
+) -> Comparison:
+    """Make two leaderboards and correlate them.
+
+    Args:
+        measure: the measure of the board under study.
+        against: the official board: a source of judgments or an imported leaderboard.
+        source: what the board under study comes from: `exam`, or again a source or board.
+        against_measure: the measure of the official board; see `official_measure` for None.
+        ties: `average` ranks, or `random` tie breaking.
+        within_error: whether systems whose error bars overlap are tied too; with `random` only.
+        queries: see `sides`.
+
+    Raises:
+        InputError: a board cannot be made.
+    """
+    policy = policy or Policy()
+    find_source(project, against)
+    made = leaderboard(project, measure, source, policy)
+    board, official, compared = sides(made, official_board(project, against, measure, policy, against_measure), queries)
+    return Comparison(
+        board,
+        official,
+        compared,
+        correlate(
+            board.scores,
+            official.scores,
+            ties=ties,
+            std_errors_a=board.std_errors if within_error else None,
+            std_errors_b=official.std_errors if within_error else None,
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How a change moves the correlation with the official board.
+
+    Args:
+        before, after: Spearman's rank correlation; None where undefined.
+        low, high: 95 % interval of the shift over resampled queries; None where it cannot be drawn.
+        says: the finding in words.
+        queries: over which queries the board after and the official one are compared.
+    """
+
+    before: float | None
+    after: float | None
+    low: float | None
+    high: float | None
+    says: str
+    queries: Queries
+
+
+def correlation_shift(
+    before: Leaderboard,
+    after: Leaderboard,
+    official: Leaderboard,
+    samples: int = 1000,
+    queries: QueryChoice = "common",
+) -> Shift:
+    """The shift in rank correlation with the official board, and whether it is within noise.
+
+    Both boards are averaged over the same resamples of the queries, so that the interval is that of
+    the difference (paired bootstrap).
+
+    Args:
+        samples: number of resamples.
+        queries: see `sides`; each of the two boards has its own queries in common with the official one, since an
+            edit may bring a query onto the board or take it off.
+    """
+    compared = [sides(board, official, queries) for board in (before, after)]
+    if len({each.over for _, _, each in compared}) > 1:
+        # One of the two shares no query with the official board: what both can be compared over is their own.
+        compared = [sides(board, official, "own") for board in (before, after)]
+    then, now = (correlate(board.scores, theirs.scores) for board, theirs, _ in compared)
+
+    def found(low: float | None, high: float | None, says: str) -> Shift:
+        return Shift(then.spearman, now.spearman, low, high, says, compared[1][2])
+
+    if then.spearman is None or now.spearman is None:
+        return found(None, None, (now.undefined or then.undefined) or "")
+    if compared[0][0].per_query == compared[1][0].per_query:
+        return found(0.0, 0.0, "The boards are the same.")
+    among = {query for board, _, _ in compared for scores in board.per_query.values() for query in scores}
+    skipped = before.policy.skipped
+    drawn = [
+        bootstrap_samples(
+            board.per_query, theirs.per_query or theirs.scores, ("spearman",), samples, skipped=skipped, among=among
+        )
+        for board, theirs, _ in compared
+    ]
+    shifts = drawn[1]["spearman"] - drawn[0]["spearman"]
+    shifts = shifts[~np.isnan(shifts)]
+    if not len(shifts):
+        return found(None, None, "There are too few queries for an interval.")
+    low, high = (float(value) for value in np.quantile(shifts, (0.025, 0.975)))
+    if low == high == 0:
+        says = "Scores shift, but the order of the systems does not, whichever queries are drawn."
+    elif low <= 0 <= high:
+        says = "Within noise: other queries could move it either way."
+    else:
+        says = f"More than noise: it {'rises' if low > 0 else 'falls'} in nearly all resamples of the queries."
+    return found(low, high, says)

@@ -1,0 +1,128 @@
+"""Coverage by budget: EXAM-Cover@k of every run for k = 1, 2, ... in one pass over the grades."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.bank import bank_for
+from core.errors import InputError
+from core.labels import Policy, basis, ratings, weight_sql
+from core.leaderboard.making import COVER, leaderboard
+from core.measures import system_score
+from core.project import Project, check_runs, pool_depth, rankings
+
+DEFAULT_MAX_K = 50
+MAX_K = 1000
+"""Deeper curves say nothing more of what people read, and pools do not go there."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Coverage of one run by how many passages are read; `scores[k - 1]` is its EXAM-Cover@k."""
+
+    run: str
+    scores: list[float]
+    std_errors: list[float | None]
+    queries: int
+
+
+@dataclass(frozen=True)
+class CoverCurves:
+    """Coverage of runs by budget.
+
+    Args:
+        curves: by run, in the order of their import, or as they were asked for.
+        pool_depth: how many passages of each run are pooled: beyond it, passages are graded only by chance, so that
+            a curve that is flat there may rise once they are.
+    """
+
+    curves: list[Curve]
+    max_k: int
+    pool_depth: int
+    policy: Policy
+
+    def as_dict(self) -> dict[str, Any]:
+        """The curves as plain values, as `--json` prints them."""
+        return {
+            "measure": COVER,
+            "max_k": self.max_k,
+            "pool_depth": self.pool_depth,
+            "policy": self.policy.as_dict(),
+            "curves": [vars(curve) for curve in self.curves],
+        }
+
+
+def cover_curves(
+    project: Project,
+    policy: Policy | None = None,
+    max_k: int = DEFAULT_MAX_K,
+    runs: Sequence[str] | None = None,
+) -> CoverCurves:
+    """EXAM-Cover@k of runs for every k up to a depth, with standard errors over queries.
+
+    At each k it is what the leaderboard gives for EXAM-Cover@k (exam-plus-plus, equation 1); each question is
+    looked up once, at the first rank that answers it.
+
+    Args:
+        policy: its cutoff is not looked at; the default policy for None.
+        max_k: greatest rank depth, from 1.
+        runs: names; all for None.
+
+    Raises:
+        InputError: a depth out of range, an unknown run, grader or version, or nothing to score.
+    """
+    if not 1 <= max_k <= MAX_K:
+        raise InputError(f"A curve to {max_k} passages cannot be drawn.", f"Use 1 to {MAX_K}.")
+    policy = policy or Policy()
+    names = list(rankings(project)) if runs is None else check_runs(project, runs)
+    queries = leaderboard(project, COVER, policy=policy).query_ids
+    by_run = _by_query(project, policy, max_k)
+    curves = []
+    for run in names:
+        known = {query: values.tolist() for query, values in by_run.get(run, {}).items()}
+        points = [
+            system_score({query: values[k] for query, values in known.items()}, queries, policy.skipped)
+            for k in range(max_k)
+        ]
+        scores = [score for score, _, _ in points if score is not None]
+        # A run that answered none of the queries has no score where skipped queries are ignored.
+        if len(scores) == max_k:
+            curves.append(Curve(run, scores, [error for _, error, _ in points], points[0][2]))
+    return CoverCurves(curves, max_k, project.read(pool_depth), policy)
+
+
+def _by_query(project: Project, policy: Policy, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Coverage at k = 1..max_k by query by run; queries that a run skipped are not there."""
+    base = basis(project, policy)
+
+    def compute() -> dict[str, dict[str, NDArray[np.float64]]]:
+        gains: dict[str, dict[str, NDArray[np.float64]]] = {}
+        for run, query, first, gain in project.rows(
+            f"WITH bank AS (SELECT *, {weight_sql(policy.weighted)} AS w FROM {bank_for(base.grader.spec)}),"
+            " totals AS (SELECT query_key, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY 1),"
+            " top AS (SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key)"
+            "  WHERE rank <= $max_k),"
+            " firsts AS (SELECT run_key, query_key, question_key, any_value(w) AS w,"
+            "  min(rank) FILTER (g.rating >= $tau) AS first"
+            f"  FROM top JOIN bank USING (query_key) LEFT JOIN {ratings(base)} g"
+            "  ON g.question_text_key = bank.text_key AND g.passage_text_key = top.text_key GROUP BY 1, 2, 3)"
+            " SELECT name, query_id, first, sum(w) / any_value(total) FROM firsts JOIN totals USING (query_key)"
+            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " WHERE total > 0 GROUP BY name, query_id, query_key, first ORDER BY name, query_key, first",
+            base.parameters | {"max_k": max_k, "tau": base.min_rating},
+        ):
+            row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
+            if first is not None:
+                row[first - 1] = gain
+        # An "avoid" question takes away for good once it is answered, so sums are cut at 0 after they are made.
+        return {
+            run: {query: np.maximum(0, np.cumsum(row)) for query, row in by_query.items()}
+            for run, by_query in gains.items()
+        }
+
+    return project.remember(("curves", base.key, base.min_rating, max_k), compute)

@@ -1,0 +1,51 @@
+"""How alike what systems give is to the gold texts, run by run."""
+
+from __future__ import annotations
+
+from core.errors import InputError
+from core.labels import Scores
+from core.measures import Similarity
+from core.project import Project, gold_texts
+
+
+def similarity_scores(project: Project, similarity: Similarity, cutoff: int) -> tuple[Scores, list[str]]:
+    """Similarity of the top passages of every run, taken together as one text, to the gold text.
+
+    Args:
+        cutoff: how many passages of a run are taken.
+
+    Returns:
+        Score by query by run, and the queries that have a gold text. A query that a run skipped is not in its scores.
+
+    Raises:
+        InputError: there are no gold texts.
+    """
+    gold = {query_id: similarity.prepare(text) for query_id, text in gold_texts(project).items()}
+    if not gold:
+        raise InputError(
+            "There are no gold texts to compare with.",
+            "Import them: exam import responses --gold FILE, or mark a run: exam gold RUN.",
+        )
+
+    def compute() -> Scores:
+        score = similarity.scorer()
+        texts: dict[int, str] = {}
+        for key, text in project.rows(
+            "SELECT text_key, text FROM passage_texts SEMI JOIN (SELECT text_key FROM rankings"
+            " JOIN passages USING (passage_key) WHERE rank <= ?) USING (text_key)",
+            [cutoff],
+        ):
+            texts[key] = similarity.prepare(text)
+        scores: Scores = {}
+        for run, query_id, keys in project.rows(
+            "SELECT name, query_id, list(text_key ORDER BY rank) FILTER (text_key IS NOT NULL) FROM rankings"
+            " JOIN passages USING (passage_key) JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " WHERE rank <= ? GROUP BY run_key, name, query_key, query_id ORDER BY run_key, query_key",
+            [cutoff],
+        ):
+            if query_id in gold:
+                given = " ".join(texts[key] for key in keys or [])
+                scores.setdefault(run, {})[query_id] = score(given, gold[query_id])
+        return scores
+
+    return project.remember((similarity.name, cutoff), compute), list(gold)

@@ -1,0 +1,128 @@
+"""Coverage as a share of what can be reached: of the gold texts' coverage (n-EXAM), or of the whole pool's."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.catalogue import how_to_grade
+from core.errors import InputError
+from core.labels import By, Policy, Scores, basis, coverage, reference_coverage
+from core.measures import Skipped, mean_and_standard_error
+from core.project import Project, gold_name
+
+_NAMES = re.compile(r"(n-EXAM)(?:@([1-9]\d*))?|(?:EXAM-)?Cover(?:@([1-9]\d*))?/(gold|pool)", flags=re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class NormalisedMeasure:
+    """A coverage measure with what it is divided by; printed, it is its standard name."""
+
+    cutoff: int
+    by: By
+
+    def __str__(self) -> str:
+        return f"n-EXAM@{self.cutoff}" if self.by == "gold" else f"EXAM-Cover@{self.cutoff}/pool"
+
+
+@dataclass(frozen=True)
+class Normalised:
+    """What a normalised measure says of every run.
+
+    Args:
+        per_query: by run, the share of each query in its score: the mean over queries is the score.
+        query_ids: the queries that count: those with questions of positive weight and something to divide by.
+        reference: what the scores are divided by: `gold`, the gold run's name, or `pool`.
+        coverage: mean coverage of that reference over these queries.
+        std_error: standard error of the reference in units of the measure (in which its own score is 1); None for
+            a single query.
+    """
+
+    per_query: Scores
+    query_ids: list[str]
+    reference: str
+    coverage: float
+    std_error: float | None
+
+    def within_error(self, score: float) -> bool:
+        """Whether a score is the reference's 1 within the reference's standard error (original-exam, table 4)."""
+        return abs(score - 1) <= (self.std_error or 0.0) + 1e-12
+
+
+def normalised_measure(name: str, policy: Policy) -> NormalisedMeasure | None:
+    """The measure of `n-EXAM@k` (also `EXAM-Cover@k/gold`) or `EXAM-Cover@k/pool`; the policy's cutoff without @k.
+
+    Returns:
+        None for any other measure.
+    """
+    found = _NAMES.fullmatch(name.strip())
+    if found is None:
+        return None
+    cutoff = int(found[2] or found[3] or policy.cutoff)
+    return NormalisedMeasure(cutoff, "pool" if (found[4] or "").lower() == "pool" else "gold")
+
+
+def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
+    """Coverage by query and run, scaled so that its mean is the run's sum over the reference's sum.
+
+    n-EXAM(S) = sum over q of EXAM(d_q | S) / sum over q of EXAM(d*_q) (original-exam, section 3.1.3). Divided query by
+    query by the mean of the reference, the mean over queries is that quotient, and its standard error follows.
+
+    Args:
+        per_query: coverage by query by run; queries that a run skipped are absent.
+        reference: coverage of the gold text, or of the pool, by query.
+        skipped: whether both sums go over all queries of the reference, or over those that the run answered.
+
+    Returns:
+        Score by query by run, on the queries of the reference; may exceed 1. A run for which the reference's sum is 0
+        is left out: the quotient is undefined.
+    """
+    scores: Scores = {}
+    for run, by_query in per_query.items():
+        answered = {query: score for query, score in by_query.items() if query in reference}
+        over = reference if skipped == "zero" else answered
+        divisor = math.fsum(reference[query] for query in over) / len(over) if over else 0.0
+        if divisor > 0:
+            scores[run] = {query: score / divisor for query, score in answered.items()}
+    return scores
+
+
+def normalised_scores(
+    project: Project, measure: NormalisedMeasure, policy: Policy, queries: Sequence[str]
+) -> Normalised:
+    """Normalised coverage of every run.
+
+    The gold texts and the pool count whole: the cutoff is for the runs.
+
+    Args:
+        queries: the queries with questions of positive weight.
+
+    Raises:
+        InputError: there are no gold texts for these queries, none of their pairs is graded, or they answer nothing.
+    """
+    reference, graded = reference_coverage(project, policy, measure.by)
+    of = gold_name(project) if measure.by == "gold" else "pool"
+    if of is None:
+        raise InputError(
+            "There are no gold texts to normalise by.",
+            "Import them: exam import responses --gold FILE, or mark a run: exam gold RUN.",
+        )
+    known = {query: reference[query] for query in queries if query in reference}
+    if not known:
+        raise InputError(
+            f"No query with questions has passages of {of}.", "Import a gold text for each query, or normalise by pool."
+        )
+    if not graded:
+        spec = basis(project, policy).grader.spec
+        raise InputError(f"No passage of {of} has been graded yet.", how_to_grade(project, spec))
+    mean, error = mean_and_standard_error(known.values())
+    if not mean:
+        raise InputError(
+            f"{of} answers no question at min rating {policy.min_rating}: there is nothing to divide by.",
+            "Lower the min rating.",
+        )
+    runs = coverage(project, replace(policy, cutoff=measure.cutoff))[policy.min_rating]
+    scores = normalise(runs, known, policy.skipped)
+    return Normalised(scores, list(known), of, mean, None if error is None else error / mean)

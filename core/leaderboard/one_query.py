@@ -1,0 +1,79 @@
+"""Scores of every run on one query, from what that query asks and how its passages were rated, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.bank import answered_by_topic
+from core.errors import InputError
+from core.labels import MISSING, Basis, QueryRatings, Ratings, coverage_of, labels_of, scored, weights_of
+from core.leaderboard.making import cover_cutoff, of_answers, score_runs
+from core.measures import make_intent_evaluator, parse_measure, trec_order
+from core.project import Project, rankings
+from core.types import Question
+
+
+def query_scores(
+    project: Project, base: Basis, measure: str, known: QueryRatings, questions: Sequence[Question], ratings: Ratings
+) -> dict[str, float] | None:
+    """Scores of every run that answers a query, by the definitions of `core.leaderboard`, from the query alone.
+
+    Args:
+        questions: all that the query asks, active or not, saved or not.
+        ratings: p x r, for the p passages of `known` and the r questions that `core.labels.scored` leaves.
+
+    Returns:
+        Score by run; None where the query has nothing to score.
+
+    Raises:
+        InputError: a measure that more than the query decides, by gold texts or by what the pool answers.
+    """
+    query_id = known.query_id
+    answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}
+    active = scored(questions, base.grader)
+    weights = weights_of(active, base.policy.weighted)
+    cutoff = cover_cutoff(measure, base.policy)
+    if answered_by_topic(project, query_id, questions):
+        return None
+    if cutoff is None and of_answers(measure, base.policy):
+        raise InputError(
+            f"What one change does to {measure} cannot be told beforehand.",
+            "Choose EXAM-Cover or a measure of labels; the Leaderboard has the score once it is saved.",
+        )
+    if cutoff is not None:
+        row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
+        tops = project.remember(
+            ("tops", query_id, cutoff, len(row_of)),
+            lambda: {
+                run: [row_of[passage] for passage in trec_order(scores, cutoff) if passage in row_of]
+                for run, scores in answered.items()
+            },
+        )
+        found = {run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()}
+        scores = {run: score for run, score in found.items() if score is not None}
+        return scores if (weights > 0).any() else None
+    info = parse_measure(measure)
+    pooled = np.flatnonzero(known.pooled)
+    if info.needs_intents and info.cutoff is not None:
+        asked = [(column, q.question_id) for column, q in enumerate(active) if q.weight > 0]
+        intents = {
+            known.passage_ids[row]: {
+                key: int(ratings[row, column] >= base.min_rating)
+                for column, key in asked
+                if ratings[row, column] != MISSING
+            }
+            for row in pooled
+        }
+        intents = {passage: answers for passage, answers in intents.items() if answers}
+        evaluate = make_intent_evaluator(info, {query_id: intents})
+        gains = {run: evaluate({query_id: scores}).get(query_id, 0.0) for run, scores in answered.items()}
+        return gains if intents else None
+    values = labels_of(ratings, weights, base.policy.rule)
+    labels = {known.passage_ids[row]: int(values[row]) for row in pooled if values[row] != MISSING}
+    if not labels:
+        return None
+    runs = {run: {query_id: scores} for run, scores in answered.items()}
+    by_run = score_runs(runs, [measure], {query_id: labels}, base.min_rating)
+    return {run: scores[measure][query_id] for run, scores in by_run.items() if query_id in scores[measure]}

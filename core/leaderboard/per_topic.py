@@ -1,0 +1,260 @@
+"""Leaderboards by subtopic: every subtopic of a query evaluated by its own questions (TREC CAR's set-up)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal, cast
+
+from core.bank import AT_VERSION, TOPICS, bank_for
+from core.errors import InputError
+from core.labels import Basis, Policy, Scores, Skipped, basis, coverage_of_union, label_sql, ratings, weight_sql
+from core.leaderboard.board import Leaderboard, order_systems
+from core.leaderboard.making import cover_cutoff, leaderboard, of_answers, score_runs
+from core.measures import make_intent_evaluator, parse_measure
+from core.project import Project, Runs, boards, find_source, rankings
+
+Per = Literal["query", "subtopic", "topic", "union"]
+PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
+
+Topics = dict[str, str]
+"""The query id behind every topic id `query/subtopic`, in the order of the queries."""
+
+
+def leaderboard_per(
+    project: Project, measure: str, source: str = "exam", policy: Policy | None = None, per: Per = "query"
+) -> Leaderboard:
+    """A leaderboard whose mean is over queries, over subtopics and then queries, or over topics.
+
+    Each (query, subtopic) is a topic, evaluated by the questions of that subtopic alone. A run is taken by its own
+    ranking for the topic `query/subtopic` where it has one, else by its ranking for the query. Questions without a
+    subtopic are asked of every topic that is among the queries; where none is, they make up one more topic, which bears
+    the query's id; so does a query none of whose questions has one. Judgments know subtopics by the query ids
+    `query/subtopic` only.
+
+    Args:
+        measure, source, policy: as for `core.leaderboard.leaderboard`.
+        per: `query`: one score a query from all its questions; `subtopic`: the mean over a query's subtopics, then
+            over queries (exam-plus-plus, section 5.1: CAR Y3 has 721 query-subtopics in 131 queries); `topic`: the mean
+            over all (query, subtopic) pairs alike; `union`: one score a query from all its questions and the top k of
+            all its topics together (exam-plus-plus, equation 1), for coverage only.
+
+    Returns:
+        The board; for `topic` its scores are by topic id. An imported board is as it is.
+
+    Raises:
+        InputError: unknown measure, source, grader, version or `per`, or nothing to score.
+    """
+    if per not in PERS:
+        raise InputError(f"'{per}' is nothing to take the mean over.", f"Use one of {', '.join(PERS)}.")
+    policy = policy or Policy()
+    if per == "union" and cover_cutoff(measure, policy) is None:
+        raise InputError(
+            f"{measure} is not taken over the passages of several topics together: they have no order.",
+            "Take EXAM-Cover, or the mean over queries, subtopics or topics.",
+        )
+    plain = leaderboard(project, measure, source, policy)
+    if per == "query" or (source != "exam" and find_source(project, source) in dict(boards(project))):
+        return plain
+    if source == "exam":
+        if cover_cutoff(measure, policy) is None and of_answers(measure, policy):
+            raise InputError(
+                f"{plain.measure} compares whole queries with gold texts or the pool: it is not taken by subtopic.",
+                "Take EXAM-Cover or a measure of labels, or the mean over queries.",
+            )
+        if per == "union":
+            return _union_board(project, plain, policy)
+        scores, topics = _exam_scores(project, plain, policy)
+    else:
+        stands_for = _topics_among_queries(project)
+        scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
+    scores = {run: scores.get(run, {}) for run in rankings(project)}
+    queries = list(topics)
+    if per == "subtopic":
+        scores = {run: mean_over_subtopics(by_topic, topics, policy.skipped) for run, by_topic in scores.items()}
+        queries = list(dict.fromkeys(topics.values()))
+    return replace(plain, systems=order_systems(scores, queries, policy), per_query=scores, query_ids=queries)
+
+
+def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str], skipped: Skipped) -> dict[str, float]:
+    """One score a query: the mean over its topics.
+
+    Args:
+        by_topic: score by topic id; topics that the run skipped are absent.
+        topics: query id by topic id.
+        skipped: whether a skipped topic of a query counts 0 or is left out. A query all of whose topics were
+            skipped has no score.
+    """
+    found: dict[str, list[float]] = {}
+    sizes: dict[str, int] = {}
+    for topic, query in topics.items():
+        sizes[query] = sizes.get(query, 0) + 1
+        if topic in by_topic:
+            found.setdefault(query, []).append(by_topic[topic])
+    return {
+        query: math.fsum(values) / (sizes[query] if skipped == "zero" else len(values))
+        for query, values in found.items()
+    }
+
+
+def bank_topics(project: Project, policy: Policy) -> Topics:
+    """The topics that the bank's questions of positive weight make up.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+    rows = project.rows(
+        f"SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM {TOPICS})) FROM {_parts(base)}"
+        " WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
+        " ORDER BY min(query_key), min(question_key)",
+        base.parameters,
+    )
+    # A query with topics asks them what has no subtopic: it makes up no further one.
+    return {topic: query for topic, query, has_topics in rows if not (has_topics and topic == query)}
+
+
+def _parts(base: Basis) -> str:
+    """The bank with the topic of each question, as a subquery over $version.
+
+    Its columns are those of `bank_for`, topic_id, and the query_id that the topic is of. A question stands once for
+    each topic that it counts in, beside each query that asks it.
+    """
+    return (
+        "(SELECT b.*, unnest(CASE WHEN t.topic_key IS NOT NULL THEN [q.query_id]"
+        "  WHEN r.subtopic_id IS NOT NULL THEN [q.query_id || '/' || r.subtopic_id]"
+        "  ELSE list_prepend(q.query_id, coalesce(own.topic_ids, [])) END) AS topic_id,"
+        " coalesce(parent.query_id, q.query_id) AS query_id"
+        f" FROM {bank_for(base.grader.spec)} b JOIN queries q ON q.query_key = b.query_key"
+        f" LEFT JOIN {AT_VERSION} r ON r.question_key = b.question_key"
+        f" LEFT JOIN {TOPICS} t ON t.topic_key = b.query_key"
+        " LEFT JOIN queries parent ON parent.query_key = t.query_key"
+        f" LEFT JOIN (SELECT s.query_key, list(k.query_id ORDER BY topic_key) AS topic_ids FROM {TOPICS} s"
+        "  JOIN queries k ON k.query_key = topic_key GROUP BY s.query_key) own ON own.query_key = b.query_key)"
+    )
+
+
+def _exam_scores(project: Project, plain: Leaderboard, policy: Policy) -> tuple[Scores, Topics]:
+    """Score by topic by run, and the topics that the mean is over."""
+    topics = bank_topics(project, policy)
+    cutoff = cover_cutoff(plain.measure, policy)
+    if cutoff is not None:
+        return coverage_by_topic(project, policy, cutoff), topics
+    base = basis(project, policy)
+    runs = topic_runs(rankings(project), topics)
+    info = parse_measure(plain.measure)
+    scores: Scores
+    if info.needs_intents:
+        intents = _intents(project, base)
+        evaluate = make_intent_evaluator(info, intents)
+        scores = {run: evaluate(ranking) for run, ranking in runs.items()}
+        return scores, {topic: query for topic, query in topics.items() if topic in intents}
+    qrels = topic_labels(project, policy)
+    found = score_runs(runs, [info.name], qrels, base.min_rating)
+    scores = {run: by_measure.get(info.name, {}) for run, by_measure in found.items()}
+    return scores, {topic: query for topic, query in topics.items() if topic in qrels}
+
+
+def topic_runs(runs: Runs, topics: Topics) -> Runs:
+    """The ranking that each run is taken by for each topic: its own, else that of the query."""
+    return {
+        run: {
+            topic: by_query[topic if topic in by_query else query]
+            for topic, query in topics.items()
+            if topic in by_query or query in by_query
+        }
+        for run, by_query in runs.items()
+    }
+
+
+def coverage_by_topic(project: Project, policy: Policy, cutoff: int) -> Scores:
+    """EXAM-Cover@k of every run and topic: the definition of `core.labels.coverage` over a topic's questions.
+
+    Args:
+        cutoff: k; the policy's own is not looked at.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+    rows = project.rows(
+        f"WITH parts AS MATERIALIZED (SELECT *, {weight_sql(policy.weighted)} AS w FROM {_parts(base)}),"
+        " totals AS (SELECT query_key, topic_id, sum(w) FILTER (w > 0) AS total FROM parts GROUP BY ALL),"
+        " top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
+        "  WHERE rank <= $cutoff),"
+        " best AS (SELECT run_key, query_key, topic_id, question_key, any_value(w) AS w, max(g.rating) AS best"
+        f"  FROM top JOIN parts USING (query_key) LEFT JOIN {ratings(base)} g"
+        "  ON g.question_text_key = parts.text_key AND g.passage_text_key = top.text_key GROUP BY ALL)"
+        " SELECT name, topic_id, greatest(0, coalesce(sum(w) FILTER (best >= $tau), 0) / total)"
+        " FROM best JOIN totals USING (query_key, topic_id) JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " WHERE total > 0 GROUP BY name, query_key, query_id, topic_id, total"
+        # A run's own ranking for the topic comes after, and counts instead of, that for the query.
+        " ORDER BY name, query_id = topic_id, query_key",
+        base.parameters | {"cutoff": cutoff, "tau": base.min_rating},
+    )
+    scores: Scores = {}
+    for run, topic, value in rows:
+        scores.setdefault(run, {})[topic] = value
+    return scores
+
+
+def _union_board(project: Project, plain: Leaderboard, policy: Policy) -> Leaderboard:
+    found = coverage_of_union(project, policy, cast(int, cover_cutoff(plain.measure, policy)))
+    scores = {run: found.scores.get(run, {}) for run in rankings(project)}
+    systems = order_systems(scores, found.query_ids, policy)
+    return replace(
+        plain,
+        systems=systems,
+        per_query=scores,
+        query_ids=found.query_ids,
+        needed=found.needed,
+        usable=found.usable,
+    )
+
+
+def _rated(base: Basis) -> str:
+    """Every rating of a pooled passage once a topic: topic_id, passage_id, question_key, weight, rating."""
+    return (
+        "SELECT DISTINCT topic_id, passage_id, question_key, weight, rating"
+        f" FROM {ratings(base)} g JOIN {_parts(base)} b ON b.text_key = g.question_text_key"
+        " JOIN pool p ON p.query_key = b.query_key AND p.text_key = g.passage_text_key"
+        " JOIN passages USING (passage_key)"
+    )
+
+
+def topic_labels(project: Project, policy: Policy) -> dict[str, dict[str, int]]:
+    """The label of passages by topic id and passage id, from the questions of the topic alone.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+    found: dict[str, dict[str, int]] = {}
+    for topic, passage, label in project.rows(
+        f"SELECT topic_id, passage_id, {label_sql(policy.rule, policy.weighted)} AS label FROM ({_rated(base)})"
+        " GROUP BY topic_id, passage_id HAVING label IS NOT NULL ORDER BY topic_id, passage_id",
+        base.parameters,
+    ):
+        found.setdefault(topic, {})[passage] = label
+    return found
+
+
+def _intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for topic, passage, question, rating in project.rows(
+        f"SELECT topic_id, passage_id, question_key::VARCHAR, rating FROM ({_rated(base)}) WHERE weight > 0"
+        " ORDER BY ALL",
+        base.parameters,
+    ):
+        found.setdefault(topic, {}).setdefault(passage, {})[question] = int(rating >= base.min_rating)
+    return found
+
+
+def _topics_among_queries(project: Project) -> Topics:
+    return dict(
+        project.rows(
+            f"SELECT t.query_id, q.query_id FROM {TOPICS} s JOIN queries t ON t.query_key = s.topic_key"
+            " JOIN queries q ON q.query_key = s.query_key"
+        )
+    )

@@ -1,0 +1,57 @@
+"""Numbers from numbers: measures of a ranking, means, correlation, agreement, tests; no project and no SQL."""
+
+from __future__ import annotations
+
+from core.measures.agreement import (
+    Coefficient,
+    CrossTable,
+    alpha_of,
+    cohen_kappa,
+    cross_table,
+    halves,
+    matching,
+    merge,
+    per_level,
+    weighted_kappa,
+)
+from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
+from core.measures.intents import make_intent_evaluator
+from core.measures.means import Skipped, mean_and_standard_error, system_score, tied
+from core.measures.significance import PERMUTATIONS, Array, holm, randomisation_test, t_test
+from core.measures.similarity import SIMILARITIES, Similarity, gold_similarity
+from core.measures.trec import MEASURES, make_evaluator, parse_measure, trec_order
+
+__all__ = [
+    "MEASURES",
+    "PERMUTATIONS",
+    "SIMILARITIES",
+    "Array",
+    "Coefficient",
+    "Correlation",
+    "CrossTable",
+    "Similarity",
+    "Skipped",
+    "Ties",
+    "alpha_of",
+    "bootstrap",
+    "bootstrap_samples",
+    "cohen_kappa",
+    "correlate",
+    "cross_table",
+    "gold_similarity",
+    "halves",
+    "holm",
+    "make_evaluator",
+    "make_intent_evaluator",
+    "matching",
+    "mean_and_standard_error",
+    "merge",
+    "parse_measure",
+    "per_level",
+    "randomisation_test",
+    "system_score",
+    "t_test",
+    "tied",
+    "trec_order",
+    "weighted_kappa",
+]

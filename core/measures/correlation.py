@@ -1,0 +1,332 @@
+"""How well two leaderboards agree: rank correlations, ties, and bootstrap intervals over queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.measures.means import Skipped, tied
+
+Ties = Literal["average", "random"]
+
+PerQuery = Mapping[str, Mapping[str, float]]
+"""system -> query id -> score; a query that the system skipped is absent"""
+
+Array: TypeAlias = NDArray[np.float64]
+
+_NEEDED = 3
+# Sign matrices are cut into chunks of about this many numbers, so that memory stays bounded.
+_CHUNK = 1_000_000
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Agreement of two leaderboards, each coefficient from -1 to 1.
+
+    Args:
+        systems: number of systems that both boards have.
+        spearman, kendall, tau_ap, pearson: the coefficients; None exactly where undefined.
+        ties: how ties were treated.
+        undefined: a sentence that says why there is no correlation; None where there is.
+    """
+
+    systems: int
+    spearman: float | None
+    kendall: float | None
+    tau_ap: float | None
+    pearson: float | None
+    ties: Ties
+    undefined: str | None
+
+
+def correlate(
+    a: Mapping[str, float],
+    b: Mapping[str, float],
+    ties: Ties = "average",
+    repeats: int = 10,
+    seed: int = 0,
+    std_errors_a: Mapping[str, float | None] | None = None,
+    std_errors_b: Mapping[str, float | None] | None = None,
+) -> Correlation:
+    """Correlate two leaderboards on the systems that both have.
+
+    `average`: Spearman on average ranks, Kendall tau-b, and tau_AP as its expected value over all
+    ways to break ties (computed exactly; a board with ties is then below 1 against itself).
+    `random`: ties are broken at random on each board, and every coefficient but Pearson is the mean
+    over the repeats. Where standard errors are given, systems with overlapping error bars are tied
+    too (original-exam, section 4.1.1). Overlap is not transitive, so groups are made from the top:
+    in order of falling score (then by name), a system joins the group while its bar overlaps the bar
+    of the group's first system, else it starts the next group. Pearson is always on the scores.
+
+    tau_AP (Yilmaz, Aslam, Robertson: A New Rank Correlation Coefficient for Information Retrieval,
+    SIGIR 2008) is not symmetric: with the systems in the order of `a`,
+    tau_AP = 2 / (n - 1) * (sum over ranks i = 2..n of C(i) / (i - 1)) - 1, where C(i) counts the
+    systems above rank i that `b` also puts above the system at rank i.
+
+    Args:
+        a: score by system of the leaderboard to examine (the estimate).
+        b: score by system of the official leaderboard (the reference).
+        ties: average or random.
+        repeats: how often ties are broken at random.
+        seed: makes random ties repeatable.
+        std_errors_a, std_errors_b: standard error by system, for random ties only; None or absent
+            is an error bar without length.
+
+    Returns:
+        The coefficients, or why they are undefined: fewer than 3 common systems, or a board on
+        which all of them are tied.
+
+    Raises:
+        InputError: a score that is not finite, no repeats, or standard errors with average ties.
+    """
+    if ties == "average" and (std_errors_a is not None or std_errors_b is not None):
+        raise InputError("Standard errors have no use with average ties.", "Ask for random ties.")
+    if repeats < 1:
+        raise InputError(f"{repeats} repeats give no correlation.", "Use 1 or more.")
+    systems = sorted(a.keys() & b.keys())
+    x, y = _scores(a, systems), _scores(b, systems)
+    levels_x = _levels(systems, x, std_errors_a)
+    levels_y = _levels(systems, y, std_errors_b)
+    undefined = _undefined(len(systems), levels_x, levels_y)
+    if undefined is not None:
+        return Correlation(len(systems), None, None, None, None, ties, undefined)
+    if ties == "average":
+        rank_x, rank_y = levels_x[None], levels_y[None]
+    else:
+        rng = np.random.default_rng(seed)
+        shape = (repeats, len(systems))
+        rank_x, rank_y = levels_x + rng.random(shape), levels_y + rng.random(shape)
+    spearman, kendall, tau_ap = (
+        float(np.mean(_evaluate(name, rank_x, rank_y))) for name in ("spearman", "kendall", "tau_ap")
+    )
+    pearson = float(_pearson(x[None], y[None])[0])
+    return Correlation(len(systems), spearman, kendall, tau_ap, pearson, ties, None)
+
+
+def bootstrap(
+    per_query_a: PerQuery,
+    per_query_b: PerQuery | Mapping[str, float],
+    statistics: Sequence[str] = ("spearman", "kendall"),
+    samples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+    skipped: Skipped = "zero",
+) -> dict[str, tuple[float, float] | None]:
+    """Percentile intervals of a leaderboard correlation, over resampled queries.
+
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13.
+
+    Args:
+        per_query_a, per_query_b, statistics, samples, seed, skipped: as in `bootstrap_samples`.
+        level: the share of the samples inside the interval, above 0 and below 1.
+
+    Returns:
+        (low, high) by statistic, over the samples in which it is defined; None where it is in none.
+
+    Raises:
+        InputError: an unknown statistic, or a level or a number of samples out of range.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"A level of {level} is out of range.", "Use a number between 0 and 1, such as 0.95.")
+    drawn = bootstrap_samples(per_query_a, per_query_b, statistics, samples, seed, skipped)
+    intervals: dict[str, tuple[float, float] | None] = {}
+    for name, values in drawn.items():
+        defined = values[~np.isnan(values)]
+        if len(defined) == 0:
+            intervals[name] = None
+            continue
+        low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+        intervals[name] = (float(low), float(high))
+    return intervals
+
+
+def bootstrap_samples(
+    per_query_a: PerQuery,
+    per_query_b: PerQuery | Mapping[str, float],
+    statistics: Sequence[str] = ("spearman", "kendall"),
+    samples: int = 1000,
+    seed: int = 0,
+    skipped: Skipped = "zero",
+    among: Collection[str] = (),
+) -> dict[str, Array]:
+    """A leaderboard correlation (average ties) in many resamples of the queries.
+
+    A resample draws as many queries as there are, with replacement, from the queries that any
+    system of either board has; each board is averaged over those drawn that it has. So both boards
+    see the same draw, and two calls with the same seed and the same queries do, too: the difference
+    of their samples is the bootstrap of a shift in correlation.
+
+    Args:
+        per_query_a: the leaderboard to examine.
+        per_query_b: the official leaderboard, by query or as fixed scores by system.
+        statistics: some of spearman, kendall, tau_ap, pearson.
+        samples: number of resamples.
+        seed: makes them repeatable.
+        skipped: whether a query that a system skipped counts 0 or is left out of its mean.
+        among: further queries to draw from, so that two calls on boards of different queries draw the same.
+
+    Returns:
+        An array of length `samples` by statistic, NaN where a sample leaves it undefined. All are
+        NaN with fewer than 3 common systems, or fewer than 2 queries to draw from.
+
+    Raises:
+        InputError: an unknown statistic, or no samples.
+    """
+    for name in statistics:
+        if name not in _COEFFICIENTS:
+            raise InputError(f"'{name}' is not a correlation.", f"Known are {', '.join(_COEFFICIENTS)}.")
+    if samples < 1:
+        raise InputError(f"{samples} samples give no interval.", "Use 1 or more.")
+    systems = sorted(per_query_a.keys() & per_query_b.keys())
+    by_query_b = all(isinstance(scores, Mapping) for scores in per_query_b.values())
+    boards = [per_query_a] + ([cast(PerQuery, per_query_b)] if by_query_b else [])
+    queries = sorted({query for board in boards for scores in board.values() for query in scores}.union(among))
+    if len(systems) < _NEEDED or len(queries) < 2:
+        return {name: np.full(samples, np.nan) for name in statistics}
+    rng = np.random.default_rng(seed)
+    counts = rng.multinomial(len(queries), np.full(len(queries), 1 / len(queries)), size=samples)
+    x = _resampled_means(per_query_a, systems, queries, counts, skipped)
+    if by_query_b:
+        y = _resampled_means(cast(PerQuery, per_query_b), systems, queries, counts, skipped)
+    else:
+        fixed = _scores(cast(Mapping[str, float], per_query_b), systems)
+        y = np.broadcast_to(fixed, x.shape)
+    drawn = {name: np.full(samples, np.nan) for name in statistics}
+    whole = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
+    for name in statistics:
+        drawn[name][whole] = _evaluate(name, x[whole], y[whole])
+    return drawn
+
+
+def _scores(board: Mapping[str, float], systems: Sequence[str]) -> Array:
+    """The scores of systems in order."""
+    scores = np.array([board[system] for system in systems], dtype=np.float64)
+    for system, score in zip(systems, scores, strict=True):
+        if not np.isfinite(score):
+            raise InputError(f"The score of {system} is {score}, not a finite number.")
+    return scores
+
+
+def _levels(systems: Sequence[str], scores: Array, errors: Mapping[str, float | None] | None) -> Array:
+    """A whole number for every system, higher for better, equal where systems are tied."""
+    if errors is None:
+        return np.unique(scores, return_inverse=True)[1].astype(np.float64)
+    levels = np.zeros(len(systems))
+    first, level = -1, 0
+    for i in sorted(range(len(systems)), key=lambda i: (-scores[i], systems[i])):
+        if first < 0:
+            first = i
+        elif not tied(scores[first], errors.get(systems[first]), scores[i], errors.get(systems[i])):
+            first, level = i, level - 1
+        levels[i] = level
+    return levels
+
+
+def _undefined(systems: int, levels_a: Array, levels_b: Array) -> str | None:
+    """Why two boards have no correlation, or None where they have one."""
+    if systems < _NEEDED:
+        return f"Systems on both leaderboards: {systems}; a correlation needs at least {_NEEDED}."
+    constant = [np.ptp(levels) == 0 for levels in (levels_a, levels_b)]
+    if not any(constant):
+        return None
+    which = "both leaderboards" if all(constant) else f"the {'first' if constant[0] else 'second'} leaderboard"
+    return f"All {systems} common systems are tied on {which}."
+
+
+def _resampled_means(
+    board: PerQuery,
+    systems: Sequence[str],
+    queries: Sequence[str],
+    counts: NDArray[np.int64],
+    skipped: Skipped,
+) -> Array:
+    """Mean of every system in every resample, shape (samples, systems); NaN where it has no query."""
+    known = {query for scores in board.values() for query in scores}
+    position = {query: i for i, query in enumerate(queries) if query in known}
+    scores = np.zeros((len(queries), len(systems)))
+    present = np.zeros((len(queries), len(systems)))
+    if skipped == "zero":
+        present[list(position.values())] = 1
+    for column, system in enumerate(systems):
+        for query, score in board[system].items():
+            scores[position[query], column] = score
+            present[position[query], column] = 1
+    weights = counts.astype(np.float64)
+    drawn = weights @ present
+    means = np.full(drawn.shape, np.nan)
+    np.divide(weights @ scores, drawn, out=means, where=drawn > 0)
+    # Equal systems must stay tied, although a matrix product may add their numbers in another order.
+    return means.round(12)
+
+
+def _evaluate(name: str, x: Array, y: Array) -> Array:
+    """A coefficient of every row of x with that row of y, both of shape (samples, systems)."""
+    samples, systems = x.shape
+    step = max(1, _CHUNK // systems**2)
+    parts = [_COEFFICIENTS[name](x[i : i + step], y[i : i + step]) for i in range(0, samples, step)]
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _above(x: Array) -> Array:
+    """For rows of scores, 1 where the second system is above the first, -1 below, 0 tied."""
+    return np.sign(x[:, None, :] - x[:, :, None])
+
+
+def _pearson(x: Array, y: Array) -> Array:
+    dx, dy = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
+    return _ratio((dx * dy).sum(axis=1), np.sqrt((dx**2).sum(axis=1)) * np.sqrt((dy**2).sum(axis=1)), x, y)
+
+
+def _spearman(x: Array, y: Array) -> Array:
+    # A sum of signs is twice the distance of an average rank from the middle rank.
+    return _pearson(_above(x).sum(axis=2), _above(y).sum(axis=2))
+
+
+def _kendall(x: Array, y: Array) -> Array:
+    sx, sy = _above(x), _above(y)
+    both = np.sqrt((sx**2).sum(axis=(1, 2)) * (sy**2).sum(axis=(1, 2)))
+    return _ratio((sx * sy).sum(axis=(1, 2)), both, x, y)
+
+
+def _tau_ap(x: Array, y: Array) -> Array:
+    """Expected tau_AP over random orders of tied systems; x the estimate, y the reference.
+
+    A system with m systems above it and g in its group (itself included) has j of the other g - 1
+    above it with chance 1/g for each j = 0..g-1, and each of them with chance j / (g - 1). Of the
+    systems above it, each counts as far as y agrees: 1, or 1/2 where y has a tie.
+    """
+    sx = _above(x)
+    agrees = (1 + _above(y)) / 2
+    n = x.shape[1]
+    above, group = (sx > 0).sum(axis=2), (sx == 0).sum(axis=2)
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n + 1))])
+    # Sums over j of 1 / (m + j) and of j / (m + j), without rank 1, which has nothing above it.
+    inverse = harmonic[above + group - 1] - harmonic[np.maximum(above - 1, 0)]
+    share = np.where(above > 0, group - above * inverse, group - 1)
+    from_above = (agrees * (sx > 0)).sum(axis=2) * inverse / group
+    within = (agrees * (sx == 0)).sum(axis=2) - 0.5
+    from_group = within * share / (group * np.maximum(group - 1, 1))
+    tau = 2 / (n - 1) * (from_above + from_group).sum(axis=1) - 1
+    return _ratio(tau, np.ones(len(tau)), x, y)
+
+
+def _ratio(numerator: Array, denominator: Array, x: Array, y: Array) -> Array:
+    """Quotients within [-1, 1], NaN for rows that are constant in x or y."""
+    defined = (np.ptp(x, axis=1) > 0) & (np.ptp(y, axis=1) > 0) & (denominator > 0)
+    result = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=result, where=defined)
+    clipped: Array = np.clip(result, -1, 1)
+    return clipped
+
+
+_COEFFICIENTS: dict[str, Callable[[Array, Array], Array]] = {
+    "spearman": _spearman,
+    "kendall": _kendall,
+    "tau_ap": _tau_ap,
+    "pearson": _pearson,
+}

@@ -1,0 +1,113 @@
+"""Whether two systems differ by more than chance: paired tests over queries, and the correction for many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+PERMUTATIONS = 10_000
+
+Array: TypeAlias = NDArray[np.float64]
+
+# Sign flips are taken in chunks of about this many sums, so that memory stays bounded.
+_CHUNK = 2_000_000
+# Differences that should be equal are not always so in binary.
+_EQUAL = 1e-9
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p values that keep the chance of any false finding among all comparisons below the level.
+
+    With the m values in rising order, the i-th becomes max over j <= i of min(1, (m - j + 1) p_j).
+    Source: Holm, A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
+    Statistics 6, 1979.
+
+    Args:
+        p_values: between 0 and 1, in any order.
+
+    Returns:
+        The adjusted values in the same order.
+    """
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for place, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - place) * p_values[i]))
+        adjusted[i] = highest
+    return adjusted
+
+
+def t_test(differences: Array) -> Array:
+    """Two-sided paired t tests.
+
+    Source: Student, The Probable Error of a Mean, Biometrika 6, 1908.
+
+    Args:
+        differences: score differences, shape (queries, comparisons); NaN where a comparison lacks the query.
+
+    Returns:
+        p values, shape (comparisons,); NaN with fewer than 2 queries or differences without spread.
+    """
+    from scipy.special import stdtr
+
+    present = ~np.isnan(differences)
+    n = present.sum(axis=0)
+    filled = np.where(present, differences, 0.0)
+    mean = filled.sum(axis=0) / np.maximum(n, 1)
+    variance = (np.where(present, differences - mean, 0.0) ** 2).sum(axis=0) / np.maximum(n - 1, 1)
+    defined = (n >= 2) & ~_without_spread(differences)
+    t = np.full(len(n), np.nan)
+    np.divide(mean, np.sqrt(variance / np.maximum(n, 1)), out=t, where=defined)
+    p: Array = 2 * stdtr(np.maximum(n - 1, 1), -np.abs(t))
+    return p
+
+
+def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, seed: int = 0) -> Array:
+    """Two-sided paired randomisation tests of the difference in means.
+
+    Under the null hypothesis the two systems could change names on every query, which flips the sign of its
+    difference. The p value is the share of sign flips whose absolute sum is at least the one seen. All 2^n flips
+    are taken where these are no more than `permutations`; else so many are drawn, the same for all comparisons,
+    and p = (1 + as extreme) / (1 + drawn). Source: Smucker, Allan, Carterette: A Comparison of Statistical
+    Significance Tests for Information Retrieval Evaluation, CIKM 2007.
+
+    Args:
+        differences: score differences, shape (queries, comparisons); NaN where a comparison lacks the query.
+        permutations: number of sign flips.
+        seed: makes the draw repeatable.
+
+    Returns:
+        p values, shape (comparisons,); NaN with fewer than 2 queries or without any difference.
+    """
+    filled = np.nan_to_num(differences, nan=0.0)
+    queries, comparisons = filled.shape
+    if not comparisons:
+        return np.empty(0)
+    seen = np.abs(filled.sum(axis=0))
+    # What is equal to the sum seen but for the order of adding counts as being as extreme.
+    bar = seen - _EQUAL * np.maximum(np.abs(filled).sum(axis=0), np.finfo(np.float64).tiny)
+    exact = 2.0**queries <= permutations
+    total = 2**queries if exact else permutations
+    rng = np.random.default_rng(seed)
+    extreme = np.zeros(comparisons, dtype=np.int64)
+    step = max(1, _CHUNK // max(comparisons, queries))
+    for start in range(0, total, step):
+        count = min(step, total - start)
+        if exact:
+            bits = (np.arange(start, start + count)[:, None] >> np.arange(queries)) & 1
+        else:
+            bits = rng.integers(0, 2, size=(count, queries), dtype=np.int8)
+        signs = (1 - 2 * bits).astype(np.float64)
+        extreme += (np.abs(signs @ filled) >= bar).sum(axis=0)
+    p: Array = extreme / total if exact else (1 + extreme) / (1 + total)
+    undefined = ((~np.isnan(differences)).sum(axis=0) < 2) | (np.abs(filled).max(axis=0, initial=0.0) == 0)
+    return np.where(undefined, np.nan, p)
+
+
+def _without_spread(differences: Array) -> NDArray[np.bool_]:
+    """Which comparisons have the same difference on every query, but for binary rounding."""
+    high = np.where(np.isnan(differences), -np.inf, differences).max(axis=0, initial=-np.inf)
+    low = np.where(np.isnan(differences), np.inf, differences).min(axis=0, initial=np.inf)
+    return np.asarray(high - low <= _EQUAL * np.maximum(np.abs(high), np.abs(low)))

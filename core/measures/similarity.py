@@ -1,0 +1,82 @@
+"""Similarity of what a system gives to gold texts, by words or characters: baselines without questions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.text import meaningful_words
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """A way to compare texts.
+
+    Args:
+        name: of the measure, without a cutoff.
+        prepare: what is done once to every passage and every gold text.
+        scorer: makes a function of two prepared texts, the system's and the gold one, that gives 0 to 1.
+    """
+
+    name: str
+    prepare: Callable[[str], str]
+    scorer: Callable[[], Callable[[str, str], float]]
+
+
+def rouge_1(text: str, gold: str) -> float:
+    """ROUGE-1 F1 of a text against a gold text (original-exam, section 4.1.2; Lin, 2004).
+
+    Args:
+        text, gold: lower-cased and lemmatized here; punctuation and stop words are left out.
+
+    Returns:
+        The harmonic mean of precision and recall of words, each counted as often as it occurs in both; 0 without any.
+    """
+    return _rouge_1()(lemmas(text), lemmas(gold))
+
+
+def chrf(text: str, gold: str) -> float:
+    """chrF2 of a text against a gold text: F-score of character n-grams, 1 to 6, recall twice as heavy (Popović, 2015).
+
+    Args:
+        text, gold: as they are; white space does not count.
+    """
+    return _chrf()(text, gold)
+
+
+def lemmas(text: str) -> str:
+    """The lemmas of a text in lower case, without punctuation and stop words, parted by spaces."""
+    import simplemma
+
+    return " ".join(simplemma.lemmatize(word, lang="en").lower() for word in meaningful_words(text))
+
+
+def _rouge_1() -> Callable[[str, str], float]:
+    # It brings nltk along, seconds of import that only those wait for who ask for ROUGE.
+    from rouge_score import rouge_scorer, tokenizers
+
+    class Words(tokenizers.Tokenizer):  # type: ignore[misc]
+        def tokenize(self, text: str) -> list[str]:
+            return text.split()
+
+    program = rouge_scorer.RougeScorer(["rouge1"], tokenizer=Words())
+    return lambda text, gold: float(program.score(gold, text)["rouge1"].fmeasure)
+
+
+def _chrf() -> Callable[[str, str], float]:
+    from sacrebleu.metrics.chrf import CHRF
+
+    program = CHRF()
+    return lambda text, gold: float(program.sentence_score(text, [gold]).score) / 100 if text and gold else 0.0
+
+
+SIMILARITIES = (Similarity("ROUGE-1", lemmas, _rouge_1), Similarity("chrF", str, _chrf))
+
+
+def gold_similarity(measure: str, cutoff: int) -> tuple[Similarity, int] | None:
+    """The similarity and cutoff of `ROUGE-1`, `chrF` (at the cutoff given) or `ROUGE-1@k`; None for other measures."""
+    for similarity in SIMILARITIES:
+        if found := re.fullmatch(rf"{similarity.name}(?:@([1-9]\d*))?", measure, flags=re.IGNORECASE):
+            return similarity, int(found[1]) if found[1] else cutoff
+    return None

@@ -1,0 +1,160 @@
+"""The activity log for people: who did what, newest first, each act as a sentence with its place."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from core.project.activity_sentences import Place, place_of, sentence
+from core.project.project import Project
+from core.tables import csv_text
+
+# Acts name things by id or key; what people call them is looked up here, a question by its wording when the act was
+# done, that of an override by its wording when the override was made.
+_ACTS = (
+    "(SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
+    " coalesce(was.text, said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
+    " coalesce(q.query_id, qq.query_id, oq.query_id) AS query_id, coalesce(q.text, qq.text, oq.text) AS query_text,"
+    " coalesce(p.passage_id, op.passage_id) AS passage_id, coalesce(t.text, ot.text) AS passage_text,"
+    " a.activity_key IN (SELECT activity_key FROM replacements) AS replaced"
+    " FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
+    "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key FROM activity) a"
+    " LEFT JOIN questions asked ON asked.question_id = a.question"
+    " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at FROM question_revisions JOIN bank_versions"
+    "  USING (version)) r ON r.question_key = asked.question_key AND r.saved_at <= a.happened_at"
+    " LEFT JOIN question_texts said ON said.text_key = r.text_key"
+    " LEFT JOIN overrides o ON o.override_key = a.override_key"
+    " LEFT JOIN question_texts was ON was.text_key = o.question_text_key"
+    " LEFT JOIN questions o_asked ON o_asked.question_key = o.question_key"
+    " LEFT JOIN queries q ON q.query_id = a.query LEFT JOIN queries qq ON qq.query_key = asked.query_key"
+    " LEFT JOIN queries oq ON oq.query_key = o_asked.query_key"
+    " LEFT JOIN passages p ON p.passage_id = a.passage LEFT JOIN passage_texts t ON t.text_key = p.text_key"
+    " LEFT JOIN passages op ON op.passage_key = o.passage_key"
+    " LEFT JOIN passage_texts ot ON ot.text_key = op.text_key)"
+)
+
+_SOUGHT = (
+    "($who IS NULL OR author = $who) AND ($act IS NULL OR act = $act)"
+    " AND ($since IS NULL OR happened_at >= $since::DATE)"
+    " AND ($until IS NULL OR happened_at < $until::DATE + INTERVAL 1 DAY)"
+    " AND ($words = '' OR contains(lower(concat_ws(' ', author, act, detail, question_text, query_text)), $words)"
+    # The detail is JSON, in which quotes, backslashes and line ends are written otherwise.
+    "  OR contains(lower(detail), $escaped))"
+)
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What to look for; None and the empty text ask for nothing.
+
+    Args:
+        who: the person.
+        act: as the log names it, such as "save bank".
+        since, until: the first and the last day.
+        words: a part of the names, notes, reasons, questions or queries that the act is about; case does not matter.
+    """
+
+    who: str | None = None
+    act: str | None = None
+    since: date | None = None
+    until: date | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Act:
+    """One thing that somebody did.
+
+    Args:
+        detail: what the log keeps of it.
+        said: a sentence without its subject, such as "saved bank version 3".
+        place: the screen where its object can be seen; None where there is none.
+        replaced: whether it replaced something that can be brought back (`core.project.bringing_back`).
+    """
+
+    key: int
+    happened_at: datetime
+    author: str
+    act: str
+    detail: dict[str, Any]
+    said: str
+    place: Place | None
+    replaced: bool = False
+
+
+@dataclass(frozen=True)
+class Log:
+    """One page of the acts that were found, and how many there are in all."""
+
+    total: int
+    acts: list[Act]
+
+
+def activity(project: Project, sought: Sought | None = None, page_size: int = 50, page: int = 1) -> Log:
+    """What people did, newest first.
+
+    Args:
+        page_size: acts a page; 0 for all of them on one.
+        page: from 1.
+    """
+    values = _values(sought or Sought())
+    total = project.value(f"SELECT count(*) FROM {_ACTS} WHERE {_SOUGHT}", values)
+    paged = f" LIMIT {page_size:d} OFFSET {page_size * (max(page, 1) - 1):d}" if page_size else ""
+    rows = project.rows(f"SELECT * FROM {_ACTS} WHERE {_SOUGHT} ORDER BY activity_key DESC{paged}", values)
+    return Log(int(total), [_act(row) for row in rows])
+
+
+def _values(sought: Sought) -> dict[str, Any]:
+    words = sought.words.strip().lower()
+    return {**vars(sought), "words": words, "escaped": json.dumps(words, ensure_ascii=False)[1:-1]}
+
+
+def _act(row: tuple[Any, ...]) -> Act:
+    key, happened_at, author, act, text, question, question_id, query_id, query, passage_id, passage, replaced = row
+    detail = json.loads(text)
+    known = {
+        **({"question text": question} if question else {}),
+        **({"query text": query} if query else {}),
+        **({"passage text": passage} if passage else {}),
+    }
+    places = {"question": question_id, "query": query_id, "passage": passage_id}
+    found = {name: value for name, value in places.items() if value is not None}
+    return Act(
+        key,
+        happened_at,
+        author,
+        act,
+        detail,
+        sentence(act, {**detail, **found, **known}),
+        place_of(act, detail, found),
+        replaced,
+    )
+
+
+def people(project: Project) -> list[str]:
+    """Everybody who did anything, by name."""
+    return [name for (name,) in project.rows("SELECT DISTINCT author FROM activity ORDER BY lower(author), author")]
+
+
+def kinds_of_act(project: Project) -> list[str]:
+    """Every kind of act in the log, as it names them."""
+    return [act for (act,) in project.rows("SELECT DISTINCT act FROM activity ORDER BY act")]
+
+
+def activity_csv(project: Project, sought: Sought | None = None) -> str:
+    """The acts that are sought, newest first, as CSV; cells that could be formulas are neutralised."""
+    return csv_text(
+        ("happened_at", "who", "act", "what", "detail"),
+        (
+            (
+                act.happened_at.isoformat(timespec="seconds"),
+                act.author,
+                act.act,
+                act.said,
+                json.dumps(act.detail, ensure_ascii=False),
+            )
+            for act in activity(project, sought, page_size=0).acts
+        ),
+    )

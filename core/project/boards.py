@@ -1,0 +1,74 @@
+"""Leaderboards that came from files, and which sources can be official."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.errors import InputError
+from core.project.judgments import sources
+from core.project.project import Cursor, Project, stage
+from core.project.queries import check_new
+from core.project.replacing import Keeper
+from core.types import Board
+
+
+def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> None:
+    """Write an imported leaderboard; one of the same name gives way.
+
+    Args:
+        keeper: keeps what is replaced; for None it is lost.
+
+    Raises:
+        InputError: the name of a new one, or of a run on it, has control characters.
+    """
+    check_new(cursor, "leaderboard", [board.name])
+    check_new(cursor, "run", (row.run for row in board.rows))
+    known = cursor.execute("SELECT board_key FROM boards WHERE name = ?", [board.name]).fetchall()
+    if known:
+        if keeper is not None:
+            keeper.keep("leaderboard", board.name, known[0][0])
+        cursor.execute("DELETE FROM board_scores WHERE board_key = ?", [known[0][0]])
+        cursor.execute("UPDATE boards SET measure = ? WHERE board_key = ?", [board.measure, known[0][0]])
+    else:
+        cursor.execute("INSERT INTO boards VALUES (nextval('keys'), ?, ?)", [board.name, board.measure])
+    columns: dict[str, list[Any]] = {
+        "run": [row.run for row in board.rows],
+        "score": [row.score for row in board.rows],
+        "std_error": [row.std_error for row in board.rows],
+        "rank": [row.rank for row in board.rows],
+    }
+    types = {"run": "VARCHAR", "score": "DOUBLE", "std_error": "DOUBLE", "rank": "DOUBLE"}
+    stage(cursor, "new_board", columns, types)
+    cursor.execute(
+        "INSERT INTO board_scores SELECT board_key, n.* FROM new_board n, boards WHERE boards.name = ?",
+        [board.name],
+    )
+
+
+def boards(project: Project) -> list[tuple[str, str]]:
+    """Name and measure of every imported leaderboard, in the order of their import."""
+    return [(row[0], row[1]) for row in project.rows("SELECT name, measure FROM boards ORDER BY board_key")]
+
+
+def official_sources(project: Project) -> list[str]:
+    """Everything that a leaderboard can be compared with: sources of judgments, then imported boards."""
+    return sources(project) + [name for name, _ in boards(project)]
+
+
+def find_source(project: Project, name: str) -> str:
+    """The source of judgments or imported board of that name; `judgments` means the first source.
+
+    Raises:
+        InputError: there is none.
+    """
+    known = official_sources(project)
+    if name in known:
+        return name
+    if name == "judgments" and (judged := sources(project)):
+        return judged[0]
+    if not known:
+        raise InputError(
+            "The project has no judgments and no imported leaderboard.",
+            "Import one: exam import qrels FILE, or exam import leaderboard FILE.",
+        )
+    raise InputError(f"There is no source '{name}'.", f"There are: {', '.join(known)}.")

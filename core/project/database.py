@@ -1,0 +1,261 @@
+"""One DuckDB file in this process: opened, shared by threads, closed and opened again when the engine gives up."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import duckdb
+
+from core.errors import ProjectError
+from core.project.checkpoints import Idle, mark, unmark
+from core.project.engine_errors import explained, fault, first_line
+
+Connection = duckdb.DuckDBPyConnection
+
+GIVEN_UP = (duckdb.FatalException, duckdb.InternalException)
+"""After one of these the engine answers nothing more until the file was closed and opened again."""
+
+PATIENCE = 5.0
+"""Seconds that a process waits for another one to let go of the file."""
+PAUSE = 0.1
+"""Seconds between two looks whether it did."""
+LAST_BLOCKS = 60.0
+"""Seconds that the blocks which were under way may take to end, before the file is opened again."""
+
+_ticks = itertools.count(1)
+_last_commits: dict[Path, int] = {}
+"""When each file was last written to by this process, whoever had it open; nobody else writes meanwhile."""
+
+LAST_WRITE = 5.0
+"""Seconds that a change under way may take to end, when the process ends."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Reopening:
+    """That the file was closed and opened again: when, in local time, and what the engine had said."""
+
+    at: datetime
+    reason: str
+
+
+class Database:
+    """An open file, read and written by many threads, each block of work with a cursor of its own.
+
+    When the engine gives up, blocks that are under way fail at their next statement and end; the first
+    block after them finds the file opened again. Whatever was committed is in the file or in its log.
+
+    Args:
+        path: the file.
+        connection: to it, as `connect` gives it; from here on nobody else's.
+        read_only: whether it was opened beside other processes that read it too.
+    """
+
+    def __init__(self, path: Path, connection: Connection, read_only: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.reopenings: tuple[Reopening, ...] = ()
+        self._connection = connection
+        self._gate = threading.Condition()
+        self._blocks = 0
+        self._mine = threading.local()
+        self._given_up: str | None = None
+        self._file = path.resolve()
+        # One change at a time; a block inside a block of the same thread is let through.
+        self.writing = threading.RLock()
+        self._marked = False
+        self._closed = False
+        self._idle: Idle | None = None
+        _open.add(self)
+
+    @property
+    def in_block(self) -> bool:
+        """Whether this thread is inside a block that has a cursor."""
+        return bool(getattr(self._mine, "blocks", 0))
+
+    @property
+    def last_commit(self) -> int:
+        """A number that is another one after every transaction that may have changed the file."""
+        return _last_commits.get(self._file, 0)
+
+    def committed(self) -> None:
+        """Take note that the file may have changed."""
+        _last_commits[self._file] = next(_ticks)
+        if self._idle is not None:
+            self._idle.written()
+
+    def before_change(self, cursor: Connection) -> None:
+        """Let the file say that it is not closed, before its first change; to be called by who holds `writing`.
+
+        Raises:
+            duckdb.Error: it cannot be written.
+        """
+        if self._marked or self.read_only:
+            return
+        try:
+            mark(cursor, self.path)
+        except duckdb.TransactionException as error:
+            # Something else in this process is writing to the file: the mark is in the log and goes with it.
+            if "CHECKPOINT" not in str(error):
+                raise
+        self._marked = True
+
+    def checkpoint_when_idle(self) -> None:
+        """From now on let the log go into the file whenever nobody has written for a moment."""
+        if self._idle is None and not self.read_only:
+            self._idle = Idle(self.checkpoint)
+
+    def checkpoint(self) -> bool:
+        """Write what the log holds into the file, unless somebody is writing or there is no room; whether it was."""
+        if not self.writing.acquire(blocking=False):
+            return False
+        try:
+            with self.cursor() as cursor:
+                mark(cursor, self.path)
+                self._marked = True
+            return True
+        except duckdb.TransactionException:
+            # Something in this process is in the midst of a write that did not ask for `writing`: another time.
+            return False
+        except (ProjectError, duckdb.Error, OSError) as error:
+            # Among them that the file is gone, which somebody deleted under the running program.
+            _log.warning("%s: the log could not be written into the file now: %s", self.path, first_line(error))
+            return False
+        finally:
+            self.writing.release()
+
+    @contextmanager
+    def cursor(self) -> Iterator[Connection]:
+        """A cursor for the block, to be used by this thread.
+
+        Raises:
+            ProjectError: the file could not be opened again.
+        """
+        cursor = self._enter()
+        given_up: str | None = None
+        try:
+            with cursor:
+                yield cursor
+        except GIVEN_UP as error:
+            given_up = first_line(error)
+            raise
+        except duckdb.Error as error:
+            if told := fault(self.path, error):
+                raise told from error
+            raise
+        finally:
+            self._leave(given_up)
+
+    def _enter(self) -> Connection:
+        with self._gate:
+            # A block inside a block must not wait for the outer one to end.
+            if self._given_up is not None and not self.in_block:
+                if not self._gate.wait_for(lambda: self._given_up is None or not self._blocks, LAST_BLOCKS):
+                    raise ProjectError(
+                        f"The database of {self.path.name} failed, and work that had begun before keeps it open.",
+                        "Nothing that was saved is lost. Start the app or the command again.",
+                    )
+                if self._given_up is not None:
+                    self._reopen(self._given_up)
+            cursor = self._connection.cursor()
+            self._blocks += 1
+            self._mine.blocks = getattr(self._mine, "blocks", 0) + 1
+            return cursor
+
+    def _leave(self, given_up: str | None) -> None:
+        with self._gate:
+            self._blocks -= 1
+            self._mine.blocks -= 1
+            self._given_up = self._given_up or given_up
+            self._gate.notify_all()
+
+    def _reopen(self, reason: str) -> None:
+        _log.error("%s: the database failed (%s); it is closed and opened again", self.path, reason)
+        self._connection.close()
+        self._connection = connect(self.path, self.read_only)
+        if not self.read_only:
+            try:
+                # What the log held goes to where all else lies: some defects meet only rows that were in the log.
+                self._connection.execute("CHECKPOINT")
+            except duckdb.Error as error:
+                _log.error("%s: the log could not be written into the file: %s", self.path, first_line(error))
+                self._connection.close()
+                self._connection = connect(self.path)
+        # Where something else in this process has the file open, that keeps the engine as it was.
+        self._connection.execute("SELECT 1")
+        self.reopenings += (Reopening(datetime.now(), reason),)
+        self._given_up = None
+
+    def close(self) -> None:
+        """Write everything out and let go of the file."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._idle is not None:
+            self._idle.end()
+        if self._marked:
+            self._unmark()
+        self._connection.close()
+
+    def _unmark(self) -> None:
+        # A change that is under way when the process ends is not waited for for ever: then the mark stays, and is true.
+        if not self.writing.acquire(timeout=LAST_WRITE):
+            return
+        try:
+            unmark(self._connection)
+        except duckdb.Error as error:
+            _log.warning("%s: it could not be closed as it should: %s", self.path, first_line(error))
+        finally:
+            self.writing.release()
+
+
+_open: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+@atexit.register
+def close_all() -> None:
+    """Close every file that this process has open; done when it ends, and before, where it ends in another way."""
+    for database in list(_open):
+        database.close()
+
+
+def is_open(path: Path) -> bool:
+    """Whether this process has a file open already; it shares the engine's log then."""
+    file = path.resolve()
+    return any(database._file == file and not database._closed for database in list(_open))
+
+
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+"""Nothing is ever loaded from outside, not even to look at a file of another kind: the file alone is the project."""
+
+
+def connect(path: Path, read_only: bool = False) -> Connection:
+    """A connection to a file; a new file where there is none and it may be written.
+
+    Another process that is in the way is waited for, a few seconds long.
+
+    Raises:
+        ProjectError: another process holds it, it comes from a newer DuckDB, or it is no database.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return duckdb.connect(str(path), read_only=read_only, config=CONFIG)
+        except duckdb.Error as error:
+            if "set lock" not in str(error) or time.monotonic() >= deadline:
+                raise explained(path, error) from error
+        time.sleep(PAUSE)

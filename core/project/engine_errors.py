@@ -1,0 +1,155 @@
+"""What the database engine says when it cannot go on, as sentences that say what to do."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from core.errors import ProjectError
+from core.project.holders import Holder, holder
+
+_VERSION_AT, _VERSION_LENGTH = 52, 32  # of the version's name in a file's header
+_HEADER = 4096
+_MAGIC_AT, _MAGIC = 8, b"DUCK"
+
+_FOREIGN = (
+    (0, b"SQLite format 3\0", "a SQLite database"),
+    (0, b"PAR1", "a Parquet file"),
+    (0, b"PK\x03\x04", "a zip file"),
+    (0, b"\x1f\x8b", "a gzip file"),
+)
+"""Where files of other kinds have which bytes, and what to call them."""
+
+NAME_ANOTHER = "Name the .duckdb file of a project; exam import takes in what other files hold."
+_BRING_BACK = (
+    "Put a copy of it in its place (before an upgrade one is kept as NAME.before-…), or make the project again of an"
+    " export: exam import project FOLDER --project NEW.duckdb."
+)
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """What can go wrong with a file at any moment.
+
+    Args:
+        said: what the engine says of it.
+        sentence: what is told instead, with a place for the file.
+        hint: what to do about it.
+    """
+
+    said: re.Pattern[str]
+    sentence: str
+    hint: str
+
+
+_FILE = re.compile(r'file "([^"]+)"')
+
+_NO_ROOM = _Fault(
+    re.compile(r"No space left on device|Disk quota exceeded|File too large|max_temp_directory_size"),
+    "There is no room left on the disk of {file}: what was asked could not be done, and nothing of it was saved.",
+    "Free some space, then do it again. All that was saved before is there and can be read.",
+)
+
+_FAULTS = (
+    _NO_ROOM,
+    _Fault(
+        re.compile(r"Permission denied|Read-only file system|Operation not permitted|read-only mode"),
+        "{file} cannot be written: it or its folder is closed to you, or it was opened only to be read.",
+        "Give yourself the right to write both, or work on a copy; then open it again.",
+    ),
+    _Fault(
+        re.compile(
+            r"Corrupt database file|[Cc]hecksum|Could not read (?:enough bytes|from file|all bytes)"
+            r"|Failed to deserialize|[Ss]erialization Error|corrupt"
+        ),
+        "{file} is damaged: a part of it cannot be read.",
+        _BRING_BACK + " What is elsewhere in it can still be read.",
+    ),
+)
+"""The first that fits counts."""
+
+
+def fault(path: Path, error: duckdb.Error) -> ProjectError | None:
+    """A full disk, a file that must not be written or a damaged one, as an error that says so; None for all else."""
+    reason = str(error)
+    found = next((one for one in _FAULTS if one.said.search(reason)), None)
+    if found is None:
+        return None
+    # What is being exported may be on another disk than the project; its log is called as it is, and more.
+    named = _FILE.search(reason)
+    elsewhere = named is not None and not Path(named[1]).name.startswith(path.name)
+    return ProjectError(found.sentence.format(file=named[1] if named and elsewhere else path), found.hint)
+
+
+def no_room(path: Path, error: duckdb.Error) -> ProjectError | None:
+    """The same, for a full disk alone."""
+    return fault(path, error) if _NO_ROOM.said.search(str(error)) else None
+
+
+def check_kind(path: Path) -> None:
+    """Refuse what is no database file before the engine looks at it: it would wait for a pipe, or guess.
+
+    Args:
+        path: something that is there.
+
+    Raises:
+        ProjectError: it is a folder, a device, an empty file, or of another kind; or it cannot be read.
+    """
+    if path.is_dir():
+        raise ProjectError(
+            f"{path} is a folder and not a project.",
+            f"For an exported project: exam import project {shlex.quote(str(path))} --project NEW.duckdb.",
+        )
+    if not path.is_file():
+        raise ProjectError(f"{path} is no file.", NAME_ANOTHER)
+    try:
+        with path.open("rb") as file:
+            header = file.read(_HEADER)
+    except OSError as error:
+        raise ProjectError(
+            f"{path} cannot be read ({error.strerror}).", "Give yourself the right to read it, and look at the disk."
+        ) from error
+    if not header:
+        raise ProjectError(f"{path} is empty: it is no project.", "Delete it, then make it with exam init.")
+    if header[_MAGIC_AT : _MAGIC_AT + len(_MAGIC)] == _MAGIC:
+        return
+    kind = next((name for at, magic, name in _FOREIGN if header[at : at + len(magic)] == magic), None)
+    if kind is not None:
+        raise ProjectError(f"{path} is {kind} and not a project.", NAME_ANOTHER)
+    raise ProjectError(f"{path} is not a project, or its beginning is damaged.", f"{NAME_ANOTHER} {_BRING_BACK}")
+
+
+def explained(path: Path, error: duckdb.Error) -> ProjectError:
+    """An error of opening a file as one that says what to do."""
+    reason = str(error)
+    if "set lock" in reason:
+        return _held(path, holder(reason))
+    if "created with a newer version of DuckDB" in reason:
+        return ProjectError(
+            f"{path} was written by {_writer(path)}; this program has DuckDB {duckdb.__version__} and cannot read it.",
+            f"In the environment that wrote it: exam export project --project {shlex.quote(str(path))} -o FOLDER."
+            " Then here: exam import project FOLDER --project NEW.duckdb.",
+        )
+    return fault(path, error) or ProjectError(f"{path} cannot be opened as a project: {first_line(error)}", _BRING_BACK)
+
+
+def _held(path: Path, who: Holder | None) -> ProjectError:
+    if who is None:
+        return ProjectError(f"{path} is open in another process.", "Close what uses it, then try again.")
+    return ProjectError(f"{path} is open in {who.name}.", who.hint)
+
+
+def _writer(path: Path) -> str:
+    """The engine that wrote a file, as far as its header tells."""
+    with path.open("rb") as file:
+        name = file.read(_VERSION_AT + _VERSION_LENGTH)[_VERSION_AT:].rstrip(b"\0")
+    return f"DuckDB {name[1:].decode()}" if re.fullmatch(rb"v\d+\.\d+[\w.+-]*", name) else "a newer DuckDB"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, without what the engine adds for its developers."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,114 @@
+"""Gold texts: one text a query that people hold for a good answer, imported or taken from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.errors import InputError, Report
+from core.project.pool import refresh_pool
+from core.project.project import Cursor, Project, log, stage
+from core.project.replacing import Keeper
+from core.project.responses import place_parts, split_response
+from core.types import Response
+
+IMPORTED = "gold"
+"""What imported gold texts are called, also in the ids of their passages: gold/QUERY/1."""
+
+GOLD = (
+    "(SELECT query_key, passage_key, position FROM gold_passages"
+    " UNION ALL SELECT query_key, passage_key, rank AS position FROM rankings JOIN gold_runs USING (run_key)"
+    "  SEMI JOIN pool USING (query_key, passage_key))"
+)
+"""The passages of the gold texts as a subquery: query_key, passage_key, position. Of a run, what is pooled."""
+
+
+def write_gold(
+    cursor: Cursor, found: Sequence[Response], report: Report, keeper: Keeper | None = None
+) -> dict[str, int]:
+    """Keep texts as the gold texts, split into passages; those that were gold before give way.
+
+    Args:
+        found: one text a query.
+        report: takes a refusal of every further text of a query; nothing is written then.
+        keeper: keeps what is replaced; for None it is lost.
+
+    Returns:
+        Numbers of gold texts and of their passages.
+    """
+    seen: dict[str, Response] = {}
+    for response in found:
+        first = seen.setdefault(response.query_id, response)
+        if first is not response:
+            reason = f"query {response.query_id} has a gold text already (run {first.run}); a query has one"
+            report.refuse(response.file, response.line, reason)
+    if report.count:
+        return {}
+    placed = place_parts(cursor, [(IMPORTED, r.query_id, split_response(r.text, r.sentences)) for r in found], keeper)
+    rows = [
+        (response.query_id, passage_id, position)
+        for response, ids in zip(found, placed, strict=True)
+        for position, passage_id in enumerate(ids, 1)
+    ]
+    stage(
+        cursor,
+        "new_gold",
+        {name: [row[i] for row in rows] for i, name in enumerate(("query_id", "passage_id", "position"))},
+        {"query_id": "VARCHAR", "passage_id": "VARCHAR", "position": "INTEGER"},
+    )
+    _clear(cursor, keeper)
+    cursor.execute(
+        "INSERT INTO gold_passages SELECT query_key, passage_key, position"
+        " FROM new_gold JOIN queries USING (query_id) JOIN passages USING (passage_id) ORDER BY query_key, position"
+    )
+    return {"gold texts": len(found), "passages of gold texts": len(rows)}
+
+
+def mark_gold(project: Project, run: str | None, author: str) -> None:
+    """Let a run stand for the gold texts, in place of what was gold; for None nothing is gold any more.
+
+    The run stays on the leaderboards: with as deep a cutoff as it has passages, its n-EXAM is 1,
+    unless the pool was made shallower after passages beyond it had been graded.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    with project.transaction() as cursor:
+        keys = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [run]).fetchall()
+        if run is not None and not keys:
+            names = [name for (name,) in cursor.execute("SELECT name FROM runs ORDER BY run_key LIMIT 12").fetchall()]
+            raise InputError(
+                f"There is no run '{run}'.", f"There are: {', '.join(names)}." if names else "Import runs."
+            )
+        keeper = Keeper(cursor)
+        _clear(cursor, keeper)
+        if keys:
+            cursor.execute("INSERT INTO gold_runs VALUES (?)", [keys[0][0]])
+        refresh_pool(cursor)
+        keeper.record(keeper.settle(), log(cursor, author, "mark gold", run=run))
+
+
+def _clear(cursor: Cursor, keeper: Keeper | None) -> None:
+    if keeper is not None:
+        runs = cursor.execute("SELECT name FROM runs JOIN gold_runs USING (run_key)").fetchall()
+        keeper.keep("gold", f"the run {runs[0][0]}" if runs else "imported texts")
+    for table in ("gold_passages", "gold_runs"):
+        cursor.execute(f"DELETE FROM {table}")
+
+
+def gold_name(project: Project) -> str | None:
+    """What is gold: the name of a run, `gold` for imported texts, None where there are none."""
+    run = project.value("SELECT name FROM runs JOIN gold_runs USING (run_key)")
+    if run is not None:
+        return str(run)
+    return IMPORTED if project.value("SELECT count(*) FROM gold_passages") else None
+
+
+def gold_texts(project: Project) -> dict[str, str]:
+    """The gold text of each query that has one, by query id: its passages, parted by empty lines."""
+    return dict(
+        project.rows(
+            "SELECT query_id, string_agg(passage_texts.text, chr(10) || chr(10) ORDER BY position)"
+            f" FROM {GOLD} JOIN passages USING (passage_key) JOIN passage_texts USING (text_key)"
+            " JOIN queries USING (query_key) GROUP BY query_key, query_id ORDER BY query_key"
+        )
+    )

@@ -1,0 +1,177 @@
+"""Judgments that assessors give here: one source an assessor, replaceable, with every step in the activity log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.errors import InputError
+from core.project.pool import refresh_pool
+from core.project.project import Cursor, Project, as_name, log
+
+SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
+"""What the values mean: the four levels of the TREC Deep Learning tracks."""
+
+PREFIX = "assessor: "
+JUDGE, WITHDRAW = "judge", "withdraw judgment"
+
+
+@dataclass(frozen=True)
+class JudgmentAct:
+    """One step in the history of a judgment; `value` is None where it was withdrawn."""
+
+    author: str
+    happened_at: datetime
+    value: int | None
+    note: str
+
+
+def source_of(author: str) -> str:
+    """The source of judgments that belongs to an assessor.
+
+    Raises:
+        InputError: the name is empty.
+    """
+    if not (author := as_name(author)):
+        raise InputError("The name of the assessor is empty.", "Judgments are kept under the name of who gives them.")
+    return PREFIX + author
+
+
+def judge(project: Project, query_id: str, passage_id: str, value: int, author: str, note: str = "") -> None:
+    """Give a judgment, which replaces the one that the same assessor gave before.
+
+    Args:
+        value: 0 to 3, see `SCALE`.
+        author: the assessor.
+        note: why; kept in the history.
+
+    Raises:
+        InputError: a value out of range, no name, or an unknown query or passage.
+    """
+    if value not in SCALE:
+        raise InputError(f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}.")
+    source = source_of(author)
+    with project.transaction() as cursor:
+        query, passage = _keys(cursor, query_id, passage_id)
+        cursor.execute(
+            "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
+            [source, source],
+        )
+        cursor.execute(
+            "DELETE FROM judgments WHERE query_key = ? AND passage_key = ?"
+            " AND source_key = (SELECT source_key FROM sources WHERE name = ?)",
+            [query, passage, source],
+        )
+        cursor.execute(
+            "INSERT INTO judgments SELECT source_key, ?, ?, ? FROM sources WHERE name = ?",
+            [query, passage, value, source],
+        )
+        # A judged passage keeps its place in the pool: only one from outside changes it.
+        if not cursor.execute(
+            "SELECT count(*) FROM pool WHERE query_key = ? AND passage_key = ?", [query, passage]
+        ).fetchall()[0][0]:
+            refresh_pool(cursor)
+        log(cursor, author.strip(), JUDGE, query=query_id, passage=passage_id, value=value, note=note.strip())
+
+
+def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> None:
+    """Take a judgment of one's own back; a source without judgments goes with its last one.
+
+    Raises:
+        InputError: the assessor has not judged this passage.
+    """
+    source = source_of(author)
+    with project.transaction() as cursor:
+        query, passage = _keys(cursor, query_id, passage_id)
+        gone = cursor.execute(
+            "DELETE FROM judgments WHERE query_key = ? AND passage_key = ?"
+            " AND source_key = (SELECT source_key FROM sources WHERE name = ?)",
+            [query, passage, source],
+        ).fetchall()[0][0]
+        if not gone:
+            raise InputError(f"{author.strip()} has not judged this passage.", "Only one's own judgment can go.")
+        cursor.execute(
+            "DELETE FROM sources WHERE name = ? AND source_key NOT IN (SELECT source_key FROM judgments)", [source]
+        )
+        refresh_pool(cursor)
+        log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id)
+
+
+def own_judgment(project: Project, query_id: str, passage_id: str, author: str) -> int | None:
+    """What an assessor judged; None where they have not."""
+    found = project.value(
+        "SELECT value FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) WHERE name = ? AND query_id = ? AND passage_id = ?",
+        [source_of(author), query_id, passage_id],
+    )
+    return None if found is None else int(found)
+
+
+@dataclass(frozen=True)
+class Assessed:
+    """A judgment that an assessor gave here."""
+
+    author: str
+    query_id: str
+    passage_id: str
+    value: int
+
+
+def assessed(project: Project, query_id: str | None = None, author: str | None = None) -> list[Assessed]:
+    """The judgments that assessors gave here, by assessor and query.
+
+    Args:
+        query_id: only those of this query; of all for None.
+        author: only those of this assessor; of all for None.
+    """
+    return [
+        Assessed(*row)
+        for row in project.rows(
+            "SELECT substr(name, length($prefix) + 1) AS author, query_id, passage_id, value"
+            " FROM judgments JOIN sources USING (source_key) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE starts_with(name, $prefix)"
+            " AND ($query IS NULL OR query_id = $query) AND ($author IS NULL OR name = $prefix || $author)"
+            " ORDER BY author, query_key, passage_key",
+            {"prefix": PREFIX, "query": query_id, "author": author},
+        )
+    ]
+
+
+def judged_pairs(project: Project, author: str) -> set[tuple[str, str]]:
+    """Every (query id, passage id) that an assessor has judged."""
+    return {
+        (query_id, passage_id)
+        for query_id, passage_id in project.rows(
+            "SELECT query_id, passage_id FROM judgments JOIN sources USING (source_key) JOIN queries"
+            " USING (query_key) JOIN passages USING (passage_key) WHERE name = ?",
+            [source_of(author)],
+        )
+    }
+
+
+def judgment_history(project: Project, query_id: str, passage_id: str) -> list[JudgmentAct]:
+    """Everything that assessors judged and withdrew for a query and a passage, newest first."""
+    found = []
+    for author, happened_at, detail in project.rows(
+        "SELECT author, happened_at, detail FROM activity WHERE act IN (?, ?) ORDER BY activity_key DESC",
+        [JUDGE, WITHDRAW],
+    ):
+        said = json.loads(detail)
+        if (said["query"], said["passage"]) == (query_id, passage_id):
+            found.append(JudgmentAct(author, happened_at, said.get("value"), said.get("note", "")))
+    return found
+
+
+def _keys(cursor: Cursor, query_id: str, passage_id: str) -> tuple[int, int]:
+    query = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
+    passage = cursor.execute(
+        "SELECT passage_key FROM passages WHERE passage_id = ? AND text_key IS NOT NULL", [passage_id]
+    ).fetchall()
+    if not query:
+        raise InputError(f"There is no query {query_id}.", "Check the id, or import the queries.")
+    if not passage:
+        raise InputError(
+            f"There is no text of passage {passage_id}.", "Import it: what nobody can read, nobody can judge."
+        )
+    return int(query[0][0]), int(passage[0][0])

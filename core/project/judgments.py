@@ -1,0 +1,100 @@
+"""Judgments of any source, as they are written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.project.passages import name_passages_of
+from core.project.project import Cursor, Project, stage
+from core.project.queries import check_new
+from core.project.replacing import Keeper
+from core.types import Judgment
+
+
+def stage_judgments(cursor: Cursor, judgments: Sequence[Judgment]) -> None:
+    """Collect judgments in the temporary table `staged_judgments`, to be written by `write_judgments`.
+
+    Raises:
+        InputError: the id of a new passage could not stand in qrels.
+    """
+    check_new(cursor, "passage", (j.passage_id for j in judgments))
+    columns: dict[str, list[Any]] = {
+        "query_id": [j.query_id for j in judgments],
+        "passage_id": [j.passage_id for j in judgments],
+        "value": [j.value for j in judgments],
+    }
+    types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "value": "INTEGER"}
+    stage(cursor, "new_judgments", columns, types)
+    cursor.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS staged_judgments (query_id VARCHAR, passage_id VARCHAR, value INTEGER)"
+    )
+    cursor.execute("INSERT INTO staged_judgments FROM new_judgments")
+
+
+def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -> int:
+    """Write the staged judgments under a source; judgments that the source had give way.
+
+    Args:
+        keeper: keeps what is replaced; for None it is lost.
+
+    Returns:
+        The number of judgments written.
+
+    Raises:
+        InputError: the name of a new source has control characters.
+    """
+    check_new(cursor, "source", [source])
+    name_passages_of(cursor, "staged_judgments")
+    cursor.execute(
+        "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
+        [source, source],
+    )
+    key = cursor.execute("SELECT source_key FROM sources WHERE name = ?", [source]).fetchall()[0][0]
+    if keeper is not None:
+        keeper.keep("judgments", source, key)
+    cursor.execute("DELETE FROM judgments WHERE source_key = ?", [key])
+    written = cursor.execute(
+        "INSERT INTO judgments SELECT DISTINCT ON (query_key, passage_key) ?, query_key, passage_key, value"
+        " FROM staged_judgments JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+        " ORDER BY query_key, passage_key",
+        [key],
+    ).fetchall()[0][0]
+    cursor.execute("DROP TABLE staged_judgments")
+    return int(written)
+
+
+Qrels = dict[str, dict[str, int]]
+
+
+def sources(project: Project) -> list[str]:
+    """Names of the sources of judgments, in the order of their first import."""
+    return [name for (name,) in project.rows("SELECT name FROM sources ORDER BY source_key")]
+
+
+def judgments(project: Project, source: str) -> Qrels:
+    """The judgments of one source, by query and passage id."""
+
+    def compute() -> Qrels:
+        return {
+            query: dict(zip(passages, values, strict=True))
+            for query, passages, values in project.rows(
+                "SELECT query_id, list(passage_id ORDER BY passage_key), list(value ORDER BY passage_key)"
+                " FROM judgments JOIN sources USING (source_key)"
+                " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+                " WHERE name = ? GROUP BY query_id, query_key ORDER BY query_key",
+                [source],
+            )
+        }
+
+    return project.remember(("judgments", source), compute)
+
+
+def judged_values(project: Project, source: str) -> list[int]:
+    """The values that a source of judgments uses, lowest first."""
+    return [
+        int(value)
+        for (value,) in project.rows(
+            "SELECT DISTINCT value FROM judgments JOIN sources USING (source_key) WHERE name = ? ORDER BY 1", [source]
+        )
+    ]

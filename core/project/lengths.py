@@ -1,0 +1,48 @@
+"""How long what a system gives is: words and passages per response, so that long ones cannot hide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.project.project import Project
+
+
+@dataclass(frozen=True)
+class Length:
+    """Means over the queries that a system answered.
+
+    Args:
+        words: words of its top k passages; passages whose text is not known have none.
+        passages: how many passages these are, at most k.
+    """
+
+    words: float
+    passages: float
+
+
+def lengths(project: Project, cutoff: int) -> dict[str, Length]:
+    """Words and passages that each run spends on a query down to a cutoff, by run.
+
+    Words are what spaces and line ends part. A response that was split has the words that it came with, as long as
+    it has no more passages than the cutoff.
+    """
+
+    def compute() -> dict[str, Length]:
+        return {
+            run: Length(words, passages)
+            for run, words, passages in project.rows(
+                "WITH top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
+                "  WHERE rank <= ?),"
+                " plain AS (SELECT text_key, translate(text, chr(9) || chr(10) || chr(13) || chr(160), '    ') AS text"
+                "  FROM passage_texts SEMI JOIN top USING (text_key)),"
+                " sizes AS (SELECT text_key, len(list_filter(string_split(text, ' '), lambda w: w <> '')) AS words"
+                "  FROM plain),"
+                " spent AS (SELECT run_key, query_key, coalesce(sum(words), 0) AS words, count(*) AS passages"
+                "  FROM top LEFT JOIN sizes USING (text_key) GROUP BY ALL)"
+                " SELECT name, avg(words), avg(passages) FROM spent JOIN runs USING (run_key)"
+                " GROUP BY run_key, name ORDER BY run_key",
+                [cutoff],
+            )
+        }
+
+    return project.remember(("lengths", cutoff), compute)

@@ -1,0 +1,67 @@
+"""The pool: the passages of every query that are to be graded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.errors import InputError
+from core.project.project import Cursor, Project, log, stage
+
+DEFAULT_POOL_DEPTH = 20
+"""Passages of each run that are pooled per query (exam-plus-plus, section 5.1)."""
+
+
+def list_passages(cursor: Cursor, pairs: Sequence[tuple[str, str]]) -> None:
+    """Put (query id, passage id) pairs into the pool by themselves, in the order given."""
+    columns = {"query_id": [q for q, _ in pairs], "passage_id": [p for _, p in pairs]}
+    stage(cursor, "new_listed", columns, {"query_id": "VARCHAR", "passage_id": "VARCHAR"})
+    cursor.execute(
+        "INSERT INTO listed SELECT query_key, passage_key, start + row_number() OVER (ORDER BY first) FROM ("
+        " SELECT query_key, passage_key, min(n.rowid) AS first"
+        " FROM new_listed n JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+        " ANTI JOIN listed USING (query_key, passage_key) GROUP BY ALL),"
+        " (SELECT coalesce(max(position), 0)::INTEGER AS start FROM listed)"
+    )
+
+
+def pool_depth(cursor: Cursor) -> int:
+    """How many passages of each run are pooled per query."""
+    rows = cursor.execute("SELECT value FROM settings WHERE name = 'pool_depth'").fetchall()
+    return int(rows[0][0]) if rows else DEFAULT_POOL_DEPTH
+
+
+def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
+    """Change how many passages of each run are pooled, and pool again.
+
+    Raises:
+        InputError: a depth below 1.
+    """
+    if depth < 1:
+        raise InputError(f"{depth} is no pool depth.", "Give a whole number from 1.")
+    cursor.execute("INSERT OR REPLACE INTO settings VALUES ('pool_depth', ?)", [str(depth)])
+    refresh_pool(cursor)
+    log(cursor, author, "set pool depth", depth=depth)
+
+
+def refresh_pool(cursor: Cursor) -> None:
+    """Pool again: per query the listed and the judged passages, the gold texts, and the top of every run.
+
+    To be called at the end of every transaction that changed one of these.
+    """
+    cursor.execute("DELETE FROM pool")
+    cursor.execute(
+        "INSERT INTO pool SELECT query_key, passage_key, text_key,"
+        " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key) FROM ("
+        " SELECT query_key, passage_key, min(position) AS place FROM ("
+        "  SELECT query_key, passage_key, position FROM listed"
+        "  UNION ALL SELECT query_key, passage_key, NULL FROM judgments"
+        "  UNION ALL SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= ?"
+        "  UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages"
+        " ) GROUP BY ALL) JOIN passages USING (passage_key) ORDER BY query_key, place, passage_key",
+        [pool_depth(cursor)],
+    )
+
+
+def pooled_queries(project: Project) -> dict[str, str]:
+    """The texts of the queries that have passages in the pool, by id."""
+    return dict(project.rows("SELECT query_id, text FROM queries SEMI JOIN pool USING (query_key) ORDER BY query_key"))

@@ -1,0 +1,446 @@
+"""A project: one DuckDB file, opened by one process, read by many threads and written by one at a time."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import logging
+import os
+import shlex
+import shutil
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import duckdb
+import pyarrow as pa
+
+from core.errors import EngineError, InputError, ProjectError
+from core.project import checkpoints
+from core.project.checkpoints import has_log, log_of
+from core.project.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
+from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
+from core.project.migrations import MIGRATIONS, applied, upgrade
+from core.text import clean_text, one_line
+
+Cursor = duckdb.DuckDBPyConnection
+T = TypeVar("T")
+
+SCORELESS = ("publish qrels", "reproduce qrels")
+"""Acts that leave everything as it is that results derive from, as exports do."""
+
+_log = logging.getLogger(__name__)
+
+REMEMBERED = 200
+"""Derived results that are kept at most; the oldest goes when one more comes."""
+KNOWN_ANSWERS = 300
+"""Answers of the database that are kept at most until something is written; likewise."""
+SMALL_ANSWER = 500
+"""Rows of an answer that is kept, and values of a list that is asked with."""
+SHORT_ANSWER = 50_000
+"""Characters of all texts in an answer that is kept."""
+
+
+class Project:
+    """An open project. Make one with `create` or `open_project`; close it when done.
+
+    Where the engine gives up, the file is closed and opened again: what only read is repeated, a change that was
+    under way is undone, and `reopenings` tells that it happened. `not_closed` says what is to be known where the file
+    was not closed when it was used last; it is empty otherwise.
+    """
+
+    def __init__(self, database: Database, not_closed: str = "") -> None:
+        self.not_closed = not_closed
+        self._database = database
+        self._remembering = threading.Lock()
+        self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any]] = {}
+        self._state: tuple[int, tuple[int, int, int]] | None = None
+        self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
+
+    @property
+    def path(self) -> Path:
+        """The DuckDB file."""
+        return self._database.path
+
+    @property
+    def name(self) -> str:
+        """The file's name without its ending, as people call the project."""
+        return self.path.stem
+
+    @property
+    def read_only(self) -> bool:
+        """Whether nothing can be written, because it was opened beside others that read it."""
+        return self._database.read_only
+
+    @property
+    def reopenings(self) -> tuple[Reopening, ...]:
+        """When the file had to be closed and opened again since the project was opened, oldest first."""
+        return self._database.reopenings
+
+    @contextmanager
+    def cursor(self) -> Iterator[Cursor]:
+        """A cursor for a block that only reads, to be used by one thread; where `read` does, it is better."""
+        with self._database.cursor() as cursor:
+            yield cursor
+
+    def read(self, work: Callable[[Cursor], T]) -> T:
+        """What `work` reads; repeated where the engine gave up meanwhile.
+
+        Raises:
+            EngineError: it gave up at the same work again.
+        """
+        try:
+            with self.cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP:
+            if self._database.in_block:
+                # The block around this one has the old file open: it has to end first.
+                raise
+        try:
+            with self.cursor() as cursor:
+                return work(cursor)
+        except GIVEN_UP as error:
+            raise EngineError(
+                f"The database failed twice at the same question: {first_line(error)}",
+                "Nothing that was saved is lost. Go on elsewhere; where it comes back, keep the project with exam"
+                " export project and report what it says.",
+            ) from error
+
+    def rows(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Every row of a query as tuples; one that was asked before is answered again without asking, where nothing
+        was written since: a screen asks much the same at every redraw."""
+        commit, key = self._database.last_commit, _question(sql, parameters)
+        known = self._answers.get(key)
+        if known is not None and known[0] == commit:
+            return list(known[1])
+        rows = self.read(lambda cursor: cursor.execute(sql, parameters).fetchall())
+        if key is not None and _can_be_kept(rows):
+            self._keep(self._answers, key, (commit, rows), KNOWN_ANSWERS)
+            return list(rows)
+        return rows
+
+    def table(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> pa.Table:
+        """The result of a query as an Arrow table."""
+        return self.read(lambda cursor: cursor.sql(sql, params=parameters).to_arrow_table())
+
+    def value(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> Any:
+        """The first column of the first row of a query, or None where there is no row."""
+        rows = self.rows(sql, parameters)
+        return rows[0][0] if rows else None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Cursor]:
+        """A cursor whose writes all take effect, or, where the block raises, none of them.
+
+        Raises:
+            EngineError: the engine gave up. Nothing was written, or, where it gave up at the very end, that is
+                unknown.
+        """
+        committing = False
+        try:
+            with self.cursor() as cursor, self._database.writing:
+                self._database.before_change(cursor)
+                cursor.execute("BEGIN")
+                try:
+                    yield cursor
+                except GIVEN_UP:
+                    raise
+                except BaseException:
+                    cursor.execute("ROLLBACK")
+                    raise
+                committing = True
+                try:
+                    cursor.execute("COMMIT")
+                finally:
+                    self._database.committed()
+        except GIVEN_UP as error:
+            if self._database.in_block:
+                raise
+            reason = first_line(error)
+            if committing:
+                raise EngineError(
+                    f"The database failed while it saved this change: {reason}",
+                    "It is open again. Look whether the change is there, and make it again where it is not.",
+                ) from error
+            raise EngineError(
+                f"The database failed, and nothing of this change was saved: {reason}",
+                "It is open again, with all that was saved before. Make the change again.",
+            ) from error
+
+    def write(self, work: Callable[[Cursor], T]) -> T:
+        """What `work` gives, done in a transaction; done again where the engine gave up meanwhile.
+
+        Args:
+            work: changes nothing where what it writes is there already, since that may be unknown.
+
+        Raises:
+            EngineError: the engine gave up again.
+        """
+        try:
+            with self.transaction() as cursor:
+                return work(cursor)
+        except EngineError:
+            with self.transaction() as cursor:
+                return work(cursor)
+
+    def state(self) -> tuple[int, int, int]:
+        """A value that differs whenever anything that scores derive from may differ: a key for caches."""
+        # Nobody writes but through this process, so there is nothing to ask where it has not.
+        last_commit, known = self._database.last_commit, self._state
+        if known is not None and known[0] == last_commit:
+            return known[1]
+        row = self.rows(
+            "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
+            f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS}),"
+            " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
+        )[0]
+        state = (int(row[0]), int(row[1]), int(row[2]))
+        self._state = last_commit, state
+        return state
+
+    def remember(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """What `compute` gives, computed again only when something that scores derive from changed.
+
+        Args:
+            key: names the result together with everything but the project's content that it depends on.
+        """
+        state = self.state()
+        known = self._remembered.get(key)
+        if known is not None and known[0] == state:
+            return cast(T, known[1])
+        result = compute()
+        self._keep(self._remembered, key, (state, result), REMEMBERED)
+        return result
+
+    def _keep(self, where: dict[Hashable, T], key: Hashable, what: T, most: int) -> None:
+        with self._remembering:
+            where.pop(key, None)
+            where[key] = what
+            while len(where) > most:
+                where.pop(next(iter(where)))
+
+    def checkpoint_when_idle(self) -> None:
+        """From now on, whenever nobody has written for a few seconds, see to it that the file alone holds everything.
+
+        For a process that keeps the project open for long: whoever copies the file meanwhile copies all of it.
+        """
+        self._database.checkpoint_when_idle()
+
+    def checkpoint(self) -> bool:
+        """Let the file alone hold everything, at once; whether it does: not while somebody writes, or without room."""
+        return self._database.checkpoint()
+
+    def close(self) -> None:
+        """Write everything out and let go of the file."""
+        self._database.close()
+
+
+def _question(sql: str, parameters: list[Any] | dict[str, Any] | None) -> Hashable | None:
+    """What tells one question to the database from another; None where it may write, or has a long list in it."""
+    if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:
+        return None
+    values = parameters.values() if isinstance(parameters, dict) else parameters or ()
+    if any(isinstance(value, (list, tuple)) and len(value) > SMALL_ANSWER for value in values):
+        return None
+    return sql, repr(parameters)
+
+
+def _can_be_kept(rows: list[tuple[Any, ...]]) -> bool:
+    """Whether an answer is small, and nobody who gets it can change what is in its rows."""
+    if len(rows) > SMALL_ANSWER or (rows and any(isinstance(cell, (list, dict)) for cell in rows[0])):
+        return False
+    return sum(len(cell) for row in rows for cell in row if isinstance(cell, str)) <= SHORT_ANSWER
+
+
+def close_projects() -> None:
+    """Close every project that this process has open: for a server, which a signal ends before Python's own end."""
+    close_all()
+
+
+def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> None:
+    """Make a temporary table of columns, so that SQL can work on them as a set.
+
+    Args:
+        cursor: where the table is to be seen; an older one of that name is replaced.
+        name: name of the temporary table.
+        columns: values by column name, all of one length.
+        types: SQL type by column name, in the order of the columns.
+    """
+    arrays = {column: pa.array(columns[column], type=_ARROW[types[column]]) for column in types}
+    stage_table(cursor, name, pa.table(arrays))
+
+
+def stage_table(cursor: Cursor, name: str, table: pa.Table) -> None:
+    """Make a temporary table of an Arrow table; an older one of that name is replaced."""
+    cursor.register("incoming", table)
+    cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
+    cursor.unregister("incoming")
+
+
+_ARROW = {
+    "VARCHAR": pa.string(),
+    "INTEGER": pa.int32(),
+    "TINYINT": pa.int8(),
+    "DOUBLE": pa.float64(),
+    "FLOAT": pa.float32(),
+    "FLOAT[]": pa.list_(pa.float32()),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "BOOLEAN": pa.bool_(),
+    "BLOB": pa.binary(),
+}
+
+
+def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
+    """Record who did what, in the transaction that does it.
+
+    Args:
+        act: a verb and its object, such as "import run".
+        detail: what it was about; JSON values.
+
+    Returns:
+        The number of the act.
+    """
+    rows = cursor.execute(
+        "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
+        # JSON writes control signs out; halves of surrogate pairs, which cannot be stored, are all that is left.
+        [as_name(author), act, clean_text(json.dumps(detail, ensure_ascii=False))],
+    ).fetchall()
+    return int(rows[0][0])
+
+
+def record(project: Project, author: str, act: str, **detail: Any) -> None:
+    """Log an act that changes nothing, as an export; a project that can only be read is read without a record."""
+    if not project.read_only:
+        with project.transaction() as cursor:
+            log(cursor, author, act, **detail)
+
+
+def projects_folder() -> Path:
+    """Where projects are kept: EXAM_PROJECTS_DIR, or data/projects beside the code."""
+    chosen = os.environ.get("EXAM_PROJECTS_DIR")
+    return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "data" / "projects"
+
+
+def current_author() -> str:
+    """The name under which the person at this machine is recorded."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def as_name(text: str) -> str:
+    """What somebody gives for a name, as it is recorded: on one line, without signs that nobody sees."""
+    return one_line(text)
+
+
+def create(path: Path) -> Project:
+    """Make a new, empty project.
+
+    Raises:
+        InputError: there is a file already, or the folder cannot be written.
+    """
+    if path.exists():
+        raise InputError(f"{path}: there is a file of this name already.", "Choose another name, or open it.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
+    connection = connect(path)
+    try:
+        upgrade(connection)
+    except duckdb.Error as error:
+        # What there is no room for leaves nothing behind that is no project.
+        connection.close()
+        path.unlink(missing_ok=True)
+        log_of(path).unlink(missing_ok=True)
+        raise explained(path, error) from error
+    return Project(Database(path, connection))
+
+
+def open_project(path: Path, read_only: bool = False) -> Project:
+    """Open a project; one from an older version is copied aside and upgraded.
+
+    A file that must not be written, or that lies in such a folder, is opened to be read.
+
+    Args:
+        read_only: nothing is going to be written, so that other processes can read it at the same time.
+
+    Raises:
+        InputError: there is no such file.
+        ProjectError: it is no project, is damaged, comes from a newer version, or another process holds it.
+    """
+    if not path.exists():
+        raise InputError(
+            f"{path}: there is no such project.", f"Make it with: exam init --project {shlex.quote(str(path))}"
+        )
+    check_kind(path)
+    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    # Where this process has the file open already, its log is in use and nothing is amiss.
+    shared = is_open(path)
+    had_log = has_log(path)
+    connection = connect(path, read_only)
+    try:
+        if missing := _missing_steps(path, connection):
+            connection.close()
+            _upgrade(path, missing[0])
+            connection = connect(path, read_only)
+        not_closed = "" if shared else checkpoints.not_closed(connection, path, had_log)
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, duckdb.Error):
+            raise explained(path, error) from error
+        raise
+    if not_closed:
+        _log.warning("%s", not_closed)
+    return Project(Database(path, connection, read_only), not_closed)
+
+
+def _missing_steps(path: Path, connection: Cursor) -> list[str]:
+    seen = applied(connection)
+    known = [name for name, _ in MIGRATIONS]
+    if not seen:
+        raise ProjectError(f"{path} is a database, but not a project of this program.", NAME_ANOTHER)
+    if newer := [name for name in seen if name not in known]:
+        raise ProjectError(
+            f"{path} was written by a newer version (it has the schema step {newer[-1]}).",
+            "Upgrade Exam Workbench to open it.",
+        )
+    return known[len(seen) :]
+
+
+def _upgrade(path: Path, step: str) -> None:
+    backup = path.with_name(f"{path.name}.before-{step}")
+    copy = path.with_name(f".{backup.name}.{os.getpid()}")
+    try:
+        # Closing writes the log into the file, so that the copy is whole.
+        connect(path).close()
+        shutil.copy2(path, copy)
+    except ProjectError as error:
+        raise ProjectError(f"{path} has to be upgraded before it can be used. {error.message}", error.hint) from error
+    except OSError as error:
+        copy.unlink(missing_ok=True)
+        raise ProjectError(
+            f"{path} has to be upgraded, and cannot be copied aside before ({error.strerror}).",
+            "Free some space, or put it in a folder that can be written.",
+        ) from error
+    try:
+        connection = connect(path)
+    except ProjectError:
+        copy.unlink()
+        raise
+    with connection:
+        if not _missing_steps(path, connection):
+            # Another process did it meanwhile: the backup of how it was before is its own, and stays.
+            copy.unlink()
+            return
+        copy.replace(backup)
+        try:
+            upgrade(connection)
+        except duckdb.Error as error:
+            raise ProjectError(
+                f"{path} cannot be upgraded: {first_line(error)}.",
+                f"Nothing of it was lost: {backup.name} is as it was before.",
+            ) from error

@@ -1,0 +1,167 @@
+"""Writing the collection into a project: queries, passages, runs, judgments, boards and the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from core.errors import InputError
+from core.project.project import Cursor, Project, stage
+from core.project.replacing import Keeper
+from core.text import clean_or_none, clean_text, fault_of_id, quoted
+from core.types import Query, Subtopic
+
+
+def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
+    """Add queries and subtopics; known ones get a missing text, or with `replace` the new one.
+
+    Args:
+        replace: whether the text of a query that is there already is overwritten. A text that is
+            no more than the query's id counts as missing and always gives way.
+        keeper: keeps what is replaced; for None it is lost.
+
+    Returns:
+        The number of queries that were not there before.
+
+    Raises:
+        InputError: the id of a new query could not stand in qrels.
+    """
+    check_new(cursor, "query", (q.query_id for q in queries))
+    queries = [_clean_query(query) for query in queries]
+    stage(
+        cursor,
+        "new_queries",
+        {
+            "query_id": [q.query_id for q in queries],
+            "text": [q.text or q.query_id for q in queries],
+            "narrative": [q.narrative for q in queries],
+            "answer": [q.answer for q in queries],
+            "position": list(range(len(queries))),
+        },
+        {
+            "query_id": "VARCHAR",
+            "text": "VARCHAR",
+            "narrative": "VARCHAR",
+            "answer": "VARCHAR",
+            "position": "INTEGER",
+        },
+    )
+    _take_titles(cursor)
+    added = cursor.execute(
+        "INSERT INTO queries SELECT nextval('keys'), query_id, text, narrative, answer FROM ("
+        " SELECT query_id, arg_min(text, position) AS text, arg_min(narrative, position) AS narrative,"
+        " arg_min(answer, position) AS answer, min(position) AS first"
+        " FROM new_queries ANTI JOIN queries USING (query_id)"
+        " GROUP BY query_id ORDER BY first)"
+    ).fetchall()[0][0]
+    changing = (
+        "n.query_id = queries.query_id"
+        " AND (n.text, n.narrative, n.answer) IS DISTINCT FROM (queries.text, queries.narrative, queries.answer)"
+        f" AND n.text <> n.query_id AND ({replace} OR queries.text = queries.query_id)"
+    )
+    if keeper is not None:
+        keeper.keep_queries(f"SELECT queries.query_key FROM queries, new_queries n WHERE {changing}")
+    cursor.execute(
+        "UPDATE queries SET text = n.text, narrative = coalesce(n.narrative, queries.narrative),"
+        f" answer = coalesce(n.answer, queries.answer) FROM new_queries n WHERE {changing}"
+    )
+    _add_subtopics(cursor, queries, replace, keeper)
+    return int(added)
+
+
+_NAMES = {
+    "query": ("queries", "query_id", True),
+    "passage": ("passages", "passage_id", True),
+    "run": ("runs", "name", False),
+    "source": ("sources", "name", False),
+    "leaderboard": ("boards", "name", False),
+    "question": ("questions", "question_id", False),
+    "subtopic": ("question_revisions", "subtopic_id", False),
+}
+"""Table and column of what has an id or a name here, and whether it stands in one column of TREC files as it is."""
+
+
+def check_new(cursor: Cursor, what: str, names: Iterable[str]) -> None:
+    """Refuse what could not be written out again; what the project has already may stay.
+
+    Raises:
+        InputError: a new id or name has control characters, or white space where a TREC file has room for none.
+    """
+    table, column, one_column = _NAMES[what]
+    faults = {name: fault for name in set(names) if (fault := fault_of_id(name, one_column))}
+    if not faults:
+        return
+    known = cursor.execute(
+        f"SELECT {column} FROM {table} WHERE list_contains(?, {column})", [[clean_text(name) for name in faults]]
+    ).fetchall()
+    for name in sorted(faults.keys() - {name for (name,) in known}):
+        raise InputError(f"The {what} {quoted(name)} {faults[name]}.", "Give it another name.")
+
+
+def _clean_query(query: Query) -> Query:
+    return Query(
+        query.query_id,
+        clean_text(query.text),
+        clean_or_none(query.narrative),
+        tuple(Subtopic(clean_text(s.subtopic_id), clean_text(s.text)) for s in query.subtopics),
+        clean_or_none(query.answer),
+    )
+
+
+def _take_titles(cursor: Cursor) -> None:
+    """Let what direct judges said of a query that was known by its id alone belong to its title."""
+    cursor.execute(
+        "UPDATE question_texts SET text = n.text FROM new_queries n JOIN queries USING (query_id)"
+        " WHERE queries.text = query_id AND n.text <> query_id AND question_texts.text = query_id"
+        " AND n.text NOT IN (SELECT text FROM question_texts WHERE text IS NOT NULL)"
+        " AND question_texts.text_key NOT IN (SELECT text_key FROM question_revisions)"
+    )
+
+
+def _add_subtopics(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None) -> None:
+    rows = [(q.query_id, s.subtopic_id, s.text, i) for q in queries for i, s in enumerate(q.subtopics)]
+    if not rows:
+        return
+    names = ("query_id", "subtopic_id", "text", "position")
+    columns = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    types = dict.fromkeys(names, "VARCHAR") | {"position": "INTEGER"}
+    stage(cursor, "new_subtopics", columns, types)
+    cursor.execute(
+        "INSERT INTO subtopics SELECT query_key, n.subtopic_id, arg_min(n.text, n.rowid), min(n.position)"
+        " FROM new_subtopics n JOIN queries USING (query_id)"
+        " ANTI JOIN subtopics s ON s.query_key = queries.query_key AND s.subtopic_id = n.subtopic_id"
+        " GROUP BY query_key, n.subtopic_id ORDER BY min(n.rowid)"
+    )
+    # As with a query, a text that is no more than the id gives way to every other.
+    changing = (
+        "queries.query_key = subtopics.query_key AND n.subtopic_id = subtopics.subtopic_id"
+        f" AND n.text NOT IN (subtopics.text, n.subtopic_id) AND ({replace} OR subtopics.text = subtopics.subtopic_id)"
+    )
+    if keeper is not None:
+        keeper.keep_subtopics(
+            "SELECT (queries.query_key, n.subtopic_id) FROM subtopics, new_subtopics n JOIN queries USING (query_id)"
+            f" WHERE {changing}"
+        )
+    cursor.execute(
+        f"UPDATE subtopics SET text = n.text FROM new_subtopics n JOIN queries USING (query_id) WHERE {changing}"
+    )
+
+
+def unknown_queries(cursor: Cursor, query_ids: Iterable[str]) -> list[str]:
+    """Those of the ids that are no query of the project, in the order given, each once."""
+    known = {query_id for (query_id,) in cursor.execute("SELECT query_id FROM queries").fetchall()}
+    return [query_id for query_id in dict.fromkeys(query_ids) if query_id not in known]
+
+
+def queries_of(project: Project) -> list[Query]:
+    """The queries of a project with their subtopics, in order."""
+    subtopics: dict[int, list[Subtopic]] = {}
+    for key, subtopic_id, text in project.rows(
+        "SELECT query_key, subtopic_id, text FROM subtopics ORDER BY query_key, position"
+    ):
+        subtopics.setdefault(key, []).append(Subtopic(subtopic_id, text))
+    return [
+        Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer)
+        for key, query_id, text, narrative, answer in project.rows(
+            "SELECT query_key, query_id, text, narrative, answer FROM queries ORDER BY query_key"
+        )
+    ]

@@ -1,0 +1,224 @@
+"""Runs: the rankings of systems, as they are written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from core.errors import InputError
+from core.project.passages import name_passages_of
+from core.project.project import Cursor, Project, stage_table
+from core.project.queries import check_new
+from core.project.replacing import Keeper
+from core.types import Ranked
+
+RANKED = pa.schema(
+    [
+        ("run", pa.string()),
+        ("query_id", pa.string()),
+        ("passage_id", pa.string()),
+        ("score", pa.float64()),
+        ("rank", pa.int32()),
+    ]
+)
+"""Lines of runs as a table; `rank` is what a file states."""
+
+
+def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
+    """Collect lines of runs in the temporary table `staged_rankings`, to be written by `write_runs`.
+
+    Raises:
+        InputError: the id of a new passage could not stand in qrels.
+    """
+    # Halves of surrogate pairs cannot stand in a table.
+    check_new(cursor, "passage", (ranked.passage_id for lines in rankings.values() for ranked in lines))
+    stage_ranked(cursor, ranked_table(rankings))
+
+
+def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
+    """Rankings by run as a table of the columns of `RANKED`."""
+    lines = [ranked for ranking in rankings.values() for ranked in ranking]
+    columns: dict[str, list[Any]] = {
+        "run": [run for run, ranking in rankings.items() for _ in ranking],
+        "query_id": [ranked.query_id for ranked in lines],
+        "passage_id": [ranked.passage_id for ranked in lines],
+        "score": [ranked.score for ranked in lines],
+        "rank": [ranked.rank for ranked in lines],
+    }
+    return pa.table(columns, schema=RANKED)
+
+
+def stage_ranked(cursor: Cursor, ranked: pa.Table) -> None:
+    """The same as `stage_rankings`, for rankings as `ranked_table` makes them."""
+    check_new(cursor, "passage", ranked["passage_id"].unique().to_pylist())
+    stage_table(cursor, "new_rankings", ranked)
+    # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
+    # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
+    cursor.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
+        " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
+    )
+    cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
+
+
+def unstage_ranking(cursor: Cursor, run: str) -> None:
+    """Forget what was staged of one run."""
+    cursor.execute("DELETE FROM staged_rankings WHERE run = ?", [run])
+
+
+def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> None:
+    """Write the staged rankings; a run of the same name gives way to the new one.
+
+    The rank is counted from the scores as trec_eval does it: by score as a 32-bit float, the
+    greater passage id first among equals.
+
+    Args:
+        runs: name, tag and file of each run that was staged.
+        keeper: keeps what is replaced; for None it is lost.
+    """
+    name_passages_of(cursor, "staged_rankings")
+    clear_runs(cursor, runs, keeper)
+    # A score beyond the 32-bit range is infinite there, as it is for trec_eval.
+    single = "coalesce(try_cast(score AS FLOAT), sign(score) * 'infinity'::FLOAT)"
+    cursor.execute(
+        "INSERT INTO rankings SELECT run_key, query_key, passage_key, row_number() OVER"
+        f" (PARTITION BY run_key, query_key ORDER BY {single} DESC, passage_id DESC) AS rank, score"
+        " FROM staged_rankings s JOIN runs ON runs.name = s.run JOIN queries USING (query_id)"
+        " JOIN passages USING (passage_id) ORDER BY query_key, run_key, rank"
+    )
+    cursor.execute("DROP TABLE staged_rankings")
+
+
+def state_ranks(cursor: Cursor, ranked: pa.Table) -> None:
+    """Collect ranks that a file states in the temporary table `stated_ranks`, to be written by `write_stated_ranks`."""
+    stage_table(cursor, "new_ranks", ranked)
+    cursor.execute(
+        "CREATE TEMP TABLE IF NOT EXISTS stated_ranks (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, rank INTEGER)"
+    )
+    cursor.execute("INSERT INTO stated_ranks SELECT run, query_id, passage_id, rank FROM new_ranks")
+
+
+def write_stated_ranks(cursor: Cursor, runs: Sequence[str]) -> int:
+    """Let runs that were written have the ranks that their file states, gaps and all, whatever their scores say.
+
+    Ranks that begin below 1 are moved up. Where a ranking states one rank twice, passages are counted in the order of
+    rank, score and passage id.
+
+    Returns:
+        The number of rankings (run and query) that state a rank twice.
+    """
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE read_ranks AS SELECT run_key, query_key, passage_key,"
+        " CASE WHEN count(DISTINCT s.rank) OVER ranking = count(*) OVER ranking"
+        "  THEN s.rank + greatest(0, 1 - min(s.rank) OVER ranking)"
+        "  ELSE row_number() OVER (PARTITION BY run_key, query_key ORDER BY s.rank, score DESC, passage_id DESC)"
+        " END::INTEGER AS rank, count(DISTINCT s.rank) OVER ranking < count(*) OVER ranking AS repeated"
+        " FROM stated_ranks s JOIN runs ON runs.name = s.run JOIN queries USING (query_id)"
+        " JOIN passages USING (passage_id) JOIN rankings USING (run_key, query_key, passage_key)"
+        " WHERE list_contains(?, s.run) WINDOW ranking AS (PARTITION BY run_key, query_key)",
+        [list(runs)],
+    )
+    cursor.execute(
+        "UPDATE rankings SET rank = r.rank FROM read_ranks r WHERE r.run_key = rankings.run_key"
+        " AND r.query_key = rankings.query_key AND r.passage_key = rankings.passage_key"
+    )
+    cursor.execute("INSERT INTO ranked_runs SELECT run_key FROM runs WHERE list_contains(?, name)", [list(runs)])
+    cursor.execute("DROP TABLE stated_ranks")
+    repeated = "SELECT count(DISTINCT (run_key, query_key)) FROM read_ranks WHERE repeated"
+    return int(cursor.execute(repeated).fetchall()[0][0])
+
+
+def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Keeper | None = None) -> list[int]:
+    """Make runs that have no ranking yet; those that are there already lose theirs.
+
+    Args:
+        runs: name, tag and file of each.
+        keeper: keeps what is replaced; for None it is lost.
+
+    Returns:
+        Their keys.
+
+    Raises:
+        InputError: the name of a new one has control characters.
+    """
+    check_new(cursor, "run", (name for name, _, _ in runs))
+    keys = []
+    for name, tag, file in runs:
+        known = cursor.execute("SELECT run_key FROM runs WHERE name = ?", [name]).fetchall()
+        if known and keeper is not None:
+            keeper.keep("run", name, known[0][0])
+        cursor.execute("DELETE FROM rankings WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
+        cursor.execute(
+            "INSERT INTO runs SELECT nextval('keys'), ?, ?, ? WHERE NOT EXISTS (SELECT * FROM runs WHERE name = ?)",
+            [name, tag, file, name],
+        )
+        cursor.execute("UPDATE runs SET tag = ?, file = ? WHERE name = ?", [tag, file, name])
+        cursor.execute("DELETE FROM ranked_runs WHERE run_key IN (SELECT run_key FROM runs WHERE name = ?)", [name])
+        keys.append(int(cursor.execute("SELECT run_key FROM runs WHERE name = ?", [name]).fetchall()[0][0]))
+    return keys
+
+
+def deepest_rank(project: Project) -> int:
+    """The greatest rank of any run; 0 without runs."""
+    return int(project.value("SELECT coalesce(max(rank), 0) FROM rankings"))
+
+
+Runs = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Score of every ranked passage, by run, query and passage id."""
+
+
+def rankings(project: Project) -> Runs:
+    """The score of every ranked passage, by run, query and passage id; from ranks where a file stated them."""
+
+    def compute() -> dict[str, dict[str, dict[str, float]]]:
+        found: dict[str, dict[str, dict[str, float]]] = {
+            name: {} for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")
+        }
+        for run, query, stated, passages, values in project.rows(
+            "SELECT name, query_id, run_key IN (FROM ranked_runs) AS stated, list(passage_id),"
+            " list(if(run_key IN (FROM ranked_runs), rank, score)) FROM rankings JOIN runs USING (run_key)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key) GROUP BY ALL"
+        ):
+            found[run][query] = by_rank(passages, values) if stated else dict(zip(passages, values, strict=True))
+        return found
+
+    return project.remember("rankings", compute)
+
+
+DEEPEST_GAP = 10_000
+"""Rank down to which gaps in stated ranks are kept; a ranking that goes deeper is closed up."""
+
+
+def by_rank(passages: Sequence[str], ranks: Sequence[float]) -> dict[str, float]:
+    """Scores that put passages at the ranks that a file states, for programs that see scores only.
+
+    A graded file ranks the passages that it has, so that ranks are missing between them. What stood there is not known:
+    names that no passage can have (they hold a control character) keep its place, as passages without any value.
+    """
+    scores = {passage: -float(rank) for passage, rank in zip(passages, ranks, strict=True)}
+    deepest = int(max(ranks))
+    if len(scores) < deepest <= DEEPEST_GAP:
+        gaps = set(range(1, deepest)).difference(map(int, ranks))
+        scores |= {f"\x1f{rank}": -float(rank) for rank in gaps}
+    return scores
+
+
+def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
+    """The names, if every one is a run of the project.
+
+    Raises:
+        InputError: one is not.
+    """
+    known = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
+    for name in runs:
+        if name not in known:
+            has = f"It has {', '.join(known)}." if known else "It has none: exam import runs FILE..."
+            raise InputError(f"There is no run '{name}' in this project.", has)
+    return list(runs)
+
+
+def run_names(project: Project) -> list[str]:
+    """Every run, in the order of their import."""
+    return [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]

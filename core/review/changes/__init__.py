@@ -1,0 +1,1 @@
+"""What a change does: the labels that flip and why, the systems that move, between any two states."""

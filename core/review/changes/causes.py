@@ -1,0 +1,220 @@
+"""What made labels differ between two states: which questions changed and how, and what people overrode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core import bank
+from core.bank import asked_questions, query_as_question, questions_by_query
+from core.errors import InputError
+from core.labels import (
+    MISSING,
+    Basis,
+    Policy,
+    QueryRatings,
+    basis,
+    graded_pairs,
+    labels_of,
+    load_ratings,
+    scored,
+    weights_of,
+    wording,
+)
+from core.project import Project
+from core.review.changes.impact import RatingRow
+from core.types import GraderSpec, Question
+
+
+@dataclass(frozen=True)
+class QuestionChange:
+    """A question that differs between two bank versions in what can change a score.
+
+    Args:
+        kinds: what happened to it: reworded, added, retired, restored, reweighted, answer key, kind, subtopic.
+        before, after: None where it was not there.
+    """
+
+    question_id: str
+    query_id: str
+    kinds: tuple[str, ...]
+    before: Question | None
+    after: Question | None
+
+
+Banks = tuple[Mapping[str, Mapping[str, Question]], Mapping[str, Mapping[str, Question]]]
+"""By the id of every query and topic, the questions that it asks by id: before and after."""
+
+
+def question_changes(before: Basis, after: Basis, of: Banks) -> list[QuestionChange]:
+    """The questions that differ between the bank versions of two states, as far as either grader asks them.
+
+    Args:
+        of: what the queries ask in the two states.
+    """
+    old, new = ({key: q for asked in by_query.values() for key, q in asked.items()} for by_query in of)
+    found = {key for query_id in {**of[1], **of[0]} for key in changed_questions(before, after, of, query_id)}
+    return [
+        QuestionChange(
+            key,
+            (new.get(key) or old[key]).query_id,
+            _kinds(old.get(key), new.get(key)),
+            old.get(key),
+            new.get(key),
+        )
+        for key in {**new, **old}
+        if key in found
+    ]
+
+
+def changed_questions(before: Basis, after: Basis, of: Banks, query_id: str) -> dict[str, tuple[str, ...]]:
+    """What happened to the questions that a query asks, by the id of each that differs in what can change a score.
+
+    A question that went to another subtopic was added to the one topic and retired from the other.
+    """
+    old, new = (by_query.get(query_id, {}) for by_query in of)
+    specs = [base.grader.spec for base in (before, after) if base.grader.spec.method != "direct"]
+    return {
+        key: _kinds(old.get(key), new.get(key))
+        for key in {**new, **old}
+        if any(_scoring_part(old.get(key), spec) != _scoring_part(new.get(key), spec) for spec in specs)
+    }
+
+
+def _scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
+    """What of a question can change a score; None for one that is not there or not active."""
+    if question is None or not question.active:
+        return None
+    return (wording(question, spec), question.kind, question.weight)
+
+
+def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
+    if old is None:
+        return ("added",)
+    if new is None:
+        return ("retired",)
+    said = {
+        "retired": old.active and not new.active,
+        "restored": new.active and not old.active,
+        "reworded": old.text != new.text,
+        "reweighted": old.weight != new.weight,
+        "answer key": (old.answer_key, old.choices) != (new.answer_key, new.choices),
+        "kind": old.kind != new.kind,
+        "subtopic": old.subtopic_id != new.subtopic_id,
+    }
+    if said["retired"]:
+        return ("retired",)
+    return tuple(kind for kind, so in said.items() if so)
+
+
+def banks(project: Project, before: Basis, after: Basis) -> Banks:
+    """What every query and topic asks in two states."""
+    old, new = (
+        {
+            query_id: {question.question_id: question for question in asked}
+            for query_id, asked in questions_by_query(project, bank.questions(project, base.version)).items()
+        }
+        for base in (before, after)
+    )
+    return old, new
+
+
+def responsible_questions(
+    project: Project, before: Basis, after: Basis, of: Banks, query_id: str, keys: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """By passage id, the changed questions of a query or topic that move its label.
+
+    Each alone moves the label when it is changed in the state before, or brings it back when it is
+    undone in the state after; all of them where only several together do it.
+
+    Args:
+        keys: ids of the questions that differ, as `changed_questions` gives them.
+    """
+    old, new = (by_query.get(query_id, {}) for by_query in of)
+    texts = [*old.values(), *new.values()]
+    known: dict[tuple[object, ...], QueryRatings] = {}
+    did: dict[str, NDArray[np.bool_]] = {}
+    passage_ids: list[str] = []
+    for base, state, other in ((before, old, new), (after, new, old)):
+        view = (base.grader.key, base.overridden)
+        if view not in known:
+            known[view] = load_ratings(project, base, query_id, texts)
+        ratings = known[view]
+        passage_ids = ratings.passage_ids
+        whole = _labels(base, ratings, state)
+        for key in keys:
+            moved = np.zeros(len(passage_ids), bool)
+            if base.grader.spec.method != "direct":
+                moved = _labels(base, ratings, _swapped(state, other, key)) != whole
+            did[key] = did.get(key, np.zeros(len(passage_ids), bool)) | moved
+    return {
+        passage_id: tuple(key for key in keys if did[key][row]) or tuple(keys)
+        for row, passage_id in enumerate(passage_ids)
+    }
+
+
+def _swapped(state: Mapping[str, Question], other: Mapping[str, Question], key: str) -> dict[str, Question]:
+    """A state with one question as it is in the other state."""
+    rest = {k: question for k, question in state.items() if k != key}
+    return rest | ({key: other[key]} if key in other else {})
+
+
+def _labels(base: Basis, ratings: QueryRatings, questions: Mapping[str, Question]) -> NDArray[np.int8]:
+    active = scored(list(questions.values()), base.grader)
+    return labels_of(ratings.of(active), weights_of(active, base.policy.weighted), base.policy.rule)
+
+
+def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """By (query id, passage id), the questions where a person's rating counts in any of some states."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for base in bases:
+        if not base.overridden:
+            continue
+        # Of a grader that never graded anything, only what people said remains.
+        for query_id, passage_id, question_id in project.rows(
+            f"SELECT query_id, passage_id, question_id FROM ({graded_pairs(base)}) JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
+            " WHERE rating IS NOT NULL ORDER BY question_key",
+            base.parameters | {"grader": -1},
+        ):
+            found.setdefault((query_id, passage_id), {})[question_id] = None
+    return {pair: tuple(keys) for pair, keys in found.items()}
+
+
+def why_label(project: Project, before: Policy, after: Policy, query_id: str, passage_id: str) -> list[RatingRow]:
+    """The ratings behind a passage's label in two states, question by question.
+
+    Raises:
+        InputError: there is no such grader, version, query or passage.
+    """
+    states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
+    (old, was), (new, now) = states
+    return [
+        RatingRow(key, (new.get(key) or old[key]).shown, was.get(key), now.get(key), now.get(key, MISSING) is not None)
+        for key in {**old, **new}
+        if key in was or key in now
+    ]
+
+
+def _ratings_of_passage(
+    project: Project, base: Basis, query_id: str, passage_id: str
+) -> tuple[dict[str, Question], dict[str, int | None]]:
+    """The questions of a query, and the rating of those that count for a passage; None where there is none."""
+    if not project.value("SELECT count(*) FROM queries WHERE query_id = ?", [query_id]):
+        raise InputError(f"There is no query {query_id}.", "Choose one from the list.")
+    if base.grader.spec.method == "direct":
+        questions = [query_as_question(project, query_id)]
+    else:
+        questions = asked_questions(project, base.version, query_id)
+    asked = scored(questions, base.grader)
+    known = load_ratings(project, base, query_id, asked)
+    if passage_id not in known.passage_ids:
+        raise InputError(f"There is no passage {passage_id} for the query {query_id}.", "Choose one from the list.")
+    row = known.of(asked)[known.passage_ids.index(passage_id)]
+    return {q.question_id: q for q in questions}, {
+        question.question_id: None if value == MISSING else int(value)
+        for question, value in zip(asked, row, strict=True)
+    }

@@ -1,0 +1,392 @@
+"""Changes between two states of the bank: labels that flip and why, systems that move, what is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core import bank
+from core.bank import asked_questions, asking, query_as_question
+from core.labels import (
+    MISSING,
+    Basis,
+    Policy,
+    QueryRatings,
+    Ratings,
+    basis,
+    labels_of,
+    load_ratings,
+    scored,
+    weights_of,
+    wording,
+)
+from core.leaderboard import Leaderboard, leaderboard, order_systems, query_scores
+from core.project import Project
+from core.types import GraderSpec, Question
+
+Edits = Mapping[str, Sequence[Question]]
+"""By query id: all questions of that query as they would be."""
+
+
+@dataclass(frozen=True)
+class LabelChange:
+    """A passage whose label differs between two states.
+
+    Args:
+        query_id: of an edited query, or of a topic of one.
+        before, after: the labels; None for no label.
+        questions: ids of the changed questions that are responsible: each alone moves the label when
+            it is changed, or brings it back when it is not. All changed ones where only several
+            together do it.
+        unknown: questions behind the label after that have no grade for this passage yet.
+    """
+
+    query_id: str
+    passage_id: str
+    before: int | None
+    after: int | None
+    questions: tuple[str, ...]
+    unknown: int
+
+
+@dataclass(frozen=True)
+class SystemChange:
+    """A system on the boards before and after."""
+
+    run: str
+    score_before: float | None
+    score_after: float | None
+    rank_before: int | None
+    rank_after: int | None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Everything that differs between two states of the bank under one policy.
+
+    Args:
+        before, after: the leaderboards.
+        edited: ids of the questions that differ in what can change a score.
+        labels: labels that differ, by query in the order of the pool.
+        systems: every system, in the order of the board after.
+        known, to_grade: pairs that the edited queries and their topics need after the change, by text: those
+            that have a grade, and those that have none.
+        undecided: passages of the pool whose label could still change once those pairs are graded.
+    """
+
+    before: Leaderboard
+    after: Leaderboard
+    edited: tuple[str, ...] = ()
+    labels: list[LabelChange] = field(default_factory=list)
+    systems: list[SystemChange] = field(default_factory=list)
+    known: int = 0
+    to_grade: int = 0
+    undecided: int = 0
+
+
+def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Changes:
+    """What other questions for some queries would change.
+
+    Reads and computes only what belongs to the edited queries and to the topics that ask their questions; the rest
+    comes from the board before, which is remembered.
+
+    Args:
+        measure: orders the systems.
+        policy: its bank version is the state before.
+        edits: the state after.
+
+    Raises:
+        InputError: the board before cannot be made.
+    """
+    before = leaderboard(project, measure, policy=policy)
+    base = basis(project, policy)
+    deltas = _deltas(project, base, edits)
+    after = _board_after(project, before, policy, deltas)
+    known, to_grade = _pairs(deltas)
+    return Changes(
+        before=before,
+        after=after,
+        edited=tuple(dict.fromkeys(question_id for delta in deltas for question_id in delta.edited)),
+        labels=[change for delta in deltas for change in _label_changes(delta)],
+        systems=_system_changes(before, after),
+        known=known,
+        to_grade=to_grade,
+        undecided=sum(_undecided(delta) for delta in deltas),
+    )
+
+
+@dataclass(frozen=True)
+class RatingRow:
+    """One question and what it gives a passage, before and after a change.
+
+    Args:
+        before, after: the ratings; None where the question is not there, not active or not graded.
+        graded: whether the wording after has a grade for the passage.
+    """
+
+    question_id: str
+    text: str
+    before: int | None
+    after: int | None
+    graded: bool
+
+
+def why(project: Project, policy: Policy, query_id: str, after: Sequence[Question], passage_id: str) -> list[RatingRow]:
+    """The ratings behind a passage's label before and after a change, question by question.
+
+    Args:
+        query_id: of the label.
+        after: all questions of the edited queries as they would be; a topic's are among those of its query.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+    delta = _delta(project, base, query_id, *_asked(project, base, query_id, {}, _by_query(after)))
+    row = delta.ratings.passage_ids.index(passage_id)
+
+    def rating(question: Question | None) -> int | None:
+        if question is None or not question.active:
+            return None
+        value = int(delta.ratings.of([question])[row, 0])
+        return None if value == MISSING else value
+
+    return [
+        RatingRow(
+            key,
+            (delta.after.get(key) or delta.before[key]).shown,
+            rating(delta.before.get(key)),
+            rating(delta.after.get(key)),
+            key not in delta.after or int(delta.ratings.of([delta.after[key]])[row, 0]) != MISSING,
+        )
+        for key in {**delta.before, **delta.after}
+    ]
+
+
+def version_edits(project: Project, before: int, after: int) -> dict[str, list[Question]]:
+    """The queries whose questions differ between two bank versions, with their questions after.
+
+    Raises:
+        InputError: there is no such version.
+    """
+    old, new = (_by_query(bank.questions(project, version)) for version in (before, after))
+    return {query: new.get(query, []) for query in {**old, **new} if old.get(query) != new.get(query)}
+
+
+def _by_query(questions: Sequence[Question]) -> dict[str, list[Question]]:
+    found: dict[str, list[Question]] = {}
+    for question in questions:
+        found.setdefault(question.query_id, []).append(question)
+    return found
+
+
+def _scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
+    """What of a question can change a score; None for one that is not there or not active."""
+    if question is None or not question.active:
+        return None
+    return (wording(question, spec), question.kind, question.weight)
+
+
+@dataclass(frozen=True)
+class _Delta:
+    """One query before and after."""
+
+    base: Basis
+    before: dict[str, Question]
+    after: dict[str, Question]
+    ratings: QueryRatings
+
+    @cached_property
+    def edited(self) -> list[str]:
+        """Ids of the questions that differ in what can change a score."""
+        return _edited(self.before, self.after, self.base.grader.spec)
+
+    @cached_property
+    def ratings_after(self) -> Ratings:
+        return self.ratings.of(scored(list(self.after.values()), self.base.grader))
+
+    @cached_property
+    def labels_before(self) -> Ratings:
+        return self.labels(self.before)
+
+    @cached_property
+    def labels_after(self) -> Ratings:
+        return self.labels(self.after)
+
+    def labels(self, questions: Mapping[str, Question]) -> Ratings:
+        """Labels of all passages under some questions, MISSING where there is none."""
+        active = scored(list(questions.values()), self.base.grader)
+        policy = self.base.policy
+        return labels_of(self.ratings.of(active), weights_of(active, policy.weighted), policy.rule)
+
+    def labels_if(self, rating: int) -> Ratings:
+        """Labels after, were every missing rating this one."""
+        active = scored(list(self.after.values()), self.base.grader)
+        ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(self.ratings_after.dtype)
+        return labels_of(ratings, weights_of(active, self.base.policy.weighted), self.base.policy.rule)
+
+    def swapped(self, state: Mapping[str, Question], other: Mapping[str, Question], key: str) -> dict[str, Question]:
+        """A state with one question as it is in the other state."""
+        changed = {k: question for k, question in state.items() if k != key}
+        return changed | ({key: other[key]} if key in other else {})
+
+    @cached_property
+    def unknown(self) -> NDArray[np.int64]:
+        """Number of questions of positive weight after, by passage, that have no grade."""
+        active = [q for q in scored(list(self.after.values()), self.base.grader) if q.weight > 0]
+        return np.asarray((self.ratings.of(active) == MISSING).sum(axis=1), np.int64)
+
+
+def _edited(before: Mapping[str, Question], after: Mapping[str, Question], spec: GraderSpec) -> list[str]:
+    ids = {**before, **after}
+    return [key for key in ids if _scoring_part(before.get(key), spec) != _scoring_part(after.get(key), spec)]
+
+
+_Asked = tuple[dict[str, Question], dict[str, Question]]
+"""The questions that a query asks, by id: before and after."""
+
+
+def _asked(
+    project: Project, base: Basis, query_id: str, saved: Mapping[str, Sequence[Question]], edits: Edits
+) -> _Asked:
+    """What a query asks.
+
+    Args:
+        saved: by query id, what the bank is known to have.
+    """
+    if base.grader.spec.method == "direct":
+        # Asked about the query alone, it does not care what the bank says.
+        before = after = [query_as_question(project, query_id)]
+    else:
+        before = asked_questions(project, base.version, query_id, saved)
+        after = asked_questions(project, base.version, query_id, {**saved, **edits})
+    return {q.question_id: q for q in before}, {q.question_id: q for q in after}
+
+
+def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
+    """The queries whose scores an edit may move: edited ones, and topics that ask their questions."""
+    saved = {query_id: bank.questions(project, base.version, query_id) for query_id in edits}
+    found: dict[str, _Asked] = {}
+    for query_id, questions in edits.items():
+        places = [(query_id, q.subtopic_id) for q in (*saved[query_id], *questions)]
+        group = {}
+        for key in asking(project, places):
+            if key not in saved:
+                saved[key] = bank.questions(project, base.version, key)
+            group[key] = _asked(project, base, key, saved, edits)
+        moved = {key: asked for key, asked in group.items() if _edited(*asked, base.grader.spec)}
+        if moved:
+            # A query may leave the mean because it now is answered topic by topic.
+            found |= {query_id: group[query_id], **moved}
+    return [_delta(project, base, query_id, *asked) for query_id, asked in found.items()]
+
+
+def _delta(
+    project: Project, base: Basis, query_id: str, before: dict[str, Question], after: dict[str, Question]
+) -> _Delta:
+    questions = [*before.values(), *after.values()]
+    wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in questions))
+    ratings = project.remember(
+        ("ratings", base.grader.key, base.overridden, query_id, wordings),
+        lambda: load_ratings(project, base, query_id, questions),
+    )
+    return _Delta(base, before, after, ratings)
+
+
+def _pairs(deltas: Sequence[_Delta]) -> tuple[int, int]:
+    """Numbers of pairs, by text, that some queries need after the change: known, and to be graded."""
+    number: dict[str, int] = {}
+    keys, known = [np.empty(0, np.int64)], [np.empty(0, bool)]
+    for delta in deltas:
+        spec = delta.base.grader.spec
+        # Words that nobody knows cannot be asked.
+        active = [q for q in scored(list(delta.after.values()), delta.base.grader) if spec.asked_text(q)]
+        rows = np.flatnonzero(delta.ratings.pooled & (delta.ratings.text_keys != MISSING))
+        words = [number.setdefault(wording(q, spec), len(number)) for q in active]
+        # One number a pair of texts, which several passages, questions and queries may have.
+        keys.append(((delta.ratings.text_keys[rows] << 32)[:, None] + np.array(words, np.int64)).ravel())
+        known.append((delta.ratings.of(active)[rows] != MISSING).ravel())
+    pairs, first = np.unique(np.concatenate(keys), return_index=True)
+    graded = int(np.concatenate(known)[first].sum())
+    return graded, len(pairs) - graded
+
+
+def _label_changes(delta: _Delta) -> list[LabelChange]:
+    old, new = delta.labels_before, delta.labels_after
+    rows = np.flatnonzero((old != new) & delta.ratings.pooled)
+    if not len(rows):
+        return []
+    responsible = {
+        key: (delta.labels(delta.swapped(delta.before, delta.after, key)) != old)
+        | (delta.labels(delta.swapped(delta.after, delta.before, key)) != new)
+        for key in delta.edited
+    }
+    return [
+        LabelChange(
+            delta.ratings.query_id,
+            delta.ratings.passage_ids[row],
+            None if old[row] == MISSING else int(old[row]),
+            None if new[row] == MISSING else int(new[row]),
+            tuple(key for key in delta.edited if responsible[key][row]) or tuple(delta.edited),
+            int(delta.unknown[row]),
+        )
+        for row in rows
+    ]
+
+
+def _undecided(delta: _Delta) -> int:
+    can_be_graded = (delta.unknown > 0) & delta.ratings.pooled & (delta.ratings.text_keys != MISSING)
+    now = delta.labels_after
+    moves = (delta.labels_if(0) != now) | (delta.labels_if(delta.base.grader.spec.max_rating) != now)
+    return int((can_be_graded & moves).sum())
+
+
+def _system_changes(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:
+    old = {system.run: system for system in before.systems}
+    new = {system.run: system for system in after.systems}
+    return [
+        SystemChange(
+            run,
+            old[run].score if run in old else None,
+            new[run].score if run in new else None,
+            old[run].rank if run in old else None,
+            new[run].rank if run in new else None,
+        )
+        for run in {**new, **old}
+    ]
+
+
+def _board_after(project: Project, before: Leaderboard, policy: Policy, deltas: Sequence[_Delta]) -> Leaderboard:
+    """The board before with the scores of the edited queries replaced."""
+    changed = {
+        delta.ratings.query_id: query_scores(
+            project, delta.base, before.measure, delta.ratings, list(delta.after.values()), delta.ratings_after
+        )
+        for delta in deltas
+    }
+    per_query = {
+        run: {query: score for query, score in scores.items() if query not in changed}
+        | {query: found[run] for query, found in changed.items() if found is not None and run in found}
+        for run, scores in before.per_query.items()
+    }
+    kept = [query for query in before.query_ids if changed.get(query, {}) is not None]
+    query_ids = kept + [query for query, found in changed.items() if found is not None and query not in kept]
+    needed, usable = before.needed, before.usable
+    for delta in deltas:
+        for state, sign in ((delta.before, -1), (delta.after, 1)):
+            active = [q for q in scored(list(state.values()), delta.base.grader) if q.weight > 0]
+            ratings = delta.ratings.of(active)[delta.ratings.pooled]
+            needed += sign * ratings.size
+            usable += sign * int((ratings != MISSING).sum())
+    return replace(
+        before,
+        systems=order_systems(per_query, query_ids, policy),
+        per_query=per_query,
+        query_ids=query_ids,
+        needed=needed,
+        usable=usable,
+    )

@@ -1,0 +1,218 @@
+"""What an override does: the label with and without it, and the leaderboard with one rating changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from core.bank import AT_VERSION, PLACES, asked_questions, asking, asks, bank_for
+from core.errors import InputError
+from core.labels import MISSING, Basis, Override, Policy, basis, labels_of, load_ratings, overrides, scored, weights_of
+from core.leaderboard import (
+    Leaderboard,
+    Shift,
+    correlation_shift,
+    leaderboard,
+    official_board,
+    order_systems,
+    query_scores,
+)
+from core.project import Project
+from core.review.changes.impact import SystemChange
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What another rating for one question and passage does.
+
+    Args:
+        label_before, label_after: of the passage, for the question's query or, where only its topic has the passage
+            in its pool, for the topic; None for no label.
+        systems: those that move in rank or score, those that move most first.
+        shift: of the correlation with the official board; None where there is none.
+    """
+
+    label_before: int | None
+    label_after: int | None
+    before: Leaderboard
+    after: Leaderboard
+    systems: list[SystemChange]
+    shift: Shift | None
+
+
+def rating_effect(
+    project: Project,
+    measure: str,
+    policy: Policy,
+    question_id: str,
+    passage_id: str,
+    ratings: tuple[int | None, int | None],
+    against: str | None = None,
+) -> Effect:
+    """What changes when the rating of a question for a passage goes from one value to another.
+
+    Reads and scores only the queries and topics that ask this question; the rest comes from the board of the policy.
+
+    Args:
+        measure: orders the systems.
+        ratings: before, on the grader's scale, and after, as a person gives it (0 to 5); None for no usable grade.
+        against: the official board, a source of judgments or an imported leaderboard.
+
+    Raises:
+        InputError: no board can be made, or there is no such question, passage, grader or version.
+    """
+    board = leaderboard(project, measure, policy=policy)
+    base = basis(project, policy)
+    was, given = ratings
+    given = None if given is None else base.grader.spec.on_scale(given)
+    states = [_scored_again(project, base, board, question_id, passage_id, rating) for rating in (was, given)]
+    (label_before, before), (label_after, after) = states
+    shift = None
+    if against is not None:
+        shift = correlation_shift(before, after, official_board(project, against, measure, policy))
+    return Effect(label_before, label_after, before, after, _moved(before, after), shift)
+
+
+def override_labels(project: Project, policy: Policy) -> list[tuple[Override, int | None, int | None]]:
+    """Every override that nobody withdrew, newest first, with the label of its passage without it and with it.
+
+    The label is that for the question's query or, where only its topic has the passage in its pool, for the topic.
+    All other overrides are in place both times. One that is stale at the policy's bank version, that a newer one for
+    the same two texts hides, or that the policy does not let count makes no difference.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+    found = overrides(project, version=base.version)
+    if not found:
+        return []
+    behind = _behind_labels(project, base)
+    texts = dict(
+        project.rows("SELECT override_key, [question_text_key, passage_text_key] FROM overrides")
+        if base.overridden
+        else []
+    )
+    # The newest comes last, so that it is the one that stays.
+    given: dict[tuple[int, int], list[Override]] = {}
+    for one in reversed(found):
+        if one.key in texts:
+            given.setdefault(tuple(texts[one.key]), []).append(one)
+
+    def label(pairs: Sequence[_Pair], out: Override | None) -> int | None:
+        ratings = []
+        for weight, rating, text_keys in pairs:
+            people = [one for one in given.get(text_keys, []) if one is not out] if text_keys else []
+            ratings.append((weight, base.grader.spec.on_scale(people[-1].rating) if people else rating))
+        part = [(w if policy.weighted else 1.0, r) for w, r in ratings if w > 0]
+        row = np.array([[MISSING if r is None else r for _, r in part]], np.int8).reshape(1, len(part))
+        value = int(labels_of(row, np.array([w for w, _ in part], float), policy.rule)[0])
+        return None if value == MISSING else value
+
+    return [(one, label(behind.get(one.key, []), one), label(behind.get(one.key, []), None)) for one in found]
+
+
+_Pair = tuple[float, int | None, tuple[int, int] | None]
+"""Weight of a question, the machine's rating, and the keys of the two texts that an override has to have to count."""
+
+
+def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
+    """By the key of an override, the pairs that the label of its passage rests on."""
+    found: dict[int, list[_Pair]] = {}
+    for key, weight, rating, question_text, passage_text in project.rows(
+        f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
+        f" versions AS MATERIALIZED (SELECT * FROM {AT_VERSION}),"
+        " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
+        "  FROM overrides o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
+        f"  JOIN {PLACES} t ON t.query_key = q.query_key AND {asks('t', 'r')}"
+        "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
+        "  row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
+        # A grader that reads more than the question has a text of its own for it; one never asked counts for nobody.
+        " SELECT override_key, b.weight, g.rating, if(b.text_key IS NULL, NULL, r.text_key), places.text_key"
+        " FROM places JOIN bank b USING (query_key) LEFT JOIN versions r USING (question_key)"
+        " LEFT JOIN (SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader) g"
+        " ON g.question_text_key = b.text_key AND g.passage_text_key = places.text_key"
+        " ORDER BY override_key, b.question_key",
+        base.parameters,
+    ):
+        texts = None if question_text is None or passage_text is None else (question_text, passage_text)
+        found.setdefault(key, []).append((weight, rating, texts))
+    return found
+
+
+def _scored_again(
+    project: Project, base: Basis, board: Leaderboard, question_id: str, passage_id: str, rating: int | None
+) -> tuple[int | None, Leaderboard]:
+    """The label of a passage, and the board, with one rating set to a value."""
+    text, places = _question(project, base, question_id)
+    per_query = {run: dict(scores) for run, scores in board.per_query.items()}
+    query_ids = list(board.query_ids)
+    labels: dict[str, int] = {}
+    for query_id in _asking(project, base, question_id):
+        asked = asked_questions(project, base.version, query_id)
+        questions = scored(asked, base.grader)
+        known = load_ratings(project, base, query_id, questions)
+        cells = known.of(questions).copy()
+        if passage_id in known.passage_ids:
+            row = known.passage_ids.index(passage_id)
+            same_text = known.text_keys == known.text_keys[row]
+            same_words = np.array([(q.text or q.question_id).strip() == text for q in questions], bool)
+            cells[np.ix_(same_text, same_words)] = MISSING if rating is None else rating
+            if query_id in places and known.pooled[row]:
+                labels[query_id] = int(
+                    labels_of(cells, weights_of(questions, base.policy.weighted), base.policy.rule)[row]
+                )
+        scores = query_scores(project, base, board.measure, known, asked, cells)
+        for run, by_query in per_query.items():
+            by_query.pop(query_id, None)
+            if scores is not None and run in scores:
+                by_query[query_id] = scores[run]
+        if scores is None and query_id in query_ids:
+            query_ids.remove(query_id)
+        elif scores is not None and query_id not in query_ids:
+            query_ids.append(query_id)
+    systems = order_systems(per_query, query_ids, base.policy)
+    value = next((labels[query_id] for query_id in places if query_id in labels), MISSING)
+    label = None if value == MISSING else value
+    return label, replace(board, per_query=per_query, query_ids=query_ids, systems=systems)
+
+
+def _question(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
+    """The words of a question, and the queries that ask it: its own, then its topic."""
+    rows = project.rows(
+        f"SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM {AT_VERSION}"
+        " JOIN question_texts t USING (text_key) JOIN questions USING (question_key) JOIN queries q USING (query_key)"
+        " WHERE question_id = $question",
+        {"version": base.version, "question": question_id},
+    )
+    if not rows:
+        raise InputError(f"There is no question {question_id}.")
+    text, *place = rows[0]
+    return str(text).strip(), asking(project, [(place[0], place[1])])
+
+
+def _asking(project: Project, base: Basis, question_id: str) -> list[str]:
+    """The queries that ask a question in the same words."""
+    places = project.rows(
+        f"WITH bank AS (SELECT * FROM {AT_VERSION}) SELECT DISTINCT query_id, subtopic_id FROM bank"
+        " JOIN questions USING (question_key) JOIN queries USING (query_key) WHERE bank.text_key ="
+        " (SELECT text_key FROM bank JOIN questions USING (question_key) WHERE question_id = $question)",
+        {"version": base.version, "question": question_id},
+    )
+    return asking(project, ((query_id, subtopic_id) for query_id, subtopic_id in places))
+
+
+def _moved(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:
+    old = {system.run: system for system in before.systems}
+    moved = [
+        SystemChange(now.run, old[now.run].score, now.score, old[now.run].rank, now.rank)
+        for now in after.systems
+        if now.run in old and (old[now.run].score, old[now.run].rank) != (now.score, now.rank)
+    ]
+    return sorted(moved, key=lambda s: (s.rank_before == s.rank_after, -abs(_gain(s))))
+
+
+def _gain(system: SystemChange) -> float:
+    return (system.score_after or 0.0) - (system.score_before or 0.0)

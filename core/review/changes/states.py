@@ -1,0 +1,309 @@
+"""Changes between any two states: labels that differ and what did it, boards side by side, shift in correlation.
+
+A state is a policy: bank version, grader, label rule, min rating, weights, overrides. Both are computed from the
+facts of now. `core.review.changes.impact` says what an edit of the bank would do; this compares what is saved.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.bank import check_version, overview
+from core.errors import InputError
+from core.labels import MISSING, Policy, Ratings, basis, labels
+from core.leaderboard import Leaderboard, QueryChoice, Shift, correlation_shift, leaderboard, official_board
+from core.measures import parse_measure
+from core.project import Project
+from core.review.changes.causes import (
+    Banks,
+    QuestionChange,
+    banks,
+    changed_questions,
+    overridden_questions,
+    question_changes,
+    responsible_questions,
+)
+from core.review.changes.impact import SystemChange
+from core.tables import csv_text
+
+WORDS = {
+    "bank_version": "bank version",
+    "grader": "grader",
+    "label": "label rule",
+    "weighted": "weights",
+    "overrides": "overrides",
+    "min_rating": "min rating",
+    "cutoff": "cutoff",
+    "skipped": "skipped queries",
+    "min_judgment": "judgment threshold",
+}
+"""What people call the parts of a policy. Labels depend on the first five, boards on all."""
+
+LABEL_PARTS = ("bank_version", "grader", "label", "weighted", "overrides")
+
+CAUSES = (
+    *("reworded", "added", "retired", "restored", "reweighted", "answer key", "kind"),
+    *("override", "grader", "label rule", "weights"),
+)
+"""What a flip may be put down to: what happened to a question, or the part of the policy that differs."""
+
+_CAUSE_OF_PART = {"grader": "grader", "label": "label rule", "weighted": "weights", "overrides": "override"}
+
+
+@dataclass(frozen=True)
+class LabelFlip:
+    """A passage whose label differs between two states.
+
+    Args:
+        before, after: the labels; None for no label.
+        causes: some of `CAUSES`: each alone moves the label when it is changed in the state before, or
+            brings it back when it is undone in the state after; all that differ where only several
+            together do it.
+        questions: ids of the changed or overridden questions that did it.
+        open_pairs: pairs behind the label after that have no usable grade.
+    """
+
+    query_id: str
+    passage_id: str
+    before: int | None
+    after: int | None
+    causes: tuple[str, ...]
+    questions: tuple[str, ...]
+    open_pairs: int
+
+
+@dataclass(frozen=True)
+class StateChanges:
+    """Everything that differs between two states.
+
+    Args:
+        before, after: the policies, with the grader's name and the number of the bank version.
+        differing: what of the policies differs, in the words of `WORDS`.
+        compared: pooled (query, passage), whose labels were compared.
+        flips: the labels that differ, in the order of the pool.
+        relevance: passages that the one state calls relevant, by its min rating, and the other does not.
+        questions: questions that differ in what can change a score; with the number of flips that each did.
+        board_before, board_after: None where there is no such board; `no_board` then says why.
+        systems: every system, in the order of the board after.
+        shift: in correlation with the official board; None where there is none.
+    """
+
+    before: Policy
+    after: Policy
+    differing: tuple[str, ...]
+    compared: int
+    flips: list[LabelFlip]
+    relevance: int
+    questions: list[tuple[QuestionChange, int]]
+    board_before: Leaderboard | None
+    board_after: Leaderboard | None
+    no_board: str
+    systems: list[SystemChange]
+    shift: Shift | None
+
+    @property
+    def by_query(self) -> dict[str, int]:
+        """Number of flips by query id, most first."""
+        return dict(Counter(flip.query_id for flip in self.flips).most_common())
+
+    @property
+    def by_cause(self) -> dict[str, int]:
+        """Number of flips by cause; a flip that has several is counted for each."""
+        found = Counter(cause for flip in self.flips for cause in flip.causes)
+        return {cause: found[cause] for cause in CAUSES if found[cause]}
+
+
+def state_changes(
+    project: Project,
+    before: Policy,
+    after: Policy,
+    measure: str,
+    against: str | None = None,
+    queries: QueryChoice = "common",
+) -> StateChanges:
+    """Compare two states.
+
+    Args:
+        measure: orders the systems.
+        against: the official board, a source of judgments or an imported leaderboard; none for None.
+        queries: over which queries the boards are compared with the official one; see `core.leaderboard.sides`.
+
+    Raises:
+        InputError: there is no such grader, version, measure or official board.
+    """
+    return project.remember(
+        ("state changes", before, after, measure, against, queries),
+        lambda: _compare(project, before, after, measure, against, queries),
+    )
+
+
+def _compare(
+    project: Project, before: Policy, after: Policy, measure: str, against: str | None, queries: QueryChoice
+) -> StateChanges:
+    # A version that is not there is told of even where nothing has been graded.
+    for policy in (before, after):
+        check_version(project, policy.bank_version)
+    old, new = (_resolved(project, policy) for policy in (before, after))
+    differing = tuple(word for part, word in WORDS.items() if getattr(old, part) != getattr(new, part))
+    bases = (basis(project, old), basis(project, new))
+    of = banks(project, *bases) if old.bank_version != new.bank_version else ({}, {})
+    pool = _pool(project)
+    flips = _flips(project, old, new, of, pool)
+    done = Counter(key for flip in flips for key in flip.questions)
+    (board_before, no_before), (board_after, no_after) = (_board(project, measure, policy) for policy in (old, new))
+    shift = None
+    if against is not None and board_before is not None and board_after is not None:
+        official = official_board(project, against, measure, new)
+        shift = correlation_shift(board_before, board_after, official, queries=queries)
+    return StateChanges(
+        before=old,
+        after=new,
+        differing=differing,
+        compared=len(pool),
+        flips=flips,
+        relevance=int((_relevant(project, old, pool) != _relevant(project, new, pool)).sum()),
+        questions=[(change, done[change.question_id]) for change in question_changes(*bases, of)],
+        board_before=board_before,
+        board_after=board_after,
+        no_board=no_before or no_after,
+        systems=_systems(board_before, board_after),
+        shift=shift,
+    )
+
+
+def _resolved(project: Project, policy: Policy) -> Policy:
+    base = basis(project, policy)
+    return replace(policy, grader=base.grader.spec.name, bank_version=base.version)
+
+
+def _pool(project: Project) -> list[tuple[str, str]]:
+    return project.remember(
+        "pool",
+        lambda: project.rows(
+            "SELECT query_id, passage_id FROM pool JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " ORDER BY query_key, position"
+        ),
+    )
+
+
+def _labels(project: Project, policy: Policy, pool: Sequence[tuple[str, str]]) -> tuple[Ratings, NDArray[np.int64]]:
+    """Labels of the pool in its order, MISSING where there is none, and the numbers of pairs without a rating."""
+
+    def align() -> tuple[Ratings, NDArray[np.int64]]:
+        table = labels(project, policy)
+        found = table["label"].fillna(MISSING).to_numpy(np.int8)
+        open_pairs = (table["needed"] - table["usable"]).to_numpy(np.int64)
+        if len(table) == len(pool):
+            return found, open_pairs
+        # Queries without an active question are not in the table.
+        row_of = {pair: row for row, pair in enumerate(pool)}
+        rows = [row_of[pair] for pair in zip(table["query_id"], table["passage_id"], strict=True)]
+        whole, whole_open = np.full(len(pool), MISSING, np.int8), np.zeros(len(pool), np.int64)
+        whole[rows], whole_open[rows] = found, open_pairs
+        return whole, whole_open
+
+    return project.remember(("aligned labels", basis(project, policy).key), align)
+
+
+def _relevant(project: Project, policy: Policy, pool: Sequence[tuple[str, str]]) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = _labels(project, policy, pool)[0] >= basis(project, policy).min_rating
+    return found
+
+
+def _flips(project: Project, old: Policy, new: Policy, of: Banks, pool: Sequence[tuple[str, str]]) -> list[LabelFlip]:
+    before, (after, open_pairs) = _labels(project, old, pool)[0], _labels(project, new, pool)
+    rows = np.flatnonzero(before != after)
+    if not len(rows):
+        return []
+    parts = [part for part in LABEL_PARTS if getattr(old, part) != getattr(new, part)]
+    did = _responsible_parts(project, old, new, parts, pool)
+    bases = (basis(project, old), basis(project, new))
+    kinds: dict[str, dict[str, tuple[str, ...]]] = {}
+    of_query: dict[str, dict[str, tuple[str, ...]]] = {}
+    rated = overridden_questions(project, bases) if "overrides" in parts else {}
+    flips = []
+    for row in rows.tolist():
+        query_id, passage_id = pool[row]
+        causes: list[str] = []
+        questions: tuple[str, ...] = ()
+        if "bank_version" in parts and did["bank_version"][row]:
+            if query_id not in of_query:
+                kinds[query_id] = changed_questions(*bases, of, query_id)
+                of_query[query_id] = responsible_questions(project, *bases, of, query_id, list(kinds[query_id]))
+            questions = of_query[query_id][passage_id]
+            causes += [kind for key in questions for kind in kinds[query_id][key]]
+        causes += [cause for part, cause in _CAUSE_OF_PART.items() if part in parts and did[part][row]]
+        if "override" in causes:
+            questions += tuple(key for key in rated.get(pool[row], ()) if key not in questions)
+        flips.append(
+            LabelFlip(
+                query_id,
+                passage_id,
+                None if before[row] == MISSING else int(before[row]),
+                None if after[row] == MISSING else int(after[row]),
+                tuple(cause for cause in CAUSES if cause in causes),
+                questions,
+                int(open_pairs[row]),
+            )
+        )
+    return flips
+
+
+def _responsible_parts(
+    project: Project, old: Policy, new: Policy, parts: Sequence[str], pool: Sequence[tuple[str, str]]
+) -> Mapping[str, NDArray[np.bool_]]:
+    """By part of the policy that differs, the rows of the pool where it alone moves the label or brings it back."""
+    before, after = _labels(project, old, pool)[0], _labels(project, new, pool)[0]
+    if len(parts) == 1:
+        return {parts[0]: np.ones(len(pool), bool)}
+    did = {}
+    for part in parts:
+        there = _labels(project, replace(old, **{part: getattr(new, part)}), pool)[0]
+        back = _labels(project, replace(new, **{part: getattr(old, part)}), pool)[0]
+        did[part] = (there != before) | (back != after)
+    together = ~np.logical_or.reduce(list(did.values()))
+    return {part: alone | together for part, alone in did.items()}
+
+
+def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard | None, str]:
+    if not measure.lower().startswith(("exam-cover", "cover")):
+        parse_measure(measure)
+    try:
+        return leaderboard(project, measure, policy=policy), ""
+    except InputError as error:
+        # One state may have nothing to score, as the bank before its first version; its labels still compare.
+        return None, f"The state of bank version {policy.bank_version} has no leaderboard. {error}"
+
+
+def _systems(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:
+    old, new = ({system.run: system for system in board.systems} if board else {} for board in (before, after))
+    return [
+        SystemChange(
+            run,
+            old[run].score if run in old else None,
+            new[run].score if run in new else None,
+            old[run].rank if run in old else None,
+            new[run].rank if run in new else None,
+        )
+        for run in {**new, **old}
+    ]
+
+
+def flips_csv(project: Project, found: StateChanges) -> str:
+    """The labels that differ as CSV, one a line; cells that could be formulas are neutralised."""
+    texts = {query.query_id: query.text for query in overview(project)}
+    return csv_text(
+        ("query_id", "query", "passage_id", "label_before", "label_after", "causes", "questions", "open_pairs"),
+        (
+            (
+                *(flip.query_id, texts[flip.query_id], flip.passage_id, flip.before, flip.after),
+                *("; ".join(flip.causes), "; ".join(flip.questions), flip.open_pairs),
+            )
+            for flip in found.flips
+        ),
+    )

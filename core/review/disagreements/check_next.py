@@ -1,0 +1,280 @@
+"""What to check next: the disagreements where one person's look could change the leaderboard or kappa most."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.labels import Policy, label_qrels
+from core.leaderboard import Leaderboard, leaderboard, score_runs
+from core.measures import CrossTable, cohen_kappa, cross_table, halves, matching, merge, parse_measure, trec_order
+from core.project import Project, Qrels, find_source, judgments, rankings
+from core.review.disagreements.sides import Judgments, Labels, Matched, Person, Rater, Side, match
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+By = Literal["board", "kappa"]
+
+TRIED = 500
+"""How many disagreements are tried on the leaderboard at most."""
+
+TIED = 1e-12
+"""Means that differ by no more than this are the same number in another order of summing."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What happens where one side takes over what the other one says of a passage.
+
+    Args:
+        row: of the pair in `Matched.pairs`.
+        value, target: of the side that gives way, before and after.
+        shift: sum over all systems of the absolute change of their mean score.
+        moved: number of systems whose score changes.
+        swaps: number of pairs of systems that change places.
+        kappa: by how much Cohen's kappa of the merged table changes; None where it is undefined before or after.
+    """
+
+    row: int
+    value: int
+    target: int
+    shift: float
+    moved: int
+    swaps: int
+    kappa: float | None
+
+
+@dataclass(frozen=True)
+class CheckNext:
+    """Disagreements in the order in which checking them pays.
+
+    Args:
+        side: which one gives way: left or right.
+        measure: of the leaderboard.
+        checks: those that were tried, best first.
+        disagreements: number of all that there are.
+    """
+
+    side: Literal["left", "right"]
+    measure: str
+    checks: list[Check]
+    disagreements: int
+
+
+def check_next(
+    project: Project, left: Side, right: Side, measure: str, by: By = "board", tried: int = TRIED
+) -> CheckNext:
+    """Try for each disagreement what it does to the leaderboard and to kappa where one side gives way.
+
+    The labels give way to the judgments; of two sides of the same kind the left one does. The value that gives way
+    becomes the nearest one that says the same as the other side (`matching`); where none does, the one at the same
+    share of its scale. Each change is tried alone: the leaderboard that this side makes is scored again with the
+    one value replaced, which concerns one query. With d(s) the change of the score of system s on that query over
+    the number of queries of the mean, the shift is the sum of |d(s)|, and two systems swap where the difference of
+    their means changes its sign. The change of kappa is that of the merged table (`Agreement.merged`), exact and
+    without scoring anything.
+
+    Only `tried` disagreements are scored: by the board, those with the highest
+    (sum over runs of 1 / log2(1 + rank)) times (change as a share of the scale); by kappa, those that change it most.
+
+    Args:
+        measure: any that is computed from relevance values.
+        by: what the order goes by: pairs of systems swapped, then the shift; or the change of kappa, then those.
+
+    Raises:
+        InputError: a person's ratings, which are about questions; a measure that is not computed from relevance
+            values; or as for `core.review.agreement` and `core.leaderboard.leaderboard`.
+    """
+    if isinstance(left, Person) or isinstance(right, Person):
+        raise InputError(
+            "A person's ratings are about questions: they make no leaderboard of their own.",
+            "Compare labels or judgments, or take the worst first.",
+        )
+    info = parse_measure(measure)
+    if info.needs_intents:
+        raise InputError(f"{info} is not computed from relevance values.", "Choose another measure, such as nDCG@10.")
+    name = info.name
+    found = match(project, left, right)
+    side: Literal["left", "right"] = "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"
+    giving = left if side == "left" else right
+
+    def compute() -> list[Check]:
+        grid = _Grid.of(found, side)
+        board, qrels = _board(project, giving, name, grid.giving)
+        return _tried(project, found, grid, board, qrels, by, tried)
+
+    checks = project.remember(("check next", left, right, name, by, tried), compute)
+    return CheckNext(side, name, checks, int(disagreeing(found).sum()))
+
+
+def disagreeing(found: Matched) -> NDArray[np.bool_]:
+    """Which pairs of two sides disagree, in their order; see `matching`."""
+    agree = np.zeros(len(found.pairs), dtype=bool)
+    left, right = found.pairs["left"].to_numpy(), found.pairs["right"].to_numpy()
+    for value, counterparts in matching(found.left.scale, found.right.scale).items():
+        agree |= (left == value) & np.isin(right, counterparts)
+    return ~agree
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """What giving way means, by the values of the side that gives way and of the other one.
+
+    Args:
+        side: the one that gives way.
+        giving: its rater.
+        target: value that it takes, by (own value, other value).
+        kappa: the change of kappa, likewise.
+    """
+
+    side: Literal["left", "right"]
+    giving: Rater
+    target: dict[tuple[int, int], int]
+    kappa: dict[tuple[int, int], float | None]
+
+    @classmethod
+    def of(cls, found: Matched, side: Literal["left", "right"]) -> _Grid:
+        giving, other = (found.left, found.right) if side == "left" else (found.right, found.left)
+        says_same = matching(giving.scale, other.scale)
+        target = {(v, o): _target(v, o, giving, other, says_same) for v in giving.scale for o in other.scale}
+        own, others = (found.pairs[column] for column in ((side, "right") if side == "left" else (side, "left")))
+        table = cross_table(own, others, giving.scale, other.scale)
+        return cls(side, giving, target, _kappa_changes(table, giving, other, target))
+
+
+def _target(value: int, said: int, giving: Rater, other: Rater, says_same: Mapping[int, Sequence[int]]) -> int:
+    fitting = [own for own in giving.scale if said in says_same[own]]
+    if not fitting:
+        share = max(said, 0) / max((*other.scale, 1)) * max((*giving.scale, 1))
+        fitting = sorted(giving.scale, key=lambda own: (abs(own - share), -own))[:1]
+    return min(fitting, key=lambda own: (abs(own - value), -own))
+
+
+def _kappa_changes(
+    table: CrossTable, giving: Rater, other: Rater, target: Mapping[tuple[int, int], int]
+) -> dict[tuple[int, int], float | None]:
+    groups = halves(giving.scale, giving.threshold), halves(other.scale, other.threshold)
+    before = cohen_kappa(merge(table, *groups)).value
+    changes: dict[tuple[int, int], float | None] = {}
+    for row, own in enumerate(table.rows):
+        for column, said in enumerate(table.columns):
+            if table.counts[row, column]:
+                counts = table.counts.copy()
+                counts[row, column] -= 1
+                counts[table.rows.index(target[own, said]), column] += 1
+                after = cohen_kappa(merge(replace(table, counts=counts), *groups)).value
+                changes[own, said] = None if before is None or after is None else after - before
+    return changes
+
+
+def _board(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
+    """The leaderboard that a side makes, and its values."""
+    if isinstance(side, Labels):
+        return leaderboard(project, measure, policy=side.policy), label_qrels(project, side.policy)
+    if not isinstance(side, Judgments):
+        raise TypeError(f"{side} makes no leaderboard")
+    source = find_source(project, side.source)
+    policy = Policy(min_judgment=rater.threshold)
+    return leaderboard(project, measure, source, policy), judgments(project, source)
+
+
+def _tried(
+    project: Project, found: Matched, grid: _Grid, board: Leaderboard, qrels: Qrels, by: By, tried: int
+) -> list[Check]:
+    pairs = found.pairs
+    rows = np.flatnonzero(disagreeing(found))
+    other = "right" if grid.side == "left" else "left"
+    cells = list(zip(pairs[grid.side].to_numpy()[rows].tolist(), pairs[other].to_numpy()[rows].tolist(), strict=True))
+    change = np.array([abs(grid.target[cell] - cell[0]) for cell in cells], float) / max((*grid.giving.scale, 1))
+    weight = _exposure(project, pairs.iloc[rows]) * change
+    kappa = np.array([abs(grid.kappa[cell] or 0.0) for cell in cells])
+    first = np.lexsort((-weight,) if by == "board" else (-weight, -kappa))[:tried]
+    by_query: dict[str, list[int]] = {}
+    for at in first:
+        by_query.setdefault(str(pairs["query_id"].iat[rows[at]]), []).append(int(at))
+    scorer = _Scorer(project, board, qrels, grid.giving.threshold)
+    checks = []
+    for query_id, places in by_query.items():
+        changed = [(str(pairs["passage_id"].iat[rows[at]]), grid.target[cells[at]]) for at in places]
+        for at, (shift, moved, swaps) in zip(places, scorer.effects(query_id, changed), strict=True):
+            cell = cells[at]
+            checks.append(Check(int(rows[at]), cell[0], grid.target[cell], shift, moved, swaps, grid.kappa[cell]))
+
+    def worth(one: Check) -> tuple[float, ...]:
+        on_board = (-one.swaps, -one.shift, one.row)
+        # Rounded, so that a kappa that changes by the same from two directions is the same.
+        return on_board if by == "board" else (-round(abs(one.kappa or 0.0), 12), *on_board)
+
+    return sorted(checks, key=worth)
+
+
+def _exposure(project: Project, pairs: pd.DataFrame) -> NDArray[np.float64]:
+    """Sum over runs of 1 / log2(1 + rank) of each pair; 0 where no run returned it."""
+
+    import pandas as pd
+
+    def compute() -> pd.Series:
+        frame = project.table(
+            "SELECT query_id, passage_id, sum(1 / log2(1 + rank)) AS weight FROM rankings JOIN queries USING"
+            " (query_key) JOIN passages USING (passage_key) GROUP BY query_id, passage_id"
+        ).to_pandas()
+        weights: pd.Series = frame.set_index(["query_id", "passage_id"])["weight"]
+        return weights
+
+    known = project.remember("exposure", compute)
+    wanted = pd.MultiIndex.from_frame(pairs[["query_id", "passage_id"]])
+    return np.asarray(known.reindex(wanted).fillna(0.0), float)
+
+
+class _Scorer:
+    """Scores one query again with single values replaced."""
+
+    def __init__(self, project: Project, board: Leaderboard, qrels: Qrels, threshold: int) -> None:
+        self._board, self._qrels, self._threshold = board, qrels, threshold
+        self._runs = [system.run for system in board.systems]
+        self._means = np.array([system.score for system in board.systems])
+        zero = board.policy.skipped == "zero"
+        self._queries = [len(board.query_ids) if zero else system.queries for system in board.systems]
+        self._rankings = rankings(project)
+        self._cutoff = parse_measure(board.measure).cutoff
+
+    def effects(self, query_id: str, changes: Collection[tuple[str, int]]) -> list[tuple[float, int, int]]:
+        """Shift, number of systems moved, and swaps for each (passage id, new value), tried alone."""
+        values = self._qrels[query_id]
+        # All variants are scored at once, as queries of their own.
+        qrels = {str(at): {**values, passage: value} for at, (passage, value) in enumerate(changes)}
+        answered = {run: scores for run in self._runs if (scores := self._top(run, query_id))}
+        variants = {run: dict.fromkeys(qrels, scores) for run, scores in answered.items()}
+        scored = score_runs(variants, [self._board.measure], qrels, self._threshold)
+        found = []
+        for variant in qrels:
+            delta = np.zeros(len(self._runs))
+            for at, run in enumerate(self._runs):
+                if run in answered and query_id in self._board.per_query[run]:
+                    now = scored[run][self._board.measure][variant]
+                    delta[at] = (now - self._board.per_query[run][query_id]) / self._queries[at]
+            found.append((float(np.abs(delta).sum()), int((delta != 0).sum()), self._swaps(delta)))
+        return found
+
+    def _top(self, run: str, query_id: str) -> Mapping[str, float]:
+        """The part of a ranking that the measure looks at."""
+        scores = self._rankings[run].get(query_id, {})
+        if self._cutoff is None:
+            return scores
+        return {passage: scores[passage] for passage in trec_order(scores, self._cutoff)}
+
+    def _swaps(self, delta: NDArray[np.float64]) -> int:
+        before, after = (_order(means) for means in (self._means, self._means + delta))
+        return int((before * after < 0).sum()) // 2
+
+
+def _order(means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each two systems 1, 0 or -1: which one is ahead."""
+    ahead = means[:, None] - means[None, :]
+    return np.sign(np.where(np.abs(ahead) <= TIED, 0.0, ahead))

@@ -1,0 +1,273 @@
+"""The queue of disagreements: ordered, without what is settled, in pages, each with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.bank import AT_VERSION, latest_version
+from core.labels import Policy, basis, graded_pairs
+from core.measures import matching
+from core.project import Project
+from core.review.disagreements.agreement import Pair
+from core.review.disagreements.check_next import Check, CheckNext, check_next, disagreeing
+from core.review.disagreements.record import Place, Settling, settled
+from core.review.disagreements.settling import side_name
+from core.review.disagreements.sides import Labels, Matched, Person, Side, match
+from core.review.passages.desk import label_if, read_passage
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Order = Literal["worst", "left", "right", "board", "kappa"]
+
+Cell = tuple[Collection[int], Collection[int]]
+"""Values of the left and of the right side; several of one where a table is merged."""
+
+
+@dataclass(frozen=True)
+class Giving:
+    """A question that gives a label: its rating is the label or higher."""
+
+    question_id: str
+    text: str
+    rating: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """A pair in the queue.
+
+    Args:
+        left_from, right_from: the questions that give the label of either side, highest rating first; none where
+            the side has no label, the label is 0, or is a mean over all questions.
+        check: what settling it could change; None unless the order asks for it.
+        settling: what settled the case; None for an open one.
+    """
+
+    pair: Pair
+    left_from: tuple[Giving, ...]
+    right_from: tuple[Giving, ...]
+    check: Check | None
+    settling: Settling | None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A page of the queue.
+
+    Args:
+        total: pairs in the queue.
+        hidden: settled ones that are left out of it.
+        rows: those of the page.
+        next_up: what the order by effect went by; None in other orders.
+    """
+
+    total: int
+    hidden: int
+    rows: list[Row]
+    next_up: CheckNext | None
+
+
+def queue(
+    project: Project,
+    left: Side,
+    right: Side,
+    order: Order = "worst",
+    cell: Cell | None = None,
+    show_settled: bool = False,
+    measure: str = "nDCG@10",
+    limit: int = 10,
+    offset: int = 0,
+    query_id: str | None = None,
+) -> Queue:
+    """The pairs on which two sides disagree, or those of a cell of their cross table.
+
+    Args:
+        order: `worst`, `left` and `right` as in `agreement.disagreements`; `board` and `kappa` as in
+            `check_next`, for the disagreements that it tried.
+        cell: take these pairs instead of all disagreements, whether the sides agree there or not.
+        show_settled: whether settled cases are listed too.
+        measure: of the leaderboard, for `board` and `kappa`.
+        query_id: only the pairs of this query; of all for None.
+
+    Raises:
+        InputError: as for `core.review.agreement` and, in these two orders, `check_next`.
+    """
+    found = match(project, left, right)
+    checks: dict[int, Check] = {}
+    next_up = None
+    if order == "board" or order == "kappa":
+        next_up = check_next(project, left, right, measure, order)
+        checks = {check.row: check for check in next_up.checks}
+        rows = np.array(list(checks), np.int64)
+        if cell is not None:
+            rows = rows[_in_cell(found, cell)[rows]]
+    else:
+        rows = _ordered(found, order, cell)
+    if query_id is not None:
+        rows = rows[(found.pairs["query_id"].iloc[rows] == query_id).to_numpy(dtype=bool)]
+    cases = settled(project, side_name(project, left), side_name(project, right))
+    done = _among(found.pairs.iloc[rows], cases)
+    if not show_settled:
+        rows = rows[~done]
+    shown = rows[offset : offset + limit]
+    pairs = _pairs(project, found.pairs.iloc[shown])
+    left_from, right_from = (_given_by(project, side, pairs) for side in (left, right))
+    return Queue(
+        total=len(rows),
+        hidden=0 if show_settled else int(done.sum()),
+        rows=[
+            Row(
+                pair,
+                left_from.get((pair.query_id, pair.passage_id, pair.left), ()),
+                right_from.get((pair.query_id, pair.passage_id, pair.right), ()),
+                checks.get(int(row)),
+                cases.get((pair.query_id, pair.passage_id, pair.question_id)),
+            )
+            for row, pair in zip(shown, pairs, strict=True)
+        ],
+        next_up=next_up,
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an override would make of a pair.
+
+    Args:
+        before, after: the label under the policy; None for no label.
+        also: other questions that give the label after it too, highest rating first.
+        left, right: what the sides would say; None where a side would have no label.
+        agrees: whether the sides would agree then.
+    """
+
+    before: int | None
+    after: int | None
+    also: tuple[Giving, ...]
+    left: int | None
+    right: int | None
+    agrees: bool
+
+
+def outcome(
+    project: Project, left: Side, right: Side, pair: Pair, policy: Policy, question_id: str, rating: int, author: str
+) -> Outcome:
+    """What another rating for one question would make of a pair, before it is given.
+
+    Args:
+        policy: the label is that under it.
+        author: who would give the rating; it counts as this person's where a side is a person.
+
+    Raises:
+        InputError: as for `core.review.agreement` and `core.review.read_passage`.
+    """
+    found = match(project, left, right)
+
+    def says(side: Side, value: int) -> int | None:
+        if isinstance(side, Person):
+            return rating if (side.author, pair.question_id) == (author, question_id) else value
+        # Beside a person, and where no override counts, a grader says what it says.
+        if not isinstance(side, Labels) or not side.policy.overrides or pair.question_id is not None:
+            return value
+        desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)
+        return label_if(project, side.policy, desk, question_id, rating)
+
+    values = says(left, pair.left), says(right, pair.right)
+    same = matching(found.left.scale, found.right.scale)
+    desk = read_passage(project, policy, pair.query_id, pair.passage_id)
+    after = label_if(project, policy, desk, question_id, rating)
+    others = [
+        Giving(one.question.question_id, one.question.shown, one.rating)
+        for one in desk.asked
+        if after and policy.label != "mean" and one.counts and one.question.weight > 0
+        if one.question.question_id != question_id and one.rating is not None and one.rating >= after
+    ]
+    also = tuple(sorted(others, key=lambda one: -one.rating))
+    agrees = values[0] is not None and values[1] in same.get(values[0], ())
+    return Outcome(desk.label, after, also, *values, agrees)
+
+
+def _in_cell(found: Matched, cell: Cell) -> NDArray[np.bool_]:
+    inside = found.pairs["left"].isin(list(cell[0])) & found.pairs["right"].isin(list(cell[1]))
+    return inside.to_numpy(dtype=bool)
+
+
+def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int64]:
+    """Places of the pairs in `Matched.pairs`, by their distance as shares of either scale's top."""
+    chosen = disagreeing(found) if cell is None else _in_cell(found, cell)
+    shares = [
+        np.maximum(found.pairs[name].to_numpy(), 0) / max((*rater.scale, 1))
+        for name, rater in (("left", found.left), ("right", found.right))
+    ]
+    # Rounded, so that 1/5 beside 3/3 is exactly as far as 4/5 beside 0.
+    surplus = np.round(shares[0] - shares[1], 9)
+    distance = -surplus if order == "right" else surplus if order == "left" else np.abs(surplus)
+    rows = np.flatnonzero(chosen & ((distance > 0) | (order == "worst")))
+    return np.asarray(rows[np.argsort(-distance[rows], kind="stable")], np.int64)
+
+
+def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
+    """Which pairs are one of some cases."""
+    if not cases:
+        return np.zeros(len(pairs), bool)
+    # People settle hundreds, machines disagree on thousands: only pairs of their passages are looked at one by one.
+    likely = np.array(pairs["passage_id"].isin({passage for _, passage, _ in cases}), bool)
+    part = pairs[likely]
+    questions = part["question_id"].tolist() if "question_id" in part else [None] * len(part)
+    places = zip(part["query_id"], part["passage_id"], questions, strict=True)
+    likely[likely] = [place in cases for place in places]
+    return likely
+
+
+def _pairs(project: Project, shown: pd.DataFrame) -> list[Pair]:
+    """The pairs with their texts."""
+    columns = [shown[name].tolist() for name in ("query_id", "passage_id")]
+    columns.append(shown["question_id"].tolist() if "question_id" in shown else [None] * len(shown))
+    columns += [shown[name].tolist() for name in ("left", "right")]
+    queries, passages, questions = (
+        dict(project.rows(sql, {"ids": list(dict.fromkeys(ids))} | more))
+        for sql, ids, more in zip(_TEXTS, columns[:3], ({}, {}, {"version": latest_version(project)}), strict=True)
+    )
+    return [
+        Pair(query, queries[query] or query, passage, passages[passage], question, questions.get(question), *values)
+        for query, passage, question, *values in zip(*columns, strict=True)
+    ]
+
+
+_TEXTS = (
+    "SELECT query_id, text FROM queries WHERE query_id IN (SELECT unnest($ids::VARCHAR[]))",
+    "SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"
+    " WHERE passage_id IN (SELECT unnest($ids::VARCHAR[]))",
+    f"SELECT question_id, text FROM {AT_VERSION} JOIN questions USING (question_key)"
+    " JOIN question_texts USING (text_key) WHERE question_id IN (SELECT unnest($ids::VARCHAR[]))",
+)
+
+
+def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple[str, str, int], tuple[Giving, ...]]:
+    """The questions that reach a value, by query id, passage id and value; empty where they do not make it."""
+    if not isinstance(side, Labels) or side.policy.label == "mean" or not pairs or pairs[0].question_id is not None:
+        return {}
+    base = basis(project, side.policy)
+    wanted = sorted({(pair.query_id, pair.passage_id) for pair in pairs})
+    ratings: dict[tuple[str, str], list[Giving]] = {place: [] for place in wanted}
+    for query, passage, question, text, rating in project.rows(
+        "WITH wanted AS (SELECT unnest($queries) AS query_id, unnest($passages) AS passage_id)"
+        " SELECT query_id, passage_id, question_id, coalesce(t.text, question_id), rating"
+        f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        f" JOIN wanted USING (query_id, passage_id) JOIN questions USING (question_key)"
+        f" JOIN {AT_VERSION} r USING (question_key)"
+        " JOIN question_texts t ON t.text_key = r.text_key WHERE rating > 0 AND p.weight > 0"
+        " ORDER BY rating DESC, r.position, question_key",
+        base.parameters | {"queries": [query for query, _ in wanted], "passages": [passage for _, passage in wanted]},
+    ):
+        ratings[query, passage].append(Giving(question, text, rating))
+    return {
+        (*place, value): tuple(one for one in found if one.rating >= value)
+        for place, found in ratings.items()
+        for value in range(1, base.grader.spec.max_rating + 1)
+    }

@@ -1,0 +1,156 @@
+"""Settled disagreements: the record of every act about a case, read back and as CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from core.bank import AT_VERSION, latest_version
+from core.project import Project
+from core.tables import csv_text
+from core.types import Act
+
+NO_REASON = "reopened"
+"""The reason in the record where a case was reopened without one."""
+
+Place = tuple[str, str, str | None]
+"""Query id, passage id, and the question's id where people's ratings are compared."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two sides that disagree on a passage or, where people's ratings are compared, on a question for it.
+
+    Args:
+        left, right: names of the sides, see `core.review.side_name`.
+        left_value, right_value: what they say.
+    """
+
+    left: str
+    right: str
+    query_id: str
+    passage_id: str
+    question_id: str | None
+    left_value: int
+    right_value: int
+
+    @property
+    def place(self) -> Place:
+        """What the case is about."""
+        return (self.query_id, self.passage_id, self.question_id)
+
+
+@dataclass(frozen=True)
+class Settling:
+    """One act about a case.
+
+    Args:
+        settled: whether this is what settles the case now: nothing came after it, and an override that did it was
+            not withdrawn.
+        touched: id of the question that was overridden, or that is to be reworded.
+        rating: the override's.
+        source, value: of the judgment that is disputed.
+        query_text, question_text: of the case's query, and of the touched question or else the case's; ids where
+            there is no text.
+        next_act: what came after it in the same case; None where nothing did.
+        in_force: whether a rating that a person gave for the touched question and the passage was not withdrawn.
+    """
+
+    key: int
+    case: Case
+    act: Act
+    reason: str
+    author: str
+    made_at: datetime
+    settled: bool
+    touched: str | None = None
+    rating: int | None = None
+    source: str | None = None
+    value: int | None = None
+    query_text: str = ""
+    question_text: str | None = None
+    next_act: Act | None = None
+    in_force: bool = False
+
+
+_CASES = (
+    "SELECT s.settling_key, left_side, right_side, query_id, passage_id, q.question_id, left_value, right_value,"
+    " act, reason, author, made_at, c.settling_key IS NOT NULL, touched.question_id, rating, source, value,"
+    " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id), next_act,"
+    " EXISTS (SELECT * FROM overrides o WHERE o.question_key = touched_question_key"
+    "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL)"
+    " FROM (SELECT *, lead(act) OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
+    "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM settlings) s"
+    " LEFT JOIN (SELECT settling_key FROM settled_cases) c USING (settling_key)"
+    " JOIN queries USING (query_key) JOIN passages USING (passage_key) LEFT JOIN questions q USING (question_key)"
+    " LEFT JOIN questions touched ON touched.question_key = touched_question_key"
+    f" LEFT JOIN {AT_VERSION} r ON r.question_key = coalesce(touched_question_key, s.question_key)"
+    " LEFT JOIN question_texts words ON words.text_key = r.text_key"
+)
+
+
+def record(project: Project, limit: int | None = None, offset: int = 0) -> list[Settling]:
+    """Every act about any disagreement, newest first.
+
+    Args:
+        limit: how many at most; all for None.
+    """
+    return _settlings(project, " ORDER BY 1 DESC LIMIT $limit OFFSET $offset", {"limit": limit, "offset": offset})
+
+
+def acts(project: Project) -> int:
+    """How many acts the record has."""
+    return int(project.value("SELECT count(*) FROM settlings"))
+
+
+def settled(project: Project, left: str, right: str) -> dict[Place, Settling]:
+    """The cases between two sides that are settled, by what they are about; the sides in either order."""
+    found = _settlings(
+        project,
+        " WHERE c.settling_key IS NOT NULL AND [left_side, right_side] IN ([$left, $right], [$right, $left])"
+        " ORDER BY 1 DESC",
+        {"left": left, "right": right},
+    )
+    return {one.case.place: one for one in found}
+
+
+def disputes(project: Project) -> list[Settling]:
+    """The judgments that are disputed, newest first; not those whose case was reopened."""
+    return _settlings(project, " WHERE c.settling_key IS NOT NULL AND act = 'dispute' ORDER BY 1 DESC", {})
+
+
+def _settlings(project: Project, rest: str, parameters: dict[str, Any]) -> list[Settling]:
+    rows = project.rows(_CASES + rest, parameters | {"version": latest_version(project)})
+    return [Settling(row[0], Case(*row[1:8]), *row[8:]) for row in rows]
+
+
+def record_csv(project: Project) -> str:
+    """The whole record, oldest first, as CSV; cells that could be formulas are neutralised."""
+    header = (
+        *("made_at", "author", "act", "reason", "left", "left_value", "right", "right_value", "query_id", "passage_id"),
+        *("question_id", "touched_question_id", "rating", "disputed_source", "disputed_value", "settled"),
+    )
+    rows = (
+        (
+            *(_moment(one.made_at), one.author, one.act, one.reason, one.case.left, one.case.left_value),
+            *(one.case.right, one.case.right_value, *one.case.place, one.touched, one.rating, one.source, one.value),
+            str(one.settled).lower(),
+        )
+        for one in reversed(record(project))
+    )
+    return csv_text(header, rows)
+
+
+def disputes_csv(project: Project) -> str:
+    """The disputed judgments, oldest first, as CSV; cells that could be formulas are neutralised."""
+    header = ("source", "query_id", "passage_id", "value", "reason", "author", "made_at")
+    rows = (
+        (one.source, *one.case.place[:2], one.value, one.reason, one.author, _moment(one.made_at))
+        for one in reversed(disputes(project))
+    )
+    return csv_text(header, rows)
+
+
+def _moment(when: datetime) -> str:
+    return when.isoformat(timespec="seconds")

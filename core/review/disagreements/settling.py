@@ -1,0 +1,186 @@
+"""Settling disagreements: by override, by editing the question, by disputing the judgment, or by a comment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.catalogue import find_grader
+from core.errors import InputError
+from core.labels import overrides, write_override, write_withdrawal
+from core.project import Cursor, Project, as_name, find_source, log
+from core.review.disagreements.agreement import Pair
+from core.review.disagreements.record import NO_REASON, Case, settled
+from core.review.disagreements.sides import Judgments, Labels, Side
+from core.text import clean_text
+from core.types import Act
+
+
+def side_name(project: Project, side: Side) -> str:
+    """The name under which a side's cases are kept.
+
+    Thresholds, the label rule and the bank version are no part of it: a case that is settled stays so under another
+    policy of the same grader.
+
+    Raises:
+        InputError: there is no such grader or source.
+    """
+    if isinstance(side, Labels):
+        name = f"labels of {find_grader(project, side.policy.grader).spec.name}"
+        return name if side.policy.overrides else f"{name} without overrides"
+    if isinstance(side, Judgments):
+        return _judgments_of(find_source(project, side.source))
+    return f"ratings of {side.author}"
+
+
+def _judgments_of(source: str) -> str:
+    # A source of judgments that nobody named is called judgments.
+    return source if source == "judgments" else f"judgments of {source}"
+
+
+def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
+    """The case that a pair of `core.review.disagreements.agreement` is.
+
+    Raises:
+        InputError: there is no such grader or source.
+    """
+    place = (pair.query_id, pair.passage_id, pair.question_id)
+    return Case(side_name(project, left), side_name(project, right), *place, pair.left, pair.right)
+
+
+def settle_by_override(project: Project, case: Case, question_id: str, rating: int, reason: str, author: str) -> int:
+    """Override the rating of a question for the passage, and settle the case with it.
+
+    The case is open again as soon as the override is withdrawn.
+
+    Returns:
+        The key of the override.
+
+    Raises:
+        InputError: a rating out of range, no reason, or an unknown query, question or passage.
+    """
+    with project.transaction() as cursor:
+        _keys(project, case, question_id)
+        key = write_override(project, cursor, question_id, case.passage_id, rating, reason, author)
+        _record(project, cursor, case, "override", reason, author, touched=question_id, rating=rating)
+    return key
+
+
+def settle_by_edit(project: Project, case: Case, question_id: str | None, reason: str, author: str) -> None:
+    """Settle a case because the question is to be reworded, retired or added.
+
+    Args:
+        question_id: the question to blame; None where one is missing in the bank.
+        reason: what is wrong with it.
+
+    Raises:
+        InputError: no reason, or an unknown query, question or passage.
+    """
+    with project.transaction() as cursor:
+        _record(project, cursor, case, "edit", reason, author, touched=question_id)
+
+
+def settle_by_dispute(project: Project, case: Case, source: str, reason: str, author: str) -> None:
+    """Settle a case because a judgment is held to be wrong. The judgment stays and counts as before.
+
+    Args:
+        source: of the judgment; one of the two sides.
+
+    Raises:
+        InputError: no reason, no such judgment in this case, or an unknown query or passage.
+    """
+    values = {case.left: case.left_value, case.right: case.right_value}
+    value = values.get(_judgments_of(source))
+    if value is None:
+        raise InputError(f"'{source}' has given no judgment in this case.", "Dispute the judgment of one of its sides.")
+    with project.transaction() as cursor:
+        _record(project, cursor, case, "dispute", reason, author, source=source, value=value)
+
+
+def settle_by_comment(project: Project, case: Case, comment: str, author: str) -> None:
+    """Settle a case as it is, with a comment.
+
+    Raises:
+        InputError: no comment, or an unknown query or passage.
+    """
+    with project.transaction() as cursor:
+        _record(project, cursor, case, "comment", comment, author)
+
+
+def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> bool:
+    """Put a settled case back into the queue. What settled it stays in the record.
+
+    A dispute no longer counts among the `disputes`.
+
+    Args:
+        withdraw_override: whether an override that settled it is withdrawn too; otherwise it stays in force.
+
+    Returns:
+        Whether an override was withdrawn.
+
+    Raises:
+        InputError: the case is not settled.
+    """
+    done = settled(project, case.left, case.right).get(case.place)
+    if done is None:
+        raise InputError("The case is not settled.", "Look at the list again (exam disagreements list).")
+    # Confirmed for a new wording it is another override, perhaps of another person, with the same rating and reason.
+    given = (done.touched, case.passage_id, done.rating, done.reason)
+    withdrawn = [
+        one.key
+        # Not by query: the question of a topic belongs to the query that the topic is of.
+        for one in overrides(project)
+        if withdraw_override and done.act == "override"
+        if (one.question_id, one.passage_id, one.rating, one.reason) == given
+    ]
+    with project.transaction() as cursor:
+        _record(project, cursor, case, "reopen", reason or NO_REASON, author)
+        for key in withdrawn:
+            write_withdrawal(cursor, key, author)
+    return bool(withdrawn)
+
+
+def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:
+    """Surrogate keys of query, passage, the case's question and the touched one."""
+    ((query, passage, *questions),) = project.rows(
+        "SELECT (SELECT query_key FROM queries WHERE query_id = ?), (SELECT passage_key FROM passages WHERE"
+        " passage_id = ?), (SELECT question_key FROM questions WHERE question_id = ?),"
+        " (SELECT question_key FROM questions WHERE question_id = ?)",
+        [case.query_id, case.passage_id, case.question_id, touched],
+    )
+    if query is None or passage is None:
+        raise InputError(f"There is no query {case.query_id}, or no passage {case.passage_id}.")
+    for wanted, key in zip((case.question_id, touched), questions, strict=True):
+        if wanted is not None and key is None:
+            raise InputError(f"There is no question {wanted}.")
+    return query, passage, questions[0], questions[1]
+
+
+def _record(
+    project: Project,
+    cursor: Cursor,
+    case: Case,
+    act: Act,
+    reason: str,
+    author: str,
+    touched: str | None = None,
+    rating: int | None = None,
+    source: str | None = None,
+    value: int | None = None,
+) -> None:
+    reason = clean_text(reason).strip()
+    if not reason:
+        raise InputError("The reason is empty.", "Say in a few words why the case is settled.")
+    query, passage, question, about = _keys(project, case, touched)
+    cursor.execute(
+        "INSERT INTO settlings VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP, ?, ?, ?, ?)",
+        [
+            *(case.left, case.right, query, passage, question, case.left_value, case.right_value),
+            *(act, reason, as_name(author), about, rating, source, value),
+        ],
+    )
+    detail: dict[str, Any] = {"left": case.left, "right": case.right, "values": [case.left_value, case.right_value]}
+    detail |= {"query": case.query_id, "passage": case.passage_id}
+    detail |= {"question": touched or case.question_id, "rating": rating, "source": source, "value": value}
+    named = {name: said for name, said in detail.items() if said is not None}
+    what = "reopen disagreement" if act == "reopen" else "settle disagreement"
+    log(cursor, author, what, by=act, **named, reason=reason)

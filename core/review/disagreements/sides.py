@@ -1,0 +1,243 @@
+"""The sides of an agreement: labels, judgments and people's ratings, brought together pair by pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from core.bank import AT_VERSION, latest_version
+from core.errors import InputError
+from core.labels import Basis, Policy, basis, graded_pairs, labels
+from core.project import PREFIX, SCALE, Project, find_source, sources
+from core.types import RATINGS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels under a policy. Beside a person: what the policy's grader itself says of each question."""
+
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """The judgments of a source; `judgments` means the first one. See `Rater` for `threshold`."""
+
+    source: str = "judgments"
+    threshold: int = 1
+
+
+@dataclass(frozen=True)
+class Person:
+    """The ratings that a person gave in overrides. See `Rater` for `threshold`."""
+
+    author: str
+    threshold: int = 4
+
+
+Side: TypeAlias = Labels | Judgments | Person
+
+
+def machine(policy: Policy, grader: str | None = None) -> Labels:
+    """What a grader says by itself: its labels under a policy that lets no override count.
+
+    Where two graders are compared, the overrides that both would take over are no agreement of theirs.
+
+    Args:
+        grader: the policy's for None.
+    """
+    return Labels(replace(policy, grader=grader or policy.grader, overrides=False))
+
+
+def people(project: Project) -> list[str]:
+    """Everybody who gave an override that was not withdrawn."""
+    return [
+        author
+        for (author,) in project.rows("SELECT DISTINCT author FROM overrides WHERE withdrawn_at IS NULL ORDER BY 1")
+    ]
+
+
+@dataclass(frozen=True)
+class Rater:
+    """A side with its names looked up.
+
+    Args:
+        noun: what it gives: label, judgment or rating.
+        owner: the grader, the source or the person.
+        scale: every value that it may give, highest first.
+        threshold: the value from which a passage counts as relevant, or a question as answered.
+        by_itself: whether it is a grader whose labels no override touches.
+    """
+
+    noun: str
+    owner: str
+    scale: tuple[int, ...]
+    threshold: int
+    by_itself: bool = False
+
+    def __str__(self) -> str:
+        # A source of judgments that nobody named is called judgments.
+        return self.owner if self.owner == f"{self.noun}s" else f"{self.noun}s of {self.owner}"
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """What two sides say of the same things.
+
+    Args:
+        pairs: one row for each pair that both sides have, in the order of the left side: query_id, passage_id,
+            left, right, and beside a person question_id.
+        left_only, right_only: by query id, the number of pairs that the other side lacks.
+    """
+
+    left: Rater
+    right: Rater
+    pairs: pd.DataFrame
+    left_only: Mapping[str, int]
+    right_only: Mapping[str, int]
+
+    def of(self, queries: Collection[str] | None) -> pd.DataFrame:
+        """The pairs of some queries; all for None."""
+        return self.pairs if queries is None else self.pairs[self.pairs["query_id"].isin(list(queries))]
+
+
+Values: TypeAlias = "tuple[pd.DataFrame, dict[str, int]]"
+"""A side's values with query_id, passage_id, value and perhaps question_id, and how many it has by query id."""
+
+
+@dataclass(frozen=True)
+class _Resolved:
+    rater: Rater
+    key: Hashable
+    values: Callable[[], Values]
+
+
+def match(project: Project, left: Side, right: Side) -> Matched:
+    """Bring two sides together: on passages or, where one of them is a person, on questions and passages.
+
+    Raises:
+        InputError: there is no such grader, version, source or person, or the sides cannot be compared.
+    """
+    sides = (left, right)
+    about_questions = any(isinstance(side, Person) for side in sides)
+    if about_questions and any(isinstance(side, Judgments) for side in sides):
+        raise InputError(
+            "A person's ratings are about questions, judgments are about passages.",
+            "Compare the person with a grader, or with another person.",
+        )
+    bases = {side: basis(project, side.policy) for side in sides if isinstance(side, Labels)}
+    version = next((base.version for base in bases.values()), latest_version(project))
+
+    def resolve(side: Side) -> _Resolved:
+        if isinstance(side, Judgments):
+            return _judgments(project, side)
+        if isinstance(side, Person):
+            return _person(project, side, version)
+        if about_questions:
+            return _ratings(project, replace(bases[side], overridden=False))
+        return _labels(project, bases[side])
+
+    one, other = resolve(left), resolve(right)
+
+    def compute() -> tuple[pd.DataFrame, list[dict[str, int]]]:
+        (left_values, left_counts), (right_values, right_counts) = one.values(), other.values()
+        keys = [column for column in left_values if column != "value"]
+        pairs = left_values.rename(columns={"value": "left"}).merge(
+            right_values.rename(columns={"value": "right"}), on=keys
+        )
+        both = _counted(pairs)[1]
+        alone = [{q: n - both.get(q, 0) for q, n in counts.items()} for counts in (left_counts, right_counts)]
+        return pairs, alone
+
+    pairs, alone = project.remember(("agreement", one.key, other.key), compute)
+    return Matched(one.rater, other.rater, pairs, *alone)
+
+
+def _counted(frame: pd.DataFrame) -> Values:
+    return frame, {str(query): count for query, count in frame["query_id"].value_counts().items()}
+
+
+def _labels(project: Project, base: Basis) -> _Resolved:
+    def values() -> Values:
+        found = labels(project, base.policy).dropna(subset=["label"])
+        return _counted(found[["query_id", "passage_id"]].assign(value=found["label"].astype("int64")))
+
+    return _Resolved(_grader(base, "label"), ("labels", base.key), values)
+
+
+def _ratings(project: Project, base: Basis) -> _Resolved:
+    rated = f"({graded_pairs(base)}) JOIN queries USING (query_key)"
+
+    def values() -> Values:
+        # There may be millions of ratings; only those that some person gave too are looked at one by one.
+        frame = project.table(
+            f"SELECT query_id, passage_id, question_id, rating::INTEGER AS value FROM {rated}"
+            " JOIN passages USING (passage_key) JOIN questions USING (question_key)"
+            " SEMI JOIN overrides USING (question_key, passage_key) WHERE rating IS NOT NULL"
+            " ORDER BY queries.query_key, position, question_key",
+            base.parameters,
+        ).to_pandas()
+        counts = project.rows(f"SELECT query_id, count(rating) FROM {rated} GROUP BY 1", base.parameters)
+        return frame, dict(counts)
+
+    return _Resolved(_grader(base, "rating"), ("ratings", base.grader.key, base.version), values)
+
+
+def _grader(base: Basis, noun: str) -> Rater:
+    scale = tuple(range(base.grader.spec.max_rating, -1, -1))
+    return Rater(noun, base.grader.spec.name, scale, base.min_rating, not base.overridden)
+
+
+def _judgments(project: Project, side: Judgments) -> _Resolved:
+    source = find_source(project, side.source)
+    if source not in sources(project):
+        raise InputError(
+            f"'{source}' is a leaderboard: it says nothing of single passages.",
+            "Name a source of judgments; exam import qrels FILE brings one in.",
+        )
+    judged = "judgments JOIN sources USING (source_key)"
+    scale = [
+        value
+        for (value,) in project.rows(f"SELECT DISTINCT value FROM {judged} WHERE name = ? ORDER BY 1 DESC", [source])
+    ]
+    if source.startswith(PREFIX):
+        # What an assessor has not given yet is on the scale all the same.
+        scale = sorted({*scale, *SCALE}, reverse=True)
+
+    def values() -> Values:
+        frame = project.table(
+            f"SELECT query_id, passage_id, value::INTEGER AS value FROM {judged} JOIN queries USING (query_key)"
+            " JOIN passages USING (passage_key) WHERE name = ? ORDER BY query_key, passage_key",
+            [source],
+        ).to_pandas()
+        return _counted(frame)
+
+    rater = Rater("judgment", source, tuple(scale), side.threshold)
+    return _Resolved(rater, ("judgments", source), values)
+
+
+def _person(project: Project, side: Person, version: int) -> _Resolved:
+    known = people(project)
+    if side.author not in known:
+        names = ", ".join(f"'{author}'" for author in known) or "nobody yet"
+        raise InputError(f"'{side.author}' has rated nothing here.", f"Overrides were given by: {names}.")
+
+    def values() -> Values:
+        # A rating of an older wording says nothing of the question as it is.
+        frame = project.table(
+            "SELECT query_id, passage_id, question_id, arg_max(rating, override_key)::INTEGER AS value"
+            f" FROM overrides o JOIN {AT_VERSION} r USING (question_key) JOIN questions USING (question_key)"
+            " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+            " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
+            " GROUP BY query_key, passage_key, question_key, query_id, passage_id, question_id"
+            " ORDER BY query_key, passage_key, question_key",
+            {"author": side.author, "version": version},
+        ).to_pandas()
+        return _counted(frame)
+
+    rater = Rater("rating", side.author, tuple(reversed(RATINGS)), side.threshold)
+    return _Resolved(rater, ("person", side.author, version), values)

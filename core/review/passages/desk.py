@@ -1,0 +1,260 @@
+"""One passage of one query: every question with what graders and people say of it, judgments, and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from core.bank import asked_questions, bank_for, latest_version, query_as_question
+from core.catalogue import StoredGrader, find_grader, graders
+from core.errors import InputError
+from core.graders import Sign, signs
+from core.labels import MISSING, Basis, Override, Policy, basis, labels_of, overrides, ratings, weights_of
+from core.project import Project
+from core.types import Question, Status
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a grader says of a question and the passage. Ungraded and failed have no rating."""
+
+    status: Status | Literal["ungraded"]
+    rating: int | None = None
+    answer: str | None = None
+    confidence: float | None = None
+    raw: str | None = None
+    note: str | None = None
+    distribution: tuple[float, ...] | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question of the query, or the query itself where a direct grader is asked about it.
+
+    Args:
+        number: from 1, in the order of the bank; 0 for the query itself.
+        said: by the name of the grader; a grader that cannot grade the question is not there.
+        counts: whether the policy's grader is asked this question.
+        rating: what counts under the policy; None where there is no usable grade.
+        override: the person's rating for the wording of today, whether or not the policy lets it count.
+        stale: overrides of an earlier wording.
+        gives_label: whether the label of the passage comes from this question.
+    """
+
+    number: int
+    question: Question
+    said: dict[str, Said]
+    counts: bool
+    rating: int | None
+    override: Override | None = None
+    stale: list[Override] = field(default_factory=list)
+    gives_label: bool = False
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Everything that is known of a passage for a query.
+
+    Args:
+        text: None where the passage is known by its id alone.
+        pooled: whether it is in the pool; one that is not has no label.
+        label: under the policy.
+        usable, needed: how many pairs the label rests on, and should.
+        asked: the query itself first where a direct grader is looked at, then the active questions.
+        judgments: (source, value), in the order of the sources.
+        ranks: (run, rank), best first; None where a run that answered the query does not have the passage.
+        signs: what the text says to the grader, if anything.
+    """
+
+    query_id: str
+    query: str
+    narrative: str | None
+    passage_id: str
+    text: str | None
+    pooled: bool
+    label: int | None
+    usable: int
+    needed: int
+    asked: list[AskedQuestion]
+    judgments: list[tuple[str, int]]
+    ranks: list[tuple[str, int | None]]
+    signs: list[Sign]
+
+
+def read_passage(
+    project: Project, policy: Policy | None, query_id: str, passage_id: str, shown: Sequence[str] = ()
+) -> Desk:
+    """Read all that is known of a passage for a query.
+
+    Args:
+        policy: decides the label; None where nothing has been graded.
+        shown: names of the graders to look at; the policy's for none.
+
+    Raises:
+        InputError: there is no such query, passage, grader or version.
+    """
+    known = project.rows(
+        "SELECT query_key, passage_key, p.text_key, q.text, narrative, t.text,"
+        " EXISTS (SELECT * FROM pool WHERE pool.query_key = q.query_key AND pool.passage_key = p.passage_key)"
+        " FROM queries q, passages p LEFT JOIN passage_texts t USING (text_key)"
+        " WHERE query_id = ? AND passage_id = ?",
+        [query_id, passage_id],
+    )
+    if not known:
+        raise InputError(f"There is no query {query_id}, or no passage {passage_id}.", "Choose one from the list.")
+    query_key, passage_key, text_key, query, narrative, text, pooled = known[0]
+    base = basis(project, policy) if policy is not None and graders(project) else None
+    looked_at = [find_grader(project, name) for name in shown] or ([base.grader] if base is not None else [])
+    asked = _asked(project, base, looked_at, query_id, query_key, passage_id, text_key)
+    label, usable, needed = _label(base, asked) if pooled else (None, 0, 0)
+    return Desk(
+        query_id=query_id,
+        query=query,
+        narrative=narrative,
+        passage_id=passage_id,
+        text=text,
+        pooled=pooled,
+        label=label,
+        usable=usable,
+        needed=needed,
+        asked=[_with_label(one, base, label) for one in asked],
+        judgments=project.rows(
+            "SELECT name, value FROM judgments JOIN sources USING (source_key)"
+            " WHERE query_key = ? AND passage_key = ? ORDER BY source_key",
+            [query_key, passage_key],
+        ),
+        ranks=project.rows(
+            "SELECT name, min(rank) FILTER (passage_key = $passage) FROM rankings JOIN runs USING (run_key)"
+            " WHERE query_key = $query GROUP BY run_key, name ORDER BY 2 NULLS LAST, run_key",
+            {"query": query_key, "passage": passage_key},
+        ),
+        signs=signs(text or "", [one.question.text or "" for one in asked if one.number and _is_asked(one.question)]),
+    )
+
+
+def _is_asked(question: Question) -> bool:
+    """Whether it is a question, and no fact that a passage is to have word by word."""
+    return question.kind != "nugget"
+
+
+def _asked(
+    project: Project,
+    base: Basis | None,
+    looked_at: Sequence[StoredGrader],
+    query_id: str,
+    query_key: int,
+    passage_id: str,
+    text_key: int | None,
+) -> list[AskedQuestion]:
+    version = base.version if base else latest_version(project)
+    active = [q for q in asked_questions(project, version, query_id) if q.active]
+    said = {g.spec.name: _said(project, g, version, query_key, text_key) for g in looked_at}
+    counting = {} if base is None else _counting(project, base, query_key, text_key)
+    same_text = {
+        other
+        for (other,) in project.rows("SELECT passage_id FROM passages WHERE text_key = ?", [text_key])
+        if text_key is not None
+    } | {passage_id}
+    # A topic's questions are its query's, and so are the overrides.
+    homes = dict.fromkeys([query_id, *(q.query_id for q in active)])
+    people = [one for home in homes for one in overrides(project, home) if one.passage_id in same_text]
+    of_query = [g for g in looked_at if g.spec.method == "direct"]
+    if base is not None and base.grader.spec.method == "direct":
+        of_query = [base.grader, *of_query]
+    questions = [*([query_as_question(project, query_id)] if of_query else []), *active]
+    return [
+        AskedQuestion(
+            number=number,
+            question=question,
+            said={name: by_id[question.question_id] for name, by_id in said.items() if question.question_id in by_id},
+            counts=question.question_id in counting,
+            rating=counting.get(question.question_id),
+            override=next((one for one in people if one.question_id == question.question_id and not one.stale), None),
+            stale=[one for one in people if one.question_id == question.question_id and one.stale],
+        )
+        for number, question in enumerate(questions, 0 if of_query else 1)
+    ]
+
+
+def label_if(project: Project, policy: Policy, desk: Desk, question_id: str, rating: int | None) -> int | None:
+    """The label that the passage would have with another rating for one question; None for no label.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    if not desk.pooled:
+        return None
+    base = basis(project, policy)
+    given = None if rating is None else base.grader.spec.on_scale(rating)
+    asked = [replace(one, rating=given) if one.question.question_id == question_id else one for one in desk.asked]
+    return _label(base, asked)[0]
+
+
+_ASKED = " FROM {bank} b JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"
+
+
+def _said(
+    project: Project, grader: StoredGrader, version: int, query_key: int, text_key: int | None
+) -> dict[str, Said]:
+    """What one grader says, by question id; for a direct grader by query id."""
+    found = {}
+    for row in project.rows(
+        "SELECT coalesce(question_id, query_id), g.rating, defaulted, g.answer, confidence, g.raw, note, distribution,"
+        f" reason, f.raw{_ASKED.format(bank=bank_for(grader.spec))}"
+        " LEFT JOIN (SELECT * FROM grades WHERE grader_key = $grader AND passage_text_key = $text) g"
+        " ON g.question_text_key = b.text_key"
+        " LEFT JOIN (SELECT question_text_key, arg_max(reason, rowid) AS reason, arg_max(raw, rowid) AS raw"
+        "  FROM failures WHERE grader_key = $grader AND passage_text_key = $text GROUP BY 1) f"
+        " ON f.question_text_key = b.text_key WHERE q.query_key = $query",
+        {"version": version, "grader": grader.key, "query": query_key, "text": text_key},
+    ):
+        found[row[0]] = _as_said(row[1:])
+    return found
+
+
+def _as_said(row: Sequence[Any]) -> Said:
+    rating, defaulted, answer, confidence, raw, note, distribution, reason, failed_raw = row
+    if rating is not None:
+        chances = None if distribution is None else tuple(distribution)
+        return Said("defaulted" if defaulted else "graded", rating, answer, confidence, raw, note, chances)
+    return Said("ungraded") if reason is None else Said("failed", raw=failed_raw, reason=reason)
+
+
+def _counting(project: Project, base: Basis, query_key: int, text_key: int | None) -> dict[str, int | None]:
+    """The rating that counts under the policy, by the id of every question that takes part; None for a missing one."""
+    return dict(
+        project.rows(
+            f"SELECT coalesce(question_id, query_id), r.rating{_ASKED.format(bank=bank_for(base.grader.spec))}"
+            f" LEFT JOIN (SELECT * FROM {ratings(base)} WHERE passage_text_key = $text) r"
+            " ON r.question_text_key = b.text_key WHERE q.query_key = $query",
+            base.parameters | {"query": query_key, "text": text_key},
+        )
+    )
+
+
+def _label(base: Basis | None, asked: Sequence[AskedQuestion]) -> tuple[int | None, int, int]:
+    """The label of the passage, with the numbers of pairs that it rests on and should rest on."""
+    if base is None:
+        return None, 0, 0
+    spec = base.grader.spec
+    part = [one for one in asked if one.counts and one.question.weight > 0]
+    given = np.array([[MISSING if one.rating is None else one.rating for one in part]], np.int8).reshape(1, len(part))
+    weights = weights_of([one.question for one in part], base.policy.weighted)
+    label = int(labels_of(given, weights, base.policy.rule)[0])
+    usable = sum(one.rating is not None for one in part)
+    return (None if label == MISSING else min(label, spec.max_rating)), usable, len(part)
+
+
+def _with_label(one: AskedQuestion, base: Basis | None, label: int | None) -> AskedQuestion:
+    gives = (
+        base is not None
+        and base.policy.label != "mean"
+        and bool(label)
+        and one.question.weight > 0
+        and (one.rating or 0) >= (label or 0)
+    )
+    return replace(one, gives_label=gives)

@@ -1,0 +1,118 @@
+"""Where bank and judgments part: questions answered by what is not relevant, and relevant passages left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.bank import AT_VERSION
+from core.labels import Basis, Policy, basis, graded_pairs
+from core.project import Project, find_source
+
+
+@dataclass(frozen=True)
+class Stray:
+    """A question that judged non-relevant passages answer.
+
+    Args:
+        weight: as it counts in the bank; below 0 for what a response should not contain.
+        non_relevant, relevant: numbers of judged passages that answer it.
+        passages: some of the non-relevant ones, the lowest judgment and the highest rating first.
+    """
+
+    query_id: str
+    query_text: str
+    question_id: str
+    text: str
+    weight: float
+    non_relevant: int
+    relevant: int
+    passages: list[str]
+
+
+@dataclass(frozen=True)
+class Uncovered:
+    """A judged relevant passage that is graded and answers no question of positive weight.
+
+    Args:
+        best: its highest rating.
+    """
+
+    query_id: str
+    query_text: str
+    passage_id: str
+    text: str | None
+    judgment: int
+    best: int
+
+
+PASSAGES_NAMED = 5
+
+
+def strays(project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0) -> tuple[int, list[Stray]]:
+    """Questions that judged non-relevant passages answer, the most such passages first.
+
+    For all queries at once what `core.study.diagnose` says of one.
+
+    Args:
+        source: judgments that say what is relevant, from `policy.min_judgment`.
+
+    Returns:
+        How many there are, and those asked for.
+
+    Raises:
+        InputError: there is no such grader, version or source.
+    """
+    base = basis(project, policy)
+    rows = project.rows(
+        f"{_judged(base)}, found AS (SELECT query_key, question_key, weight, count(*) FILTER (NOT relevant) AS stray,"
+        " count(*) FILTER (relevant) AS fitting, array_agg(passage_id ORDER BY value, rating DESC, passage_key)"
+        " FILTER (NOT relevant) AS passages FROM rated JOIN passages USING (passage_key)"
+        " WHERE rating >= $tau AND weight <> 0 GROUP BY ALL HAVING stray > 0)"
+        " SELECT count(*) OVER (), query_id, q.text, coalesce(question_id, query_id), coalesce(t.text, question_id,"
+        " q.text), found.weight, stray, fitting, passages[:$named] FROM found JOIN queries q USING (query_key)"
+        f" LEFT JOIN questions USING (question_key) LEFT JOIN {AT_VERSION} r USING (question_key)"
+        " LEFT JOIN question_texts t ON t.text_key = r.text_key"
+        " ORDER BY stray DESC, q.query_key, r.position, question_key LIMIT $limit OFFSET $offset",
+        _parameters(project, base, source, limit, offset) | {"tau": base.min_rating, "named": PASSAGES_NAMED},
+    )
+    return (rows[0][0] if rows else 0), [Stray(*row[1:]) for row in rows]
+
+
+def uncovered(
+    project: Project, policy: Policy, source: str, limit: int = 10, offset: int = 0
+) -> tuple[int, list[Uncovered]]:
+    """Judged relevant passages that no question covers, the highest judgment first; see `strays`.
+
+    Args, returns, raises: as for `strays`.
+    """
+    base = basis(project, policy)
+    rows = project.rows(
+        f"{_judged(base)}, found AS (SELECT query_key, passage_key, value, max(rating) AS best FROM rated"
+        " WHERE relevant AND weight > 0 GROUP BY ALL HAVING best < $tau)"
+        " SELECT count(*) OVER (), query_id, q.text, passage_id, t.text, value, best FROM found"
+        " JOIN queries q USING (query_key) JOIN passages USING (passage_key)"
+        " LEFT JOIN passage_texts t USING (text_key)"
+        " ORDER BY value DESC, best, query_key, passage_key LIMIT $limit OFFSET $offset",
+        _parameters(project, base, source, limit, offset) | {"tau": base.min_rating},
+    )
+    return (rows[0][0] if rows else 0), [Uncovered(*row[1:]) for row in rows]
+
+
+def _judged(base: Basis) -> str:
+    """The beginning of a query: `rated` is every rating of a judged passage."""
+    return (
+        "WITH judged AS (SELECT query_key, passage_key, value, value >= $enough AS relevant FROM judgments"
+        " JOIN sources USING (source_key) WHERE name = $source),"
+        f" rated AS (SELECT p.*, value, relevant FROM ({graded_pairs(base)}) p JOIN judged"
+        " USING (query_key, passage_key) WHERE rating IS NOT NULL)"
+    )
+
+
+def _parameters(project: Project, base: Basis, source: str, limit: int, offset: int) -> dict[str, object]:
+    source = find_source(project, source)
+    return base.parameters | {
+        "source": source,
+        "enough": base.policy.min_judgment,
+        "limit": limit,
+        "offset": offset,
+    }

@@ -1,0 +1,238 @@
+"""Finding passages: the pool with what is known of every passage, filtered, in pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.catalogue import graders
+from core.labels import Basis, Policy, basis, pool_summary, speaking_passages
+from core.project import Cursor, Project
+
+State = Literal["failed", "ungraded", "complete"]
+
+NONE: Literal["none"] = "none"
+"""As a label or a judgment to look for: passages that have none. No number will do: judgments may be negative."""
+
+BEFORE_ALL = -1
+"""A key, or a position, that comes before every other."""
+
+EXCERPT = 160
+"""Characters of a passage in the list."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which passages of the pool are listed; what is None, empty or False is not asked for.
+
+    Args:
+        query_id: passages of this query.
+        words: in the passage, as a part of its text in any case, or its whole id.
+        label: the label under the policy; NONE for no label.
+        rating: any active question has this rating.
+        source, judgment: judged so by this source; NONE for not judged by it. The source alone asks nothing.
+        run, depth: among the first `depth` passages of this run.
+        state: whether some pairs have failed, some are ungraded, or all have a rating.
+        flagged: label and judgment of `source` disagree on relevance.
+        overridden: a person's rating counts for one of its pairs.
+        unjudged_by: this source has no judgment of it.
+        speaking: its text speaks to the grader, see `core.graders.reading.speaking`.
+    """
+
+    query_id: str | None = None
+    words: str = ""
+    label: int | Literal["none"] | None = None
+    rating: int | None = None
+    source: str | None = None
+    judgment: int | Literal["none"] | None = None
+    run: str | None = None
+    depth: int = 10
+    state: State | None = None
+    flagged: bool = False
+    overridden: bool = False
+    unjudged_by: str | None = None
+    speaking: bool = False
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A passage in the list. `place` counts from 1 over all pages; `judgment` is that of the filters' source."""
+
+    place: int
+    query_id: str
+    query: str
+    passage_id: str
+    excerpt: str | None
+    label: int | None
+    judgment: int | None
+    failed: int
+    ungraded: int
+    overridden: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """One page of the passages that were found.
+
+    Args:
+        total: how many there are on all pages.
+        page: the page that this is, from 1.
+        rows: the passages of the page.
+        here: the open passage in the list; None where it is not among those found.
+        before, after: its neighbours, also where it is not in the list itself.
+    """
+
+    total: int
+    page: int
+    rows: list[Listed]
+    here: Listed | None
+    before: Listed | None
+    after: Listed | None
+
+
+def search(
+    project: Project,
+    policy: Policy | None,
+    filters: Filters,
+    size: int,
+    page: int | None = None,
+    opened: tuple[str, str | None] | None = None,
+) -> Found:
+    """Find passages of the pool, in the order of the queries and of the pool.
+
+    Args:
+        policy: decides labels and ratings; None where nothing has been graded.
+        size: passages a page.
+        page: from 1, the last one where there are fewer; the page of the open passage for None.
+        opened: query id and passage id of the open passage; without a passage id the place before the query.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy) if policy is not None and graders(project) else None
+    pool = pool_summary(project, base)
+    query_key, position = _position(project, opened)
+    wanted, parameters = _conditions(filters, base)
+    if filters.speaking:
+        places = speaking_passages(project, None if base is None else base.version)
+        wanted.append(
+            "(d.query_key, d.passage_key) IN"
+            " (SELECT (q, p) FROM (SELECT unnest($in_queries) AS q, unnest($speaking) AS p))"
+        )
+        parameters |= {"in_queries": [query for query, _ in places], "speaking": [passage for _, passage in places]}
+
+    def find(cursor: Cursor) -> list[tuple[Any, ...]]:
+        cursor.register("pool_summary", pool)
+        return cursor.execute(
+            "WITH found AS MATERIALIZED (SELECT d.*, judged.value AS judgment,"
+            " row_number() OVER (ORDER BY d.query_key, d.position) AS place, count(*) OVER () AS total"
+            " FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM judgments"
+            "  JOIN sources USING (source_key) WHERE name = $source) judged USING (query_key, passage_key)"
+            f" WHERE {' AND '.join(wanted)}),"
+            " around AS (SELECT max(place) FILTER ((query_key, position) < ($query_key, $position)) AS before,"
+            "  max(place) FILTER (query_key = $query_key AND position = $position) AS here,"
+            "  min(place) FILTER ((query_key, position) > ($query_key, $position)) AS after,"
+            "  least(coalesce($page - 1, (here - 1) // $size, 0), (max(total) - 1) // $size) AS page FROM found)"
+            " SELECT total, around.page + 1, (place - 1) // $size = around.page, place = here, place = before,"
+            " place = after, place, query_id, text, passage_key, label, judgment, failed, needed - rated - failed,"
+            " overridden FROM found CROSS JOIN around JOIN queries USING (query_key)"
+            " WHERE (place - 1) // $size = around.page OR place IN (here, before, after) ORDER BY place",
+            parameters | {"query_key": query_key, "position": position, "page": page, "size": size},
+        ).fetchall()
+
+    rows = project.read(find)
+    # Joined to the whole list, the texts would take longer than all the rest.
+    texts: dict[int, tuple[str, str | None]] = {
+        key: (passage_id, excerpt)
+        for key, passage_id, excerpt in project.rows(
+            "SELECT passage_key, passage_id, left(text, ?) FROM passages LEFT JOIN passage_texts USING (text_key)"
+            " WHERE passage_key IN (SELECT unnest(?))",
+            [EXCERPT, [row[9] for row in rows]],
+        )
+    }
+    listed = [
+        (flags, Listed(place, query_id, query, *texts[passage_key], *state))
+        for flags, (place, query_id, query, passage_key, *state) in ((row[2:6], row[6:]) for row in rows)
+    ]
+
+    def one(flag: int) -> Listed | None:
+        return next((row for flags, row in listed if flags[flag]), None)
+
+    return Found(
+        total=rows[0][0] if rows else 0,
+        page=rows[0][1] if rows else 1,
+        rows=[row for flags, row in listed if flags[0]],
+        here=one(1),
+        before=one(2),
+        after=one(3),
+    )
+
+
+def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[int, int]:
+    """Where a passage stands among all of the pool; one that is not pooled stands before its query."""
+    if opened is None:
+        return BEFORE_ALL, BEFORE_ALL
+    rows = project.rows(
+        "SELECT query_key, coalesce((SELECT position FROM pool JOIN passages USING (passage_key)"
+        " WHERE pool.query_key = queries.query_key AND passage_id = ?), ?) FROM queries WHERE query_id = ?",
+        [opened[1], BEFORE_ALL, opened[0]],
+    )
+    return rows[0] if rows else (BEFORE_ALL, BEFORE_ALL)
+
+
+def _conditions(filters: Filters, base: Basis | None) -> tuple[list[str], dict[str, Any]]:
+    """The filters as SQL over the columns of the pool's summary and `judged.value`, with its parameters."""
+    wanted, parameters = ["true"], {"source": filters.source}
+
+    def ask(condition: str, **values: Any) -> None:
+        wanted.append(condition)
+        parameters.update(values)
+
+    if filters.query_id is not None:
+        ask("d.query_key = (SELECT query_key FROM queries WHERE query_id = $in_query)", in_query=filters.query_id)
+    if words := filters.words.strip():
+        ask(
+            "(d.text_key IN (SELECT text_key FROM passage_texts WHERE contains(lower(text), lower($words)))"
+            " OR d.passage_key = (SELECT passage_key FROM passages WHERE passage_id = $words))",
+            words=words,
+        )
+    if filters.label == NONE:
+        ask("label IS NULL")
+    elif filters.label is not None:
+        ask("label = $label", label=filters.label)
+    if filters.rating is not None:
+        ask("given & (1::INTEGER << $rating::INTEGER) > 0", rating=filters.rating)
+    if filters.judgment == NONE:
+        ask("judged.value IS NULL")
+    elif filters.judgment is not None:
+        ask("judged.value = $judgment", judgment=filters.judgment)
+    if filters.run is not None:
+        ask(
+            "EXISTS (SELECT * FROM rankings r JOIN runs USING (run_key) WHERE runs.name = $run AND r.rank <= $depth"
+            " AND r.query_key = d.query_key AND r.passage_key = d.passage_key)",
+            run=filters.run,
+            depth=filters.depth,
+        )
+    if filters.state is not None:
+        ask(
+            {
+                "failed": "failed > 0",
+                "ungraded": "needed - rated - failed > 0",
+                "complete": "needed > 0 AND needed = rated",
+            }[filters.state]
+        )
+    if filters.flagged and base is not None:
+        ask(
+            "(label >= $min_rating) <> (judged.value >= $min_judgment)",
+            min_rating=base.min_rating,
+            min_judgment=base.policy.min_judgment,
+        )
+    if filters.overridden:
+        ask("overridden")
+    if filters.unjudged_by is not None:
+        ask(
+            "NOT EXISTS (SELECT * FROM judgments own JOIN sources USING (source_key) WHERE sources.name = $me"
+            " AND own.query_key = d.query_key AND own.passage_key = d.passage_key)",
+            me=filters.unjudged_by,
+        )
+    return wanted, parameters

@@ -1,0 +1,90 @@
+"""Which measure, grader, question, system: tables of correlations, selection, significance, unjudged, diagnosis."""
+
+from __future__ import annotations
+
+from core.study.diagnostics import QueryDiagnosis, QuestionDiagnosis, bank_summary, diagnose
+from core.study.figures import (
+    PANEL_MEASURES,
+    BoardChoice,
+    Panel,
+    QueryPoints,
+    SystemPoint,
+    board_name,
+    from_judgments,
+    make_board,
+    offered_boards,
+    outstanding,
+    panel,
+    query_points,
+    system_points,
+)
+from core.study.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
+from core.study.meta_rows import MIN_RATINGS, choose_rows, methods
+from core.study.meta_table import COEFFICIENTS, META_MEASURES, Cell, MetaTable, cell_comparison, full_name, meta_table
+from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, Verdicts, select
+from core.study.significance import (
+    ALPHA,
+    CORRECTIONS,
+    TESTS,
+    Correction,
+    Difference,
+    Test,
+    compare_neighbours,
+    compare_systems,
+    remembered_pairs,
+)
+from core.study.unjudged import LISTED, ToGrade, Unjudged, labelled, to_grade, unjudged
+
+__all__ = [
+    "ALPHA",
+    "COEFFICIENTS",
+    "CORRECTIONS",
+    "DEFAULT_TOP_K",
+    "LISTED",
+    "META_MEASURES",
+    "MIN_RATINGS",
+    "PANEL_MEASURES",
+    "SELECTION_MEASURES",
+    "TESTS",
+    "TITLES",
+    "UNDEFINED",
+    "BoardChoice",
+    "Cell",
+    "Correction",
+    "Difference",
+    "MetaTable",
+    "Panel",
+    "QueryDiagnosis",
+    "QueryPoints",
+    "QuestionDiagnosis",
+    "SystemPoint",
+    "Test",
+    "ToGrade",
+    "Unjudged",
+    "Verdicts",
+    "bank_summary",
+    "board_name",
+    "caption",
+    "cell_comparison",
+    "choose_rows",
+    "compare_neighbours",
+    "compare_systems",
+    "diagnose",
+    "from_judgments",
+    "full_name",
+    "labelled",
+    "make_board",
+    "meta_latex",
+    "meta_table",
+    "meta_tsv",
+    "methods",
+    "offered_boards",
+    "outstanding",
+    "panel",
+    "query_points",
+    "remembered_pairs",
+    "select",
+    "system_points",
+    "to_grade",
+    "unjudged",
+]

@@ -1,0 +1,162 @@
+"""What each question does: whom it separates, what it lets through, what only it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core import bank
+from core.bank import overview
+from core.labels import MISSING, Policy, QueryRatings, basis, load_ratings, scored
+from core.measures import trec_order
+from core.project import Project, judgments, rankings
+from core.types import Question
+
+UNIVERSAL = 0.8
+"""A question that more than this share of the systems answers hardly tells them apart."""
+HARD = 0.1
+"""A question that less than this share of the systems answers is hard, or unanswerable."""
+
+
+@dataclass(frozen=True)
+class QuestionDiagnosis:
+    """How one active question behaves under a policy.
+
+    Args:
+        graded: share of the pool that has a grade for it, 0 to 1.
+        answered: share of the graded pool that answers it at the min rating; None before any grade.
+        non_relevant: share of judged non-relevant passages among the judged ones that answer it;
+            None where no judged passage answers it.
+        only_here: share of the judged relevant passages of the query that answer this question and
+            no other; None without relevant passages.
+        systems: share of the systems that answer it within the cutoff; None without systems.
+        kind: universal, discriminative or hard, by that share; empty without systems or grades.
+    """
+
+    question_id: str
+    graded: float
+    answered: float | None
+    non_relevant: float | None
+    only_here: float | None
+    systems: float | None
+    kind: str
+
+
+@dataclass(frozen=True)
+class StrayAnswer:
+    """A question with the judged non-relevant passages that answer it."""
+
+    question: Question
+    passages: list[str]
+
+
+@dataclass(frozen=True)
+class QueryDiagnosis:
+    """How the questions of one query behave.
+
+    Args:
+        questions: by question id; only active ones that the grader can grade.
+        strays: questions that judged non-relevant passages answer, the most such passages first.
+        uncovered: ids of judged relevant passages that are graded and answer no question.
+        relevant: number of judged relevant passages that are graded.
+    """
+
+    questions: dict[str, QuestionDiagnosis]
+    strays: list[StrayAnswer]
+    uncovered: list[str]
+    relevant: int
+
+
+def diagnose(
+    project: Project, policy: Policy, query_id: str, questions: Sequence[Question], source: str | None
+) -> QueryDiagnosis:
+    """Look at the questions of one query, saved or not.
+
+    Args:
+        questions: all questions of the query as they are, or would be.
+        source: judgments that say what is relevant, from `policy.min_judgment`; none for None.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+    ratings = load_ratings(project, base, query_id, questions)
+    active = [question for question in scored(questions, base.grader) if question.weight != 0]
+    known = ratings.of(active)
+    answers = known >= base.min_rating
+    judged = judgments(project, source).get(query_id, {}) if source else {}
+    has_judgment = np.array([passage in judged for passage in ratings.passage_ids], bool)
+    enough = np.array([judged.get(passage, 0) >= policy.min_judgment for passage in ratings.passage_ids], bool)
+    relevant, non_relevant = has_judgment & enough, has_judgment & ~enough
+    tops = _tops(project, ratings, query_id, policy.cutoff)
+    positive = np.array([question.weight > 0 for question in active], bool)
+    others = answers[:, positive].sum(axis=1)
+    found = {}
+    for column, question in enumerate(active):
+        answered = answers[:, column]
+        graded = (known[:, column] != MISSING) & ratings.pooled
+        alone = answered & relevant & (others == int(question.weight > 0))
+        systems = _share(np.array([answered[top].any() for top in tops], bool)) if tops else None
+        found[question.question_id] = QuestionDiagnosis(
+            question.question_id,
+            graded=_share(graded[ratings.pooled]) or 0.0,
+            answered=_share(answered[graded]),
+            non_relevant=_share(non_relevant[answered & has_judgment]),
+            only_here=_share(alone[relevant]),
+            systems=systems,
+            kind=_kind(systems) if graded.any() else "",
+        )
+    strays = [
+        StrayAnswer(question, [ratings.passage_ids[row] for row in np.flatnonzero(answers[:, column] & non_relevant)])
+        for column, question in enumerate(active)
+        if (answers[:, column] & non_relevant).any()
+    ]
+    graded_somewhere = (known[:, positive] != MISSING).any(axis=1)
+    uncovered = np.flatnonzero(relevant & graded_somewhere & (others == 0))
+    return QueryDiagnosis(
+        found,
+        sorted(strays, key=lambda stray: -len(stray.passages)),
+        sorted((ratings.passage_ids[row] for row in uncovered), key=lambda passage: -judged[passage]),
+        int((relevant & graded_somewhere).sum()),
+    )
+
+
+def _tops(project: Project, ratings: QueryRatings, query_id: str, cutoff: int) -> list[list[int]]:
+    row_of = {passage: row for row, passage in enumerate(ratings.passage_ids)}
+    return [
+        [row_of[passage] for passage in trec_order(by_query.get(query_id, {}), cutoff) if passage in row_of]
+        for by_query in rankings(project).values()
+    ]
+
+
+def _share(flags: NDArray[np.bool_]) -> float | None:
+    return float(flags.mean()) if flags.size else None
+
+
+def _kind(share: float | None) -> str:
+    if share is None:
+        return ""
+    return "universal" if share > UNIVERSAL else "hard" if share < HARD else "discriminative"
+
+
+def bank_summary(project: Project, policy: Policy, source: str | None) -> Mapping[str, int]:
+    """How many questions of the whole bank are universal, discriminative or hard.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    base = basis(project, policy)
+
+    def compute() -> dict[str, int]:
+        counts = {"universal": 0, "discriminative": 0, "hard": 0}
+        for query in overview(project):
+            questions = bank.questions(project, base.version, query.query_id)
+            for diagnosis in diagnose(project, policy, query.query_id, questions, source).questions.values():
+                if diagnosis.kind:
+                    counts[diagnosis.kind] += 1
+        return counts
+
+    return project.remember(("bank summary", base.grader.key, base.version, policy, source), compute)

@@ -1,0 +1,319 @@
+"""Plain data for figures that set leaderboards, systems and their queries beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from core.catalogue import graders
+from core.errors import InputError
+from core.labels import Policy
+from core.leaderboard import COVER, Comparison, Leaderboard, QueryChoice, leaderboard, of_answers, sides
+from core.measures import Ties, correlate, gold_similarity, parse_measure
+from core.project import Project, boards, sources
+from core.types import MAX_RATING
+
+PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)
+"""The measures that figures offer beside the one of the screen: those of the papers' tables."""
+
+
+@dataclass(frozen=True)
+class BoardChoice:
+    """One leaderboard to draw.
+
+    Args:
+        measure: as `leaderboard` takes it.
+        source: `exam`, a source of judgments, or an imported board.
+        grader: name of the grader; the policy's for None. Of `exam` boards only.
+        min_rating: the policy's for None. Of `exam` boards only.
+    """
+
+    measure: str
+    source: str = "exam"
+    grader: str | None = None
+    min_rating: int | None = None
+
+
+def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -> dict[str, BoardChoice]:
+    """Every board that a figure can show, by the name that people read.
+
+    These are the labels of every grader with grades at each measure (and at each min rating where it matters),
+    every source of judgments at each measure, and the imported boards.
+
+    Args:
+        measures: which measures to offer, each once.
+
+    Raises:
+        InputError: a measure is unknown.
+    """
+    known = [stored.spec.name for stored in graders(project) if stored.grades]
+    found: dict[str, BoardChoice] = {}
+    for grader in known:
+        # With one grader alone its name would say nothing.
+        by = f" · {grader}" if len(known) > 1 else ""
+        for measure in measures:
+            if not from_grades(measure):
+                continue
+            prefix = "" if of_answers(measure, Policy()) else "EXAM "
+            if needs_min_rating(measure):
+                for level in range(1, MAX_RATING + 1):
+                    found[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(measure, "exam", grader, level)
+            else:
+                found[f"{prefix}{measure}{by}"] = BoardChoice(measure, "exam", grader)
+    found |= {measure: BoardChoice(measure) for measure in measures if not from_grades(measure)}
+    for source in sources(project):
+        for measure in measures:
+            if from_judgments(measure):
+                found[f"{source} {measure}"] = BoardChoice(measure, source)
+    return found | {f"{name} ({measure})": BoardChoice(measure, name) for name, measure in boards(project)}
+
+
+def from_grades(measure: str) -> bool:
+    """Whether a measure rests on grades; similarity to gold texts does not."""
+    return gold_similarity(measure, Policy().cutoff) is None
+
+
+def needs_min_rating(measure: str) -> bool:
+    """Whether scores from grades depend on the min rating."""
+    return from_grades(measure) and (of_answers(measure, Policy()) or parse_measure(measure).binary)
+
+
+def from_judgments(measure: str) -> bool:
+    """Whether judgments can give a measure; those about answered questions or gold texts they cannot."""
+    return not of_answers(measure, Policy()) and not parse_measure(measure).needs_intents
+
+
+def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str | None:
+    """The name of a board among those offered; None where it is not.
+
+    Args:
+        wanted: its grader and min rating count only where the measure needs them.
+    """
+    if wanted.source == "exam" and not from_grades(wanted.measure):
+        wanted = replace(wanted, grader=None)
+    if wanted.source == "exam" and not needs_min_rating(wanted.measure):
+        wanted = replace(wanted, min_rating=None)
+    return next((name for name, choice in offered.items() if choice == wanted), None)
+
+
+def make_board(project: Project, choice: BoardChoice, policy: Policy) -> Leaderboard:
+    """The leaderboard of a choice.
+
+    Args:
+        policy: says all that the choice leaves open.
+
+    Raises:
+        InputError: the board cannot be made.
+    """
+    if choice.source == "exam":
+        policy = replace(
+            policy, grader=choice.grader or policy.grader, min_rating=choice.min_rating or policy.min_rating
+        )
+    return leaderboard(project, choice.measure, choice.source, policy)
+
+
+@dataclass(frozen=True)
+class PanelMark:
+    """One system on one board of a panel.
+
+    Args:
+        place: where it stands on the axis, from 1.
+        score, std_error: as the board has them; the error is None where unknown.
+        scaled: the score moved and stretched so that the board's lowest is 0 and its highest 1.
+        low, high: ends of the error bar on that scale; equal to `scaled` where the error is unknown.
+    """
+
+    board: str
+    run: str
+    place: int
+    score: float
+    std_error: float | None
+    scaled: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Several boards on one scale.
+
+    Args:
+        order: the systems along the axis, the best of the reference board first.
+        marks: board by board, each in the order of the axis.
+        left_out: by board or system, a sentence that says why it is not drawn, or not wholly.
+    """
+
+    order: list[str]
+    marks: list[PanelMark]
+    left_out: dict[str, str]
+
+
+def panel(reference: Leaderboard, others: Mapping[str, Leaderboard], name: str) -> Panel:
+    """Set boards beside each other on one scale, systems in the order of the reference board.
+
+    Each board is scaled over the systems on the axis so that the highest score becomes 1 and the lowest 0; its
+    error bars are stretched alike. Source: exam-plus-plus, figure 2.
+
+    Args:
+        reference: gives the order; itself the first board drawn.
+        others: further boards by name.
+        name: of the reference board.
+    """
+    order = [system.run for system in reference.systems]
+    place = {run: i for i, run in enumerate(order, 1)}
+    marks: list[PanelMark] = []
+    left_out: dict[str, str] = {}
+    for title, board in {name: reference, **others}.items():
+        drawn = sorted((s for s in board.systems if s.run in place), key=lambda system: place[system.run])
+        scores = [system.score for system in drawn]
+        low, span = (min(scores), max(scores) - min(scores)) if scores else (0.0, 0.0)
+        if span == 0:
+            left_out[title] = (
+                f"All {len(scores)} systems have the same score, so that it cannot be scaled."
+                if scores
+                else f"It has no system in common with {name}."
+            )
+            continue
+        if len(drawn) < len(board.systems):
+            left_out[title] = f"{len(board.systems) - len(drawn)} of its systems are not on {name}."
+        elif len(drawn) < len(order):
+            left_out[title] = f"It lacks {len(order) - len(drawn)} of the {len(order)} systems."
+        for system in drawn:
+            error = system.std_error or 0.0
+            ends = [(system.score + move - low) / span for move in (0.0, -error, error)]
+            marks.append(
+                PanelMark(title, system.run, place[system.run], system.score, system.std_error, ends[0], *ends[1:])
+            )
+    return Panel(order, marks, left_out)
+
+
+@dataclass(frozen=True)
+class SystemPoint:
+    """One system on two boards: score, standard error (None where unknown) and rank on each."""
+
+    run: str
+    x: float
+    x_error: float | None
+    x_rank: int
+    y: float
+    y_error: float | None
+    y_rank: int
+
+
+def system_points(
+    x: Leaderboard, y: Leaderboard, ties: Ties = "average", queries: QueryChoice = "common"
+) -> tuple[list[SystemPoint], Comparison]:
+    """The systems that two boards have, in the order of `x`, and how well the boards agree.
+
+    Args:
+        x: taken as the reference.
+        y: taken as the board under study.
+        ties: how the correlation treats ties.
+        queries: over which queries both are averaged; see `core.leaderboard.sides`.
+    """
+    y, x, compared = sides(y, x, queries)
+    theirs = {system.run: system for system in y.systems}
+    points = [
+        SystemPoint(s.run, s.score, s.std_error, s.rank, o.score, o.std_error, o.rank)
+        for s in x.systems
+        if (o := theirs.get(s.run)) is not None
+    ]
+    return points, Comparison(y, x, compared, correlate(y.scores, x.scores, ties))
+
+
+def outstanding(points: Sequence[SystemPoint], most: int) -> list[str]:
+    """The systems whose ranks on the two boards lie furthest apart, the furthest first; none that keeps its rank.
+
+    Args:
+        most: how many at most.
+    """
+    moved = [point for point in points if point.x_rank != point.y_rank]
+    moved.sort(key=lambda point: -abs(point.x_rank - point.y_rank))
+    return [point.run for point in moved[:most]]
+
+
+Better = Literal["first", "second", "equal"]
+
+
+@dataclass(frozen=True)
+class QueryPoint:
+    """What two systems, or one system on two boards, scored on one query.
+
+    Args:
+        x, y: the scores; a query that a system skipped counts as the policy says.
+        skipped: which systems skipped it: none, or their names.
+        better: who scored higher.
+    """
+
+    query_id: str
+    text: str
+    x: float
+    y: float
+    skipped: tuple[str, ...]
+    better: Better
+
+
+@dataclass(frozen=True)
+class QueryPoints:
+    """The queries of a scatter.
+
+    Args:
+        points: one a query, in the order of the project.
+        left_out: number of queries that only one side has.
+        means: mean of x and of y over the points; None without points.
+    """
+
+    points: list[QueryPoint]
+    left_out: int
+    means: tuple[float, float] | None
+
+    def count(self, better: Better) -> int:
+        """On how many queries the first, the second or neither scored higher."""
+        return sum(point.better == better for point in self.points)
+
+
+def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y_run: str) -> QueryPoints:
+    """The scores of one system by query against those of another, or of the same on another board.
+
+    Only queries that both boards average over can be compared. A query of a board that its system skipped scores 0
+    there, or is left out, as the policy says.
+
+    Args:
+        x, x_run: the first board and the system on it.
+        y, y_run: the second.
+
+    Raises:
+        InputError: a board has no scores by query, or no such system.
+    """
+    for board, run in ((x, x_run), (y, y_run)):
+        if not board.per_query:
+            raise InputError(
+                f"The board {board.source} was imported without scores by query.",
+                "Choose one that comes from grades or judgments.",
+            )
+        if run not in board.per_query:
+            raise InputError(f"There is no system '{run}' on the board.", f"There are: {', '.join(board.per_query)}.")
+    queries = {query for board in (x, y) for query in board.query_ids}
+    texts = dict(project.rows("SELECT query_id, text FROM queries ORDER BY query_key"))
+    points = []
+    for query, text in texts.items():
+        if query not in queries:
+            continue
+        first, second = _score(x, x_run, query), _score(y, y_run, query)
+        if first is None or second is None:
+            continue
+        sides = ((x, x_run), (y, y_run))
+        skipped = tuple(dict.fromkeys(run for board, run in sides if query not in board.per_query[run]))
+        better: Better = "first" if first > second else "second" if second > first else "equal"
+        points.append(QueryPoint(query, text, first, second, skipped, better))
+    n = len(points)
+    means = (sum(p.x for p in points) / n, sum(p.y for p in points) / n) if n else None
+    return QueryPoints(points, len(queries) - n, means)
+
+
+def _score(board: Leaderboard, run: str, query: str) -> float | None:
+    """What a query counts for a system on a board; None where it does not count."""
+    if query not in board.query_ids:
+        return None
+    return board.per_query[run].get(query, 0.0 if board.policy.skipped == "zero" else None)

@@ -1,0 +1,132 @@
+"""Writing a meta-evaluation table for a paper or a spreadsheet: LaTeX and TSV, and what its marks mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.study.meta_table import COEFFICIENTS, NEAR, POOR, Cell, MetaTable
+from core.tables import LATEX, disarmed
+
+TITLES = {"spearman": "Spearman", "kendall": "Kendall", "tau_ap": "tau_AP"}
+_SHORT = {"spearman": "$\\rho$", "kendall": "$\\tau$", "tau_ap": "$\\tau_{AP}$"}
+UNDEFINED = "†"
+
+
+def caption(table: MetaTable, best: str = "in bold", near: str = "marked", poor: str = "grey") -> str:
+    """What the table shows and what its marks mean, in a few sentences.
+
+    Args:
+        best, near, poor: how the best value of a column is marked, what is as good, and what is poor.
+    """
+    official = list(dict.fromkeys(column.against for column in table.columns))
+    ties = "average ranks" if table.ties == "average" else "broken at random, mean of the repeats"
+    said = [
+        f"Rank correlation with {', '.join(official)}; ties: {ties}.",
+        f"Best of each column {best}; equally good (within {NEAR} of it) {near}; below {POOR} {poor}.",
+    ]
+    if any("itself" in cell.marks.values() for row in table.rows for cell in row.cells):
+        said.append("A row of the official source itself does not compete for the best.")
+    if counts := list(dict.fromkeys(row.queries for row in table.rows if row.queries)):
+        said.append(
+            f"Queries: {counts[0] if len(counts) == 1 else 'see each row'}; “4 of 5 / 93” is over the 4 that both"
+            " boards have, of 5 of the row and 93 of the official one; “5 / 93” is each over its own; “?” is unknown."
+        )
+    if table.samples:
+        said.append(
+            f"Intervals: 95 % over {table.samples} resamples of the queries; a resample has fewer different queries,"
+            " which lowers correlations, so that a value may lie at or above the end of its interval."
+        )
+    shares = {row.name: row.usable / row.needed for row in table.rows if row.usable < row.needed}
+    if shares:
+        said.append(f"Labels rest on part of the needed pairs: {', '.join(f'{n} {s:.0%}' for n, s in shares.items())}.")
+    if table.reasons():
+        said.append(f"{UNDEFINED} undefined: the first leaderboard is that of the row, the second the official one.")
+    return " ".join(said)
+
+
+def meta_tsv(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS) -> str:
+    """The table as TSV with full precision: an undefined value is an empty cell, its reason in the last column.
+
+    Args:
+        coefficients: some of `COEFFICIENTS`.
+    """
+    ends = ("", " low", " high") if table.samples else ("",)
+    header = ["row", "min_rating", "needed_pairs", "usable_pairs", "queries"]
+    header += [f"{c.title} {name}{end}" for c in table.columns for name in coefficients for end in ends]
+    lines = [[*_texts(header), "undefined"]]
+    for row in table.rows:
+        rating = "" if row.min_rating is None else str(row.min_rating)
+        cells = [*_texts([row.name]), rating, str(row.needed), str(row.usable), *_texts([row.queries])]
+        for cell in row.cells:
+            for name in coefficients:
+                numbers = [cell.value(name), *((cell.intervals.get(name) or (None, None)) if table.samples else ())]
+                cells += ["" if number is None else repr(number) for number in numbers]
+        reasons = [
+            f"{column.title}: {cell.correlation.undefined}"
+            for column, cell in zip(table.columns, row.cells, strict=True)
+            if cell.correlation.undefined
+        ]
+        lines.append([*cells, *_texts([" ".join(reasons)])])
+    return "".join("\t".join(line) + "\n" for line in lines)
+
+
+def _texts(cells: Sequence[str]) -> list[str]:
+    """Cells of text, each on one line and none a formula for a spreadsheet."""
+    return [disarmed(" ".join(cell.split())) for cell in cells]
+
+
+def meta_latex(table: MetaTable, coefficients: Sequence[str] = COEFFICIENTS, digits: int = 3) -> str:
+    """The table as a LaTeX tabular in the manner of exam-plus-plus, table 3.
+
+    Args:
+        coefficients: some of `COEFFICIENTS`.
+        digits: decimals.
+
+    Returns:
+        A tabular with a comment above it that says what its marks mean and what package it needs.
+    """
+    width = len(coefficients)
+    heads = [f"\\multicolumn{{{width}}}{{c}}{{{_latex(column.title)}}}" for column in table.columns]
+    names = [_SHORT[name] for _ in table.columns for name in coefficients]
+    lines = [
+        f"% {' '.join(caption(table, 'in bold italics', 'in bold').split())}".replace(UNDEFINED, "$\\dagger$"),
+        "% Needs \\usepackage{xcolor}.",
+        f"\\begin{{tabular}}{{lrr{'r' * width * len(table.columns)}}}",
+        "\\hline",
+        " & ".join(["", "", "", *heads]) + " \\\\",
+        " & ".join(["Evaluation method", "Min rating", "Queries", *names]) + " \\\\",
+        "\\hline",
+    ]
+    for row in table.rows:
+        rating = "" if row.min_rating is None else str(row.min_rating)
+        cells = [_latex_cell(cell, name, digits) for cell in row.cells for name in coefficients]
+        lines.append(" & ".join([_latex(row.name), rating, _latex(row.queries), *cells]) + " \\\\")
+    lines += ["\\hline", "\\end{tabular}"]
+    lines += [
+        f"% $\\dagger$ {' '.join(f'{reason} ({_some(where)})'.split())}" for reason, where in table.reasons().items()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _some(where: Sequence[str], most: int = 3) -> str:
+    rest = len(where) - most
+    return "; ".join(where[:most]) + (f"; and {rest} more" if rest > 0 else "")
+
+
+def _latex_cell(cell: Cell, name: str, digits: int) -> str:
+    value, mark = cell.value(name), cell.marks[name]
+    if value is None:
+        return "$\\dagger$"
+    text = f"{value:.{digits}f}"
+    text = f"${text}$" if value < 0 else text
+    if interval := cell.intervals.get(name):
+        text += f" [{interval[0]:.2f}, {interval[1]:.2f}]"
+    if mark == "best":
+        return f"\\textbf{{\\textit{{{text}}}}}"
+    if mark == "near":
+        return f"\\textbf{{{text}}}"
+    return f"\\textcolor{{gray}}{{{text}}}" if mark == "poor" else text
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))

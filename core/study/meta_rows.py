@@ -1,0 +1,171 @@
+"""The rows of a meta-evaluation table: ways to evaluate systems, and the boards that each of them gives."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from core.bank import without_answered_by_topic
+from core.catalogue import find_grader, graders
+from core.labels import Policy, basis, label_qrels, labels
+from core.leaderboard import COVER, Leaderboard, cover_cutoff, leaderboard, order_systems, score_runs
+from core.measures import parse_measure
+from core.project import Project, Qrels, boards, judgments, rankings, sources
+
+MIN_RATINGS = (1, 3, 4, 5)
+"""The thresholds of exam-plus-plus, table 3."""
+
+BatchScores = dict[str, dict[str, dict[str, float]]]
+"""Score by query by measure by run."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A way to evaluate systems.
+
+    Args:
+        source: `exam` for grades, the name of a source of judgments, or of an imported board.
+        policy: how it scores. From `min_rating` on a label is relevant, from `min_judgment` on a
+            judgment; the rest matters for grades only.
+    """
+
+    source: str
+    policy: Policy
+
+
+def methods(project: Project) -> list[str]:
+    """What a table can have rows for: graders that have grades, sources of judgments, imported boards."""
+    known = [grader.spec.name for grader in graders(project) if grader.grades]
+    return list(dict.fromkeys([*known, *sources(project), *(name for name, _ in boards(project))]))
+
+
+def choose_rows(
+    project: Project,
+    names: Sequence[str] = (),
+    min_ratings: Sequence[int] = MIN_RATINGS,
+    label_rules: Sequence[str] = ("max",),
+    bank_versions: Sequence[int | None] = (None,),
+    policy: Policy | None = None,
+) -> list[Row]:
+    """The rows of a table: every named method by label rule, bank version and min rating.
+
+    Args:
+        names: graders (`exam` is the default one), sources of judgments, imported boards; all for none.
+        min_ratings: thresholds of relevance. Where the scale of a method ends below one, its top
+            stands for it, once.
+        label_rules, bank_versions: for graders; a direct judge, who asks no questions, has one label.
+        policy: the rest of the policy of every row.
+
+    Raises:
+        InputError: a name, version, rule or min rating that does not exist.
+    """
+    base = policy or Policy()
+    imported, judged = dict(boards(project)), sources(project)
+    found: list[Row] = []
+    for name in names or methods(project):
+        if name in imported:
+            found.append(Row(name, base))
+        elif name in judged:
+            top = max((value for values in judgments(project, name).values() for value in values.values()), default=1)
+            found += [Row(name, replace(base, min_judgment=max(1, min(t, top)))) for t in _checked(min_ratings)]
+        else:
+            spec = find_grader(project, None if name == "exam" else name).spec
+            direct = spec.method == "direct"
+            for version in bank_versions[:1] if direct else bank_versions:
+                for rule in ["max"] if direct else label_rules:
+                    row = replace(base, grader=spec.name, bank_version=version, label=rule)
+                    basis(project, row)
+                    found += [
+                        Row("exam", replace(row, min_rating=min(t, spec.max_rating))) for t in _checked(min_ratings)
+                    ]
+    return list(dict.fromkeys(found))
+
+
+def _checked(min_ratings: Sequence[int]) -> list[int]:
+    return [Policy(min_rating=level).min_rating for level in min_ratings]
+
+
+def row_name(project: Project, row: Row) -> tuple[str, int | None]:
+    """What a row evaluates with, and its min rating: None for an imported board.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    if row.source == "exam":
+        base = basis(project, row.policy)
+        said = [base.grader.spec.name]
+        if row.policy.label != "max":
+            said.append(f"label {row.policy.label}")
+        if row.policy.bank_version is not None:
+            said.append(f"bank version {row.policy.bank_version}")
+        return ", ".join(said), base.min_rating
+    return row.source, None if row.source in dict(boards(project)) else row.policy.min_judgment
+
+
+def standard_measure(measure: str, policy: Policy) -> str:
+    """The standard name of a measure; EXAM-Cover gets the cutoff of the policy where it names none.
+
+    Raises:
+        InputError: there is no such measure.
+    """
+    cutoff = cover_cutoff(measure, policy)
+    return str(parse_measure(measure)) if cutoff is None else f"{COVER}@{cutoff}"
+
+
+def from_qrels(measure: str, policy: Policy) -> bool:
+    """Whether a measure is computed from qrels; if not, it is about answered questions."""
+    return cover_cutoff(measure, policy) is None and not parse_measure(measure).needs_intents
+
+
+def row_boards(
+    project: Project, row: Row, measures: Sequence[str], memo: dict[Hashable, BatchScores]
+) -> dict[str, Leaderboard | str]:
+    """The board that a row gives under each measure, or a sentence that says why it gives none.
+
+    The boards are those of `core.leaderboard.leaderboard`, but all measures of the same qrels are
+    scored at once.
+
+    Args:
+        measures: standard names.
+        memo: takes what the rows of one table share: scores that do not depend on the min rating.
+
+    Raises:
+        InputError: there is no such grader, version or source.
+    """
+    imported = dict(boards(project))
+    policy, exam = row.policy, row.source == "exam"
+    if row.source in imported:
+        return dict.fromkeys(measures, leaderboard(project, imported[row.source], row.source, policy))
+    qrels: Qrels
+    if exam:
+        base = basis(project, policy)
+        table = labels(project, policy)
+        needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
+        if not usable:
+            return dict.fromkeys(measures, "No question of the bank has been graded for the pool yet.")
+        qrels, threshold = label_qrels(project, policy), base.min_rating
+        key: Hashable = base.key
+    else:
+        needed = usable = 0
+        qrels, threshold, key = judgments(project, row.source), policy.min_judgment, row.source
+    found: dict[str, Leaderboard | str] = {}
+    trec = list(dict.fromkeys(measure for measure in measures if from_qrels(measure, policy)))
+    scores: BatchScores = {}
+    for binary in (False, True):
+        batch = tuple(name for name in trec if parse_measure(name).binary is binary)
+        place = (key, batch, threshold if binary else None)
+        if batch and place not in memo:
+            memo[place] = score_runs(rankings(project), batch, qrels, threshold)
+        for run, by_measure in memo.get(place, {}).items():
+            scores.setdefault(run, {}).update(by_measure)
+    for measure in measures:
+        if measure in trec:
+            per_query = {run: by_measure[measure] for run, by_measure in scores.items()}
+            queries = without_answered_by_topic(project, qrels) if exam else list(qrels)
+            systems = order_systems(per_query, queries, policy)
+            found[measure] = Leaderboard(measure, row.source, policy, systems, per_query, queries, needed, usable)
+        elif exam:
+            found[measure] = leaderboard(project, measure, "exam", policy)
+        else:
+            found[measure] = f"{measure} is about answered questions: judgments cannot give it."
+    return found

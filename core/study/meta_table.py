@@ -1,0 +1,341 @@
+"""The meta-evaluation table: how well each way to evaluate systems agrees with the official leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from core.errors import InputError
+from core.labels import Policy
+from core.leaderboard import COVER, DEFAULT_MEASURE, Comparison, Leaderboard, Queries, QueryChoice, sides
+from core.measures import Correlation, Ties, bootstrap, correlate
+from core.project import Project, boards, find_source, rankings
+from core.study.meta_rows import BatchScores, Row, from_qrels, row_boards, row_name, standard_measure
+
+COEFFICIENTS = ("spearman", "kendall", "tau_ap")
+META_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20", f"{COVER}@20", "alpha_nDCG@20")
+
+NEAR = 0.05
+"""What differs by at most this from the best is equally good (exam-plus-plus, section 5.1)."""
+
+POOR = 0.5
+"""Coefficients below this are poor (exam-plus-plus, table 3)."""
+
+# Published coefficients and boards are rounded: .95 and .90 are .05 apart, though not in binary.
+_SLACK = 1e-9
+
+Mark = Literal["best", "near", "plain", "poor", "undefined", "itself"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a row is asked for, and what it is compared with.
+
+    Args:
+        measure: of the row's board; an imported board has its own.
+        against: the official board: a source of judgments or an imported board.
+        against_measure: the official board's measure.
+        title: what tells the column from the others.
+    """
+
+    measure: str
+    against: str
+    against_measure: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The agreement of a row's board with a column's official one.
+
+    Args:
+        measure: the measure of the row's board.
+        correlation: the coefficients, or why there are none.
+        itself: whether the row's board is the official one, or comes from the same judgments.
+        marks: how each coefficient stands in its column.
+        intervals: 95 % interval over resampled queries by coefficient; None where it cannot be
+            drawn, empty where nobody asked.
+        queries: over which queries the two boards are compared; None where the row has no board.
+    """
+
+    measure: str
+    correlation: Correlation
+    itself: bool
+    marks: dict[str, Mark]
+    intervals: dict[str, tuple[float, float] | None]
+    queries: Queries | None = None
+
+    def value(self, coefficient: str) -> float | None:
+        """One of `COEFFICIENTS`, from -1 to 1; None where undefined."""
+        found: float | None = getattr(self.correlation, coefficient)
+        return found
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row with its cells, one for each column of the table.
+
+    Args:
+        name: what is evaluated with, without the min rating.
+        min_rating: the value from which a passage is relevant; None for an imported board.
+        needed, usable: the pairs that its labels should and do rest on; 0 where no grades are used.
+    """
+
+    row: Row
+    name: str
+    min_rating: int | None
+    needed: int
+    usable: int
+    cells: tuple[Cell, ...]
+
+    @property
+    def queries(self) -> str:
+        """Over how many queries the row is compared, as `4 of 5 / 93`; all that occur where columns differ."""
+        return "; ".join(dict.fromkeys(cell.queries.short for cell in self.cells if cell.queries is not None))
+
+
+@dataclass(frozen=True)
+class MetaTable:
+    """Rank correlations of ways to evaluate with an official leaderboard (exam-plus-plus, table 3).
+
+    Args:
+        ties: how ties were treated.
+        samples: resamples of the queries behind the intervals; 0 without intervals.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[TableRow, ...]
+    ties: Ties
+    samples: int
+
+    def reasons(self) -> dict[str, list[str]]:
+        """Why cells are undefined: by reason, `row: column` of each."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            for column, cell in zip(self.columns, row.cells, strict=True):
+                if cell.correlation.undefined:
+                    found.setdefault(cell.correlation.undefined, []).append(f"{full_name(row)}: {column.title}")
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """The table as plain values, as `--json` prints it."""
+        return {
+            "ties": self.ties,
+            "samples": self.samples,
+            "columns": [vars(column) for column in self.columns],
+            "rows": [
+                {
+                    "name": row.name,
+                    "source": row.row.source,
+                    "min_rating": row.min_rating,
+                    "policy": row.row.policy.as_dict(),
+                    "pairs": {"needed": row.needed, "usable": row.usable},
+                    "cells": [
+                        {**vars(cell.correlation), "measure": cell.measure, "marks": cell.marks,
+                         "intervals": cell.intervals, "queries": cell.queries and asdict(cell.queries)}
+                        for cell in row.cells
+                    ],
+                }
+                for row in self.rows
+            ],
+        }  # fmt: skip
+
+
+def full_name(row: TableRow) -> str:
+    """The name of a row with its min rating, which tells it from every other row."""
+    return row.name if row.min_rating is None else f"{row.name}, min rating {row.min_rating}"
+
+
+def meta_table(
+    project: Project,
+    rows: Sequence[Row],
+    against: Sequence[str],
+    measures: Sequence[str] = META_MEASURES,
+    against_measure: str | None = None,
+    official: Policy | None = None,
+    ties: Ties = "average",
+    repeats: int = 10,
+    within_error: bool = False,
+    samples: int = 0,
+    seed: int = 0,
+    queries: QueryChoice = "common",
+) -> MetaTable:
+    """Correlate the board that every row gives under every measure with the official board.
+
+    Args:
+        rows: as `choose_rows` gives them.
+        against: the official boards: sources of judgments or imported boards; usually one.
+        measures: measures of the rows' boards.
+        against_measure: the official measure of every column; for None, that of the column, or
+            nDCG@10 where judgments cannot give it. An imported board has its own.
+        official: how judgments become the official board: `min_judgment` and `skipped`.
+        ties, repeats, seed: as in `correlate`.
+        within_error: whether systems whose error bars overlap are tied, too; with `random` only.
+        samples: resamples of the queries for intervals; 0 for none.
+        queries: over which queries each row is compared; see `core.leaderboard.sides`.
+
+    Returns:
+        The table. In every column and coefficient the best value is marked, what is within `NEAR`
+        of it, and what is below `POOR`. A row that is compared with itself does not compete.
+
+    Raises:
+        InputError: an unknown measure or source, nothing to rank, or options that do not go together.
+    """
+    official = official or Policy()
+    if within_error and ties != "random":
+        raise InputError("Ties within standard error are broken at random.", "Ask for random ties.")
+    if samples < 0:
+        raise InputError(f"{samples} resamples give no interval.", "Use 1000, or 0 for no intervals.")
+    imported = dict(boards(project))
+    if any(row.source not in imported for row in rows) and not rankings(project):
+        raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
+    columns = _columns(project, rows, against, measures, against_measure, official)
+    key = ("meta", tuple(rows), columns, official, ties, repeats, within_error, samples, seed, queries)
+
+    def compute() -> MetaTable:
+        memo: dict[Hashable, BatchScores] = {}
+        wanted = list(dict.fromkeys(column.measure for column in columns))
+        boards_against = {
+            name: row_boards(
+                project, Row(name, official), [c.against_measure for c in columns if c.against == name], memo
+            )
+            for name in dict.fromkeys(column.against for column in columns)
+        }
+        drawn = []
+        for row in rows:
+            found = row_boards(project, row, wanted, memo)
+            cells = []
+            for column in columns:
+                board = found[column.measure]
+                other = boards_against[column.against][column.against_measure]
+                if isinstance(other, str):
+                    raise InputError(other, "Choose another official measure.")
+                cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries))
+            drawn.append(_table_row(project, row, found.values(), cells))
+        return MetaTable(columns, tuple(_marked(drawn)), ties, samples)
+
+    return project.remember(key, compute)
+
+
+def cell_comparison(
+    project: Project,
+    row: Row,
+    column: Column,
+    official: Policy | None = None,
+    ties: Ties = "average",
+    queries: QueryChoice = "common",
+) -> Comparison:
+    """The two boards behind a cell, as they are compared.
+
+    Args:
+        official, ties, queries: as in `meta_table`.
+
+    Raises:
+        InputError: the row or the column has no board.
+    """
+    board = row_boards(project, row, [column.measure], {})[column.measure]
+    against = Row(column.against, official or Policy())
+    other = row_boards(project, against, [column.against_measure], {})[column.against_measure]
+    if isinstance(board, str) or isinstance(other, str):
+        raise InputError(f"{board if isinstance(board, str) else other}")
+    board, other, compared = sides(board, other, queries)
+    return Comparison(board, other, compared, correlate(board.scores, other.scores, ties))
+
+
+def _columns(
+    project: Project,
+    rows: Sequence[Row],
+    against: Sequence[str],
+    measures: Sequence[str],
+    against_measure: str | None,
+    official: Policy,
+) -> tuple[Column, ...]:
+    imported = dict(boards(project))
+    names = [standard_measure(measure, official) for measure in measures]
+    fixed = against_measure and standard_measure(against_measure, official)
+    only_imported = all(row.source in imported for row in rows)
+    several = len(against) > 1
+    found = []
+    officials = [find_source(project, each) for each in against]
+    for name in officials:
+        if only_imported and name in imported:
+            # Imported boards have their own measures: one column says all of two of them.
+            alike = [imported.get(each) for each in officials].count(imported[name]) > 1
+            found.append(Column(imported[name], name, imported[name], name if alike else imported[name]))
+            continue
+        for measure in names:
+            own = measure if from_qrels(measure, official) else DEFAULT_MEASURE
+            title = f"{measure} / {name}" if several else measure
+            found.append(Column(measure, name, imported.get(name, fixed or own), title))
+    if not found:
+        raise InputError("The table has no column.", "Name a measure and an official board.")
+    return tuple(dict.fromkeys(found))
+
+
+def _cell(
+    measure: str,
+    board: Leaderboard | str,
+    official: Leaderboard,
+    ties: Ties,
+    repeats: int,
+    within_error: bool,
+    samples: int,
+    seed: int,
+    queries: QueryChoice,
+) -> Cell:
+    if isinstance(board, str):
+        return Cell(measure, Correlation(0, None, None, None, None, ties, board), False, {}, {})
+    # The official ranks come with every published file: a board under another name may be the same.
+    itself = board.source == official.source or (board.source != "exam" and board.scores == official.scores)
+    board, official, compared = sides(board, official, queries)
+    found = correlate(
+        board.scores,
+        official.scores,
+        ties,
+        repeats,
+        seed,
+        board.std_errors if within_error else None,
+        official.std_errors if within_error else None,
+    )
+    intervals: dict[str, tuple[float, float] | None] = {}
+    if samples and not found.undefined:
+        fixed = official.per_query or official.scores
+        intervals = bootstrap(board.per_query, fixed, COEFFICIENTS, samples, seed, skipped=official.policy.skipped)
+    return Cell(board.measure, found, itself, {}, intervals, compared)
+
+
+def _table_row(project: Project, row: Row, found: Iterable[Leaderboard | str], cells: Sequence[Cell]) -> TableRow:
+    known = next((board for board in found if isinstance(board, Leaderboard)), None)
+    needed, usable = (known.needed, known.usable) if known else (0, 0)
+    return TableRow(row, *row_name(project, row), needed, usable, tuple(cells))
+
+
+def _marked(rows: Sequence[TableRow]) -> Iterator[TableRow]:
+    """The rows, with every coefficient marked by how it stands in its column."""
+    best: dict[tuple[int, str], float] = {}
+    for row in rows:
+        for at, cell in enumerate(row.cells):
+            for name in COEFFICIENTS:
+                value = cell.value(name)
+                if value is not None and not cell.itself:
+                    best[at, name] = max(value, best.get((at, name), -1.0))
+    for row in rows:
+        cells = [
+            replace(cell, marks={name: _mark(cell, name, best.get((at, name))) for name in COEFFICIENTS})
+            for at, cell in enumerate(row.cells)
+        ]
+        yield replace(row, cells=tuple(cells))
+
+
+def _mark(cell: Cell, name: str, best: float | None) -> Mark:
+    value = cell.value(name)
+    if value is None:
+        return "undefined"
+    if cell.itself or best is None:
+        return "itself"
+    if value >= best - _SLACK:
+        return "best"
+    if value < POOR - _SLACK:
+        return "poor"
+    return "near" if value >= best - NEAR - _SLACK else "plain"

@@ -1,0 +1,365 @@
+"""Retriever selection: how well a judge tells relevant passages, and whether its boards choose the same system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from core.errors import InputError
+from core.labels import Basis, Policy, basis, failed_pairs, label_qrels
+from core.leaderboard import Leaderboard, Queries, QueryChoice, label_board, leaderboard, sides
+from core.measures import trec_order
+from core.project import Project, Qrels, boards, find_source, judgments, rankings
+
+DEFAULT_TOP_K = 10
+SELECTION_MEASURES = ("nDCG@10", "P@10", "R@10", "AP", "RR", "Success@1", "Success@5", "Success@10")
+"""What the correlation is taken over where nobody says: Success@k is the text's Top-k accuracy."""
+
+NEEDED = 3
+"""Fewer systems say nothing of a choice between them."""
+
+Pairs = set[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Classification:
+    """How a judge tells relevant from non-relevant passages, with the judgments as the truth.
+
+    Args:
+        true_positive, false_positive, false_negative, true_negative: numbers of (query, passage).
+        unlabelled: passages that the judge has no label for.
+        unjudged: labelled passages that the truth is not known for.
+    """
+
+    true_positive: int
+    false_positive: int
+    false_negative: int
+    true_negative: int
+    unlabelled: int
+    unjudged: int
+
+    @property
+    def compared(self) -> int:
+        """Passages that both sides have a value for."""
+        return self.true_positive + self.false_positive + self.false_negative + self.true_negative
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the passages called relevant that are; None where none was called so."""
+        return _ratio(self.true_positive, self.true_positive + self.false_positive)
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the relevant passages that were called so; None where there are none."""
+        return _ratio(self.true_positive, self.true_positive + self.false_negative)
+
+    @property
+    def f1(self) -> float | None:
+        """Harmonic mean of precision and recall, 2 TP / (2 TP + FP + FN)."""
+        return _ratio(2 * self.true_positive, 2 * self.true_positive + self.false_positive + self.false_negative)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the passages that both sides call the same; None where nothing was compared."""
+        return _ratio(self.true_positive + self.true_negative, self.compared)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts and coefficients as plain values."""
+        return {
+            **asdict(self),
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+            "accuracy": self.accuracy,
+        }
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What a judge said of the distinct passages that any run has in its top k; numbers of (query, passage).
+
+    Args:
+        yes: relevant.
+        no: not relevant.
+        unreadable: asked, but nothing that was written could be read.
+        ungraded: never asked; no verdict.
+    """
+
+    yes: int
+    no: int
+    unreadable: int
+    ungraded: int
+
+    @property
+    def shares(self) -> dict[str, float | None]:
+        """Share of yes, no and unreadable among the passages that the judge was asked about; None without any."""
+        asked = self.yes + self.no + self.unreadable
+        return {name: _ratio(getattr(self, name), asked) for name in ("yes", "no", "unreadable")}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Counts and shares as plain values."""
+        return {**asdict(self), "shares": self.shares}
+
+
+@dataclass(frozen=True)
+class MeasureChoice:
+    """One measure on both boards.
+
+    Args:
+        judge, truth: score by run, for the runs that both boards have.
+        best_by_judge, best_by_truth: the runs with the greatest score; several where they are tied.
+        pearson: None where one of the boards is constant.
+    """
+
+    measure: str
+    judge: dict[str, float]
+    truth: dict[str, float]
+    best_by_judge: list[str]
+    best_by_truth: list[str]
+    pearson: float | None
+
+    @property
+    def same_choice(self) -> bool:
+        """Whether every run that the judge may choose is one that the truth may choose."""
+        return set(self.best_by_judge) <= set(self.best_by_truth)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How far a judge can stand in for judgments when a retriever is to be chosen.
+
+    Args:
+        overall: over the distinct passages that any run has in its top k.
+        per_run: over those of each run.
+        retriever: per run, the retriever as the classifier that calls each of its top k passages relevant: share of
+            them that are, by the judge's labels and by the judgments; None where no value is known.
+        choices: one a measure.
+        pearson: over all measures and systems, each measure standardised; None exactly where undefined.
+        undefined: why there is no correlation.
+        verdicts: what the judge said, and how often it could not be read.
+        unreadable_no: whether an unreadable verdict counts as no in all the rest.
+        queries: over which queries the boards of the judge and of the judgments are compared.
+    """
+
+    grader: str
+    against: str
+    top_k: int
+    policy: Policy
+    overall: Classification
+    per_run: dict[str, Classification]
+    retriever: dict[str, tuple[float | None, float | None]]
+    choices: list[MeasureChoice]
+    pearson: float | None
+    undefined: str | None
+    verdicts: Verdicts
+    unreadable_no: bool
+    queries: Queries
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values, as `--json` prints it."""
+        return {
+            "grader": self.grader,
+            "against": self.against,
+            "top_k": self.top_k,
+            "policy": self.policy.as_dict(),
+            "overall": self.overall.as_dict(),
+            "per_run": {run: found.as_dict() for run, found in self.per_run.items()},
+            "retriever_precision": {
+                run: {"judge": judge, "truth": truth} for run, (judge, truth) in self.retriever.items()
+            },
+            "measures": [{**asdict(choice), "same_choice": choice.same_choice} for choice in self.choices],
+            "pearson": self.pearson,
+            "undefined": self.undefined,
+            "verdicts": self.verdicts.as_dict(),
+            "unreadable_no": self.unreadable_no,
+            "queries": asdict(self.queries),
+        }
+
+
+def select(
+    project: Project,
+    against: str = "judgments",
+    policy: Policy | None = None,
+    top_k: int = DEFAULT_TOP_K,
+    measures: Sequence[str] = SELECTION_MEASURES,
+    unjudged_zero: bool = False,
+    unreadable_no: bool = False,
+    queries: QueryChoice = "common",
+) -> Selection:
+    """Compare a judge's labels with judgments as the text on retriever selection does.
+
+    Labels from the policy's min rating are relevant for the judge, judgments from its min judgment in truth. Only
+    passages in the runs' top k with both values are compared.
+    Source: llm-judge-retriever-selection, "Do LLMs know what is relevant?" and "Correlation of Information".
+
+    Args:
+        against: name of a source of judgments.
+        policy: names the judge; the default policy for None.
+        top_k: how many passages of each run and query are looked at.
+        measures: measures of labels that both boards are made of.
+        unjudged_zero: whether a passage without judgment is non-relevant in truth, as where the judgments are a
+            list of what is relevant (the text's set-up); if not, it is left out and counted.
+        unreadable_no: whether a passage that the judge was asked about in vain is non-relevant by it (label 0), in
+            the classification and on the judge's boards; if not, it has no label.
+        queries: over which queries the boards are compared; see `core.leaderboard.sides`.
+
+    Raises:
+        InputError: no such source, grader or measure, nothing graded, or a depth below 1.
+    """
+    if top_k < 1:
+        raise InputError(f"The top {top_k} passages of a run cannot be looked at.", "Use 1 or more.")
+    policy = policy or Policy()
+    base = basis(project, policy)
+    source = find_source(project, against)
+    if source in dict(boards(project)):
+        raise InputError(f"{source} is an imported leaderboard: it has no judgments.", "Name a source of judgments.")
+    qrels = label_qrels(project, policy)
+    unreadable = _unreadable(project, base, qrels)
+    said = _relevant(qrels, base.min_rating)
+    if unreadable_no:
+        qrels = _with_zeros(qrels, unreadable)
+    by_judge = _relevant(qrels, base.min_rating)
+    in_truth = {
+        (query, passage): value >= policy.min_judgment
+        for query, values in judgments(project, source).items()
+        for passage, value in values.items()
+    }
+    tops = {run: _top(ranking, top_k) for run, ranking in rankings(project).items()}
+    looked_at: Pairs = set().union(*tops.values())
+    if unjudged_zero:
+        in_truth = {pair: False for pairs in tops.values() for pair in pairs} | in_truth
+    pairs = [
+        sides(
+            label_board(project, name, policy, qrels) if unreadable_no else leaderboard(project, name, "exam", policy),
+            leaderboard(project, name, source, policy),
+            queries,
+        )
+        for name in measures
+    ]
+    choices = [_choice(judge, truth) for judge, truth, _ in pairs]
+    pearson, undefined = standardised_pearson([(choice.judge, choice.truth) for choice in choices])
+    return Selection(
+        base.grader.spec.name,
+        source,
+        top_k,
+        policy,
+        classify(looked_at, by_judge, in_truth),
+        {run: classify(found, by_judge, in_truth) for run, found in tops.items()},
+        {run: (_share(found, by_judge), _share(found, in_truth)) for run, found in tops.items()},
+        choices,
+        pearson,
+        undefined,
+        _count_verdicts(looked_at, said, unreadable),
+        unreadable_no,
+        pairs[0][2],
+    )
+
+
+def _relevant(qrels: Qrels, threshold: int) -> dict[tuple[str, str], bool]:
+    return {
+        (query, passage): label >= threshold for query, labels in qrels.items() for passage, label in labels.items()
+    }
+
+
+def _unreadable(project: Project, base: Basis, qrels: Qrels) -> Pairs:
+    """The pairs of the pool without a label that the judge was asked about."""
+    asked = project.rows(
+        f"SELECT DISTINCT query_id, passage_id FROM ({failed_pairs(base)}) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)",
+        base.parameters,
+    )
+    return {(query, passage) for query, passage in asked if passage not in qrels.get(query, {})}
+
+
+def _with_zeros(qrels: Qrels, pairs: Pairs) -> Qrels:
+    filled = {query: dict(labels) for query, labels in qrels.items()}
+    for query, passage in sorted(pairs):
+        filled.setdefault(query, {})[passage] = 0
+    return filled
+
+
+def _count_verdicts(looked_at: Pairs, said: Mapping[tuple[str, str], bool], unreadable: Pairs) -> Verdicts:
+    verdicts = [said[pair] for pair in looked_at if pair in said]
+    failed = len(looked_at & unreadable)
+    return Verdicts(sum(verdicts), len(verdicts) - sum(verdicts), failed, len(looked_at) - len(verdicts) - failed)
+
+
+def classify(
+    pairs: Pairs, by_judge: Mapping[tuple[str, str], bool], in_truth: Mapping[tuple[str, str], bool]
+) -> Classification:
+    """Count how a judge classifies (query, passage) pairs.
+
+    Args:
+        by_judge, in_truth: whether a pair is relevant; pairs without a value are absent.
+    """
+    labelled = [pair for pair in pairs if pair in by_judge]
+    counts = {(judge, truth): 0 for judge in (True, False) for truth in (True, False)}
+    for pair in labelled:
+        if pair in in_truth:
+            counts[by_judge[pair], in_truth[pair]] += 1
+    return Classification(
+        counts[True, True],
+        counts[True, False],
+        counts[False, True],
+        counts[False, False],
+        len(pairs) - len(labelled),
+        len(labelled) - sum(counts.values()),
+    )
+
+
+def standardised_pearson(
+    measures: Sequence[tuple[Mapping[str, float], Mapping[str, float]]],
+) -> tuple[float | None, str | None]:
+    """Pearson correlation over all measures and systems, each measure standardised on each side.
+
+    Standardised is: less its mean over the systems, divided by its standard deviation over them. Without it, the
+    correlation would say no more than that P is smaller than Success on both sides.
+    Source: llm-judge-retriever-selection, "Correlation of Information".
+
+    Args:
+        measures: score by run of one measure by the judge and in truth.
+
+    Returns:
+        (correlation, None), or (None, why it is undefined). A measure that is constant on a side is left out.
+    """
+    left: list[float] = []
+    right: list[float] = []
+    systems = min((len(judge.keys() & truth.keys()) for judge, truth in measures), default=0)
+    if systems < NEEDED:
+        return None, f"the boards have {systems} systems in common, and at least {NEEDED} are needed"
+    for judge, truth in measures:
+        runs = sorted(judge.keys() & truth.keys())
+        x, y = (np.array([side[run] for run in runs]) for side in (judge, truth))
+        if np.ptp(x) > 0 and np.ptp(y) > 0:
+            left.extend((x - x.mean()) / x.std())
+            right.extend((y - y.mean()) / y.std())
+    if not left:
+        return None, "every measure gives all systems the same score on one side"
+    return float(np.corrcoef(left, right)[0, 1]), None
+
+
+def _choice(judge: Leaderboard, truth: Leaderboard) -> MeasureChoice:
+    runs = [run for run in judge.scores if run in truth.scores]
+    x, y = ({run: board.scores[run] for run in runs} for board in (judge, truth))
+    return MeasureChoice(judge.measure, x, y, _best(x), _best(y), standardised_pearson([(x, y)])[0])
+
+
+def _best(scores: Mapping[str, float]) -> list[str]:
+    best = max(scores.values(), default=0.0)
+    return [run for run, score in scores.items() if score == best]
+
+
+def _top(ranking: Mapping[str, Mapping[str, float]], depth: int) -> Pairs:
+    return {(query, passage) for query, scores in ranking.items() for passage in trec_order(scores, depth)}
+
+
+def _share(pairs: Pairs, relevant: Mapping[tuple[str, str], bool]) -> float | None:
+    known = [relevant[pair] for pair in pairs if pair in relevant]
+    return _ratio(sum(known), len(known))
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

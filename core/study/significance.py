@@ -1,0 +1,183 @@
+"""Whether systems of a leaderboard differ: overlap of error bars, and paired tests over queries with correction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from core.errors import InputError
+from core.leaderboard import Leaderboard
+from core.measures import PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
+from core.project import Project
+
+Test = Literal["t", "randomisation"]
+Correction = Literal["holm", "none"]
+
+TESTS: tuple[Test, ...] = get_args(Test)
+CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
+ALPHA = 0.05
+
+NO_QUERIES = "The board has no scores by query, so that no paired test can be made."
+SAME = "Both systems have the same score on every query."
+NO_SPREAD = "The difference is the same on every query: a t test has no spread to measure. Use randomisation."
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One system against another on the same queries.
+
+    Args:
+        run: the system.
+        against: the system that it is compared with.
+        difference: score of `run` less score of `against`, as the board has them.
+        error_bars_overlap: whether the two are tied by their standard errors; None where one is unknown.
+        queries: number of queries that both are compared on.
+        p: two-sided p value of the test; None exactly where undefined.
+        corrected: p after correction for the number of comparisons made together.
+        undefined: a sentence that says why there is no p value; None where there is.
+    """
+
+    run: str
+    against: str
+    difference: float
+    error_bars_overlap: bool | None
+    queries: int
+    p: float | None = None
+    corrected: float | None = None
+    undefined: str | None = None
+
+    @property
+    def differs(self) -> bool | None:
+        """Whether the difference is significant after correction; None where undefined."""
+        return None if self.corrected is None else self.corrected < ALPHA
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison as plain values, as `--json` prints it."""
+        return {**vars(self), "differs": self.differs}
+
+
+def compare_systems(
+    board: Leaderboard,
+    against: str | None = None,
+    test: Test = "t",
+    correction: Correction = "holm",
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> list[Difference]:
+    """Compare every system with one.
+
+    Args:
+        board: the systems and their scores by query. A query that a system skipped counts as the board's policy
+            says: 0, or left out of every comparison with that system.
+        against: the run to compare with; the best of the board for None.
+        test: `t`, the paired t test, or `randomisation`, see `randomisation_test`.
+        correction: `holm`, see `holm`, over all comparisons returned, or `none`.
+        permutations: of the randomisation test, at least; more are made where the correction needs a finer p.
+        seed: makes the randomisation test repeatable.
+
+    Returns:
+        One comparison for each other system, in the order of the board.
+
+    Raises:
+        InputError: there is no such run, test or correction, or fewer than 1 permutation.
+    """
+    runs = [system.run for system in board.systems]
+    if against is not None and against not in runs:
+        raise InputError(f"There is no system '{against}' on the board.", f"There are: {', '.join(runs)}.")
+    baseline = against if against is not None else next(iter(runs), "")
+    return _compare(board, [(run, baseline) for run in runs if run != baseline], test, correction, permutations, seed)
+
+
+def compare_neighbours(
+    board: Leaderboard,
+    test: Test = "t",
+    correction: Correction = "holm",
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> list[Difference]:
+    """Compare every system but the first with the one above it on the board; arguments as in `compare_systems`."""
+    runs = [system.run for system in board.systems]
+    return _compare(board, list(zip(runs[1:], runs[:-1], strict=True)), test, correction, permutations, seed)
+
+
+def compare_all(
+    board: Leaderboard,
+    test: Test = "t",
+    correction: Correction = "holm",
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> list[Difference]:
+    """Compare every two systems, the better one as `run`; arguments as in `compare_systems`."""
+    runs = [system.run for system in board.systems]
+    pairs = [(run, other) for i, run in enumerate(runs) for other in runs[i + 1 :]]
+    return _compare(board, pairs, test, correction, permutations, seed)
+
+
+def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[Difference]:
+    """What `compare_all` gives, computed again only when the board or the project changed."""
+    key = ("all pairs", board.measure, board.source, board.policy, test)
+    return project.remember(key, lambda: compare_all(board, test))
+
+
+def _compare(
+    board: Leaderboard,
+    pairs: Sequence[tuple[str, str]],
+    test: Test,
+    correction: Correction,
+    permutations: int,
+    seed: int,
+) -> list[Difference]:
+    if test not in TESTS:
+        raise InputError(f"There is no test '{test}'.", f"Use {' or '.join(TESTS)}.")
+    if correction not in CORRECTIONS:
+        raise InputError(f"There is no correction '{correction}'.", f"Use {' or '.join(CORRECTIONS)}.")
+    if permutations < 1:
+        raise InputError(f"{permutations} permutations give no p value.", "Use 1 or more.")
+    if not pairs:
+        return []
+    scores = _score_table(board)
+    differences = np.stack([scores[a] - scores[b] for a, b in pairs], axis=1)
+    queries = (~np.isnan(differences)).sum(axis=0).tolist()
+    if test == "t":
+        p_values = t_test(differences)
+    else:
+        # The smallest p that so many flips can show must stay below the level after the correction.
+        needed = math.ceil(2 * len(pairs) / ALPHA) if correction == "holm" else 0
+        p_values = randomisation_test(differences, max(permutations, needed), seed)
+    defined = ~np.isnan(p_values)
+    plain = p_values[defined].tolist()
+    corrected = iter(zip(plain, holm(plain) if correction == "holm" else plain, strict=True))
+    means, errors = board.scores, board.std_errors
+    found = []
+    for i, (a, b) in enumerate(pairs):
+        p, adjusted = next(corrected) if defined[i] else (None, None)
+        error_a, error_b = errors[a], errors[b]
+        unknown = error_a is None or error_b is None
+        overlap = None if unknown else tied(means[a], error_a, means[b], error_b)
+        why = None if defined[i] else _why_undefined(differences[:, i], not board.per_query)
+        found.append(Difference(a, b, means[a] - means[b], overlap, queries[i], p, adjusted, why))
+    return found
+
+
+def _score_table(board: Leaderboard) -> dict[str, Array]:
+    """Scores of every system in the order of the board's queries; NaN for a query that does not count."""
+    missing = 0.0 if board.policy.skipped == "zero" else math.nan
+    return {
+        system.run: np.array(
+            [board.per_query.get(system.run, {}).get(query, missing) for query in board.query_ids], dtype=np.float64
+        )
+        for system in board.systems
+    }
+
+
+def _why_undefined(differences: Array, imported: bool) -> str:
+    if imported:
+        return NO_QUERIES
+    known = differences[~np.isnan(differences)]
+    if len(known) < 2:
+        return f"Queries that both systems have: {len(known)}; a test needs at least 2."
+    return SAME if not np.any(known) else NO_SPREAD

@@ -1,0 +1,222 @@
+"""Unjudged passages: how much of each run's top has a label or a judgment, and what to grade next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from core.bank import check_version
+from core.catalogue import find_grader, graders
+from core.errors import InputError
+from core.grading import missing_pairs
+from core.labels import Policy, label_qrels
+from core.measures import mean_and_standard_error
+from core.project import Project, check_runs, judgments, pool_depth, rankings, sources
+
+LISTED = 100
+"""Passages to grade next that are named one by one; the counts are over all."""
+
+
+@dataclass(frozen=True)
+class JudgedShare:
+    """How much of a run's top k one source has a value for.
+
+    Args:
+        source: `exam` for labels of the policy's grader, or the name of a source of judgments.
+        top: passages in the run's top k, over its queries.
+        known: those of them that have a value. As in trec_eval, a negative judgment counts as none.
+        judged: Judged@k, the mean over the queries that the run answered of the share that has a value.
+    """
+
+    run: str
+    source: str
+    top_k: int
+    top: int
+    known: int
+    judged: float | None
+
+
+@dataclass(frozen=True)
+class NextPassage:
+    """A passage of a run's top k that pairs are missing for.
+
+    Args:
+        rank: its rank in the run.
+        ungraded, failed: numbers of its pairs (question text, passage text) that were never asked, and that were
+            asked and gave nothing usable.
+    """
+
+    run: str
+    query_id: str
+    passage_id: str
+    rank: int
+    ungraded: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class ToGrade:
+    """What the top k of one run lacks.
+
+    Args:
+        passages: (query, passage) in the run's top k.
+        ungraded, failed: distinct pairs of texts that are missing there.
+        not_pooled: passages beyond the pool, which no job grades; a greater pool depth takes them in.
+        without_text: passages whose text was not imported.
+        next: the passages with missing pairs, best rank first; no more than were asked for.
+        more: how many more there are.
+    """
+
+    run: str
+    passages: int
+    ungraded: int
+    failed: int
+    not_pooled: int
+    without_text: int
+    next: list[NextPassage]
+    more: int
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """Judged@k by run and source, and what to grade next by run."""
+
+    top_k: int
+    pool_depth: int
+    grader: str | None
+    shares: list[JudgedShare]
+    to_grade: list[ToGrade]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values, as `--json` prints it."""
+        return asdict(self)
+
+
+def unjudged(
+    project: Project,
+    policy: Policy | None = None,
+    top_k: int | None = None,
+    runs: Sequence[str] | None = None,
+    listed: int = LISTED,
+) -> Unjudged:
+    """Say how much of each run has a label or a judgment, and what to grade next.
+
+    With the pool's depth, `Request(runs=...)` and `exam grade --run` grade exactly the pairs that are missing here.
+
+    Args:
+        policy: names the grader and the bank version; the default policy for None.
+        top_k: how many passages of each run and query are looked at; the pool's depth for None.
+        runs: names; all for None.
+        listed: passages that are named per run at most.
+
+    Raises:
+        InputError: an unknown run, grader or version, or a depth below 1.
+    """
+    depth = project.read(pool_depth)
+    top_k = depth if top_k is None else top_k
+    if top_k < 1:
+        raise InputError(f"The top {top_k} passages of a run cannot be looked at.", "Use 1 or more.")
+    policy = policy or Policy()
+    names = list(rankings(project)) if runs is None else check_runs(project, runs)
+    # Judgments can be looked at before anything is graded.
+    grader = find_grader(project, policy.grader) if policy.grader or graders(project) else None
+    return Unjudged(
+        top_k,
+        depth,
+        None if grader is None else grader.spec.name,
+        judged_shares(project, policy, top_k, names),
+        [] if grader is None else [to_grade(project, policy, run, top_k, listed) for run in names],
+    )
+
+
+def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | None]:
+    """Share of each run's top that has a label under the policy, by run.
+
+    Raises:
+        InputError: an unknown grader or version.
+    """
+    shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
+    return {share.run: share.judged for share in shares}
+
+
+def judged_shares(
+    project: Project, policy: Policy, top_k: int, runs: Sequence[str], official: bool = True
+) -> list[JudgedShare]:
+    """Judged@k of runs by the policy's labels, where there are any, and by every source of judgments.
+
+    Args:
+        official: whether the sources of judgments are looked at.
+
+    Raises:
+        InputError: an unknown grader or version.
+    """
+    known = {"exam": label_qrels(project, policy)} if graders(project) else {}
+    known |= {source: judgments(project, source) for source in sources(project) if official}
+    tops: dict[str, dict[str, list[str]]] = {run: {} for run in runs}
+    for run, query, passages in project.rows(
+        "SELECT name, query_id, list(passage_id ORDER BY rank) FROM rankings JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+        " WHERE rank <= $top_k AND list_contains($runs, name) GROUP BY ALL",
+        {"top_k": top_k, "runs": list(runs)},
+    ):
+        tops[run][query] = passages
+    found = []
+    for run in runs:
+        for source, values in known.items():
+            counts = [
+                (sum(values.get(query, {}).get(passage, -1) >= 0 for passage in passages), len(passages))
+                for query, passages in tops[run].items()
+            ]
+            share, _ = mean_and_standard_error(part / whole for part, whole in counts)
+            top = sum(whole for _, whole in counts)
+            found.append(JudgedShare(run, source, top_k, top, sum(part for part, _ in counts), share))
+    return found
+
+
+def to_grade(project: Project, policy: Policy, run: str, top_k: int, listed: int = LISTED) -> ToGrade:
+    """What the top k of a run lacks under a policy's grader and bank version.
+
+    Raises:
+        InputError: an unknown run, grader or version.
+    """
+    check_runs(project, [run])
+    grader = find_grader(project, policy.grader)
+    spec = grader.spec
+    parameters = {
+        "version": check_version(project, policy.bank_version),
+        "grader": grader.key,
+        "queries": None,
+        "runs": [run],
+        "depth": top_k,
+    }
+    top = (
+        "(SELECT query_key, passage_key, rank, s.text_key, p.passage_key IS NOT NULL AS pooled FROM rankings"
+        " JOIN runs USING (run_key) JOIN passages s USING (passage_key)"
+        " LEFT JOIN pool p USING (query_key, passage_key) WHERE name = $run AND rank <= $depth)"
+    )
+    ((passages, not_pooled, without_text),) = project.rows(
+        "SELECT count(*), count(*) FILTER (NOT pooled), count(*) FILTER (text_key IS NULL)"
+        f" FROM {top} WHERE $run IS NOT NULL",
+        {"run": run, "depth": top_k},
+    )
+    pairs = f"({missing_pairs(spec)})"
+    states = dict(project.rows(f"SELECT state, count(*) FROM {pairs} GROUP BY state", parameters))
+    rows = project.rows(
+        f"WITH missing AS (SELECT * FROM {pairs} WHERE state <> 'known')"
+        " SELECT query_id, passage_id, rank, count(*) FILTER (state = 'ungraded'), count(*) FILTER (state = 'failed')"
+        f" FROM missing m JOIN {top} t ON t.query_key = m.query_key AND t.text_key = m.passage_text_key AND pooled"
+        " JOIN queries q ON q.query_key = t.query_key JOIN passages USING (passage_key)"
+        " GROUP BY query_id, q.query_key, passage_id, rank ORDER BY rank, q.query_key",
+        parameters | {"run": run},
+    )
+    return ToGrade(
+        run,
+        passages,
+        states.get("ungraded", 0),
+        states.get("failed", 0),
+        not_pooled,
+        without_text,
+        [NextPassage(run, *row) for row in rows[:listed]],
+        max(0, len(rows) - listed),
+    )
