@@ -7,7 +7,8 @@ from pathlib import Path
 import streamlit as st
 
 from core.graders import provide_access, provide_endpoints, provide_keys
-from pages import bank_window, failures, presses, ui, visitor
+from pages.parts.bank import window as bank_window
+from pages.parts.shared import failures, presses, ui, visitor
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.

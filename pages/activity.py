@@ -6,8 +6,8 @@ import streamlit as st
 
 from core.errors import WorkbenchError
 from core.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
-from pages import presses, ui
-from pages.passage_html import visible
+from pages.parts.shared import presses, ui
+from pages.parts.shared.html import visible
 
 ACTS_A_PAGE = 25
 NOTHING_SOUGHT = {"find": "", "who": None, "act": None, "since": None, "until": None}

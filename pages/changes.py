@@ -14,7 +14,8 @@ from core.labels import Policy
 from core.project import Project, official_sources
 from core.review import StateChanges, flips_csv, state_changes
 from core.types import MAX_RATING
-from pages import change_views, policy_widgets, ui
+from pages.parts.review import changes as change_views
+from pages.parts.shared import policy_widgets, ui
 
 SIDES = {"from": "Before", "to": "After"}
 YES, NO = "yes", "no"

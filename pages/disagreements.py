@@ -8,9 +8,9 @@ from core.catalogue import graders
 from core.labels import Policy
 from core.project import Project
 from core.review import Agreement, Cell, Order, Person, Side, agreement, queue
-from pages import disagreement_parts as parts
-from pages import disagreement_rows as rows
-from pages import policy_widgets, ui
+from pages.parts.review import rows
+from pages.parts.review import table as parts
+from pages.parts.shared import policy_widgets, ui
 
 VIEWS = {
     "queue": "Disagreements",

@@ -29,7 +29,7 @@ from core.exchange import (
 )
 from core.labels import Policy, Readiness, labels, overrides, readiness
 from core.project import Project, official_sources, rankings
-from pages import policy_widgets, presses, ui
+from pages.parts.shared import policy_widgets, presses, ui
 
 PUBLICATIONS_A_PAGE = 6
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages import presses, ui
-from pages.failed_pairs import failed_pairs
-from pages.grader_setup import choose
-from pages.grading_plan import plan, pool, start
-from pages.grading_progress import progress
-from pages.grading_tables import known_graders, past_jobs, price_table
-from pages.trial_panel import ask, choose_pair, questions_of
+from pages.parts.graders.failed import failed_pairs
+from pages.parts.graders.setup import choose
+from pages.parts.graders.tables import known_graders, past_jobs, price_table
+from pages.parts.graders.trial import ask, choose_pair, questions_of
+from pages.parts.shared import presses, ui
+from pages.parts.shared.job_plan import plan, pool, start
+from pages.parts.shared.job_progress import progress
 
 ui.begin("Grading")
 project = ui.project()

@@ -12,7 +12,7 @@ from core.exchange import IMPORTERS, Group, Imported, Options, import_groups, ma
 from core.formats import Source, detect
 from core.project import Project, create, projects_folder
 from core.text import how_many
-from pages import policy_widgets, presses, ui
+from pages.parts.shared import policy_widgets, presses, ui
 
 SHOWN = ("queries", "passages", "runs", "judgments", "questions", "grades")
 KIND_LABELS = {

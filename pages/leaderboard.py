@@ -11,10 +11,12 @@ from core.labels import Policy, readiness
 from core.leaderboard import Leaderboard, compare, leaderboard, official_board
 from core.project import Project, boards, gold_name, official_sources
 from core.study import from_judgments, labelled
-from pages import charts, gold_texts, leaderboard_significance, policy_widgets, ui
-from pages.board_curves import by_budget
-from pages.leaderboard_figures import Screen, all_boards, correlation_strip, two_boards, two_systems
-from pages.system_queries import closer
+from pages.parts.boards import gold_texts
+from pages.parts.boards import significance as leaderboard_significance
+from pages.parts.boards.budget import by_budget
+from pages.parts.boards.system import closer
+from pages.parts.boards.views import Screen, all_boards, correlation_strip, two_boards, two_systems
+from pages.parts.shared import charts, policy_widgets, ui
 
 NO_BOARD = "No official board"
 BOARD = "Board"

@@ -32,7 +32,8 @@ from core.study import (
     methods,
 )
 from core.types import MAX_RATING
-from pages import charts, measure_map, policy_widgets, ui
+from pages.parts.boards import heat_map as measure_map
+from pages.parts.shared import charts, policy_widgets, ui
 
 SAME = "That of the column"
 SIGNS = {"spearman": "ρ", "kendall": "τ", "tau_ap": "τ_AP"}

@@ -12,8 +12,10 @@ from core.labels import Policy
 from core.project import Project, judged_pairs, judged_values, pooled_queries, run_names, source_of, sources
 from core.review import NONE, Desk, Filters, Found, Listed, State, read_passage, search
 from core.types import RATINGS
-from pages import passage_beside, passage_parts, policy_widgets, ui
-from pages.passage_html import answer_marks, text_html
+from pages.parts.review import beside as passage_beside
+from pages.parts.review import desk as passage_parts
+from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared.html import answer_marks, text_html
 
 T = TypeVar("T")
 

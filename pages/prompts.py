@@ -21,10 +21,10 @@ from core.graders import (
 )
 from core.grading import fill_in, questions_for
 from core.project import Project
-from pages import presses, ui
-from pages.grader_setup import choose
-from pages.prompt_editing import draft_of, new_name
-from pages.trial_panel import ask, choose_pair, show_messages
+from pages.parts.graders.prompt_names import draft_of, new_name
+from pages.parts.graders.setup import choose
+from pages.parts.graders.trial import ask, choose_pair, show_messages
+from pages.parts.shared import presses, ui
 
 FORMS = {
     "rating": "a rating",

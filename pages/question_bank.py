@@ -25,7 +25,12 @@ from core.catalogue import graders
 from core.errors import WorkbenchError
 from core.grading import current_job
 from core.project import Project
-from pages import bank_impact, bank_proposals, bank_review, bank_rows, bank_window, presses, ui
+from pages.parts.bank import impact as bank_impact
+from pages.parts.bank import proposals as bank_proposals
+from pages.parts.bank import review as bank_review
+from pages.parts.bank import rows as bank_rows
+from pages.parts.bank import window as bank_window
+from pages.parts.shared import presses, ui
 
 QUERIES_A_PAGE = 16
 

@@ -69,7 +69,7 @@ def tab_of(chromium: Browser) -> Iterator[Callable[[str], Page]]:
 
     Every call is a browser of its own, which knows the name that the person gave; none where the name is empty.
     """
-    from pages.person import COOKIE
+    from pages.parts.shared.person import COOKIE
 
     expect.set_options(timeout=DEADLINE)
     with ExitStack() as browsers:

@@ -14,7 +14,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
-from pages import person, visitor
+from pages.parts.shared import person, visitor
 
 APP = Path(__file__).resolve().parents[1] / "app.py"
 DEADLINE = 120

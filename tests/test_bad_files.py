@@ -222,7 +222,7 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
 ) -> None:
     app = visit("question_bank", project="some")
     with monkeypatch.context() as full:
-        full.setattr("pages.bank_window.change_draft", no_room)
+        full.setattr("pages.parts.bank.window.change_draft", no_room)
         app.text_area(key="text q1/a").set_value("Typed?").run()
         assert not app.exception and app.text_area(key="text q1/a").value == "Typed?"
         assert [e.value for e in app.error if "Not stored" in e.value and "no room" in e.value]

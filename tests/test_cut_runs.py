@@ -13,7 +13,7 @@ from streamlit.runtime.scriptrunner import StopException
 from core import bank
 from core.project import Project
 from core.types import Question
-from pages import bank_window
+from pages.parts.bank import window as bank_window
 from tests.small import fill
 
 A = Question("q1/a", "q1", "What is A?", note="old")

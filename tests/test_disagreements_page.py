@@ -15,7 +15,7 @@ from core.review import Judgments, Labels, case_of, settle_by_comment, settle_by
 from core.review.disagreements.agreement import disagreements
 from core.review.disagreements.record import record
 from core.types import Question
-from pages.disagreement_parts import digits
+from pages.parts.review.table import digits
 from tests.small import fill, judge
 from tests.test_pages import MARKED, MARKUP, RUNS, choose, links, metric, named, press, served, small, sound, visit
 from tests.test_pages import said as said_escaped

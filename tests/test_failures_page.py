@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from core.project import Project
-from pages import failures
+from pages.parts.shared import failures
 from tests import screens
 from tests.browser import serving
 from tests.engine_failure import break_database

@@ -17,7 +17,7 @@ from core.graders.access import keys as secret_keys
 from core.grading import BackgroundJob, current_job, jobs
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
-from pages import ui
+from pages.parts.shared import ui
 from tests.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse
 from tests.small import SPEC, fill
 from tests.test_failures import say
@@ -223,7 +223,7 @@ class TestKeys:
         self, asked: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        app = AppTest.from_file(str(Path(ui.__file__).parents[1] / "app.py"), default_timeout=DEADLINE)
+        app = AppTest.from_file(str(Path(ui.__file__).parents[3] / "app.py"), default_timeout=DEADLINE)
         app.secrets["OPENAI_API_KEY"] = "open-sesame"
         app.secrets["endpoints"] = {"Ours": {"base_url": "https://ours.example/v1", "models": ["one", "two"]}}
         sound(app.switch_page("pages/grading.py").run())
@@ -361,7 +361,7 @@ class TestJobs:
         def refused(*_: Any) -> None:
             raise GradingError("A grading job is running already.", "Wait for it, or cancel it first.")
 
-        monkeypatch.setattr("pages.grading_plan.start_job", refused)
+        monkeypatch.setattr("pages.parts.shared.job_plan.start_job", refused)
         app = press(visit("grading"), "Grade")
         assert "A grading job is running already." in as_text(app.error[0].value)
 

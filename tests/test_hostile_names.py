@@ -25,7 +25,7 @@ from core.project import queries as collection
 from core.project.judging import judge as assess
 from core.project.runs import stage_rankings
 from core.types import Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked, Subtopic
-from pages import ui
+from pages.parts.shared import ui
 from tests.browser import serving
 from tests.browser import visit as go_to
 from tests.screens import served, visit

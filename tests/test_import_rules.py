@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from pages.parts.shared import ui
+
 ROOT = Path(__file__).resolve().parents[1]
 SCREENS = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
-FOUNDATION = {"core.types", "core.errors", "core.text"}
 NOT_ON_SCREENS = {"duckdb", "openai", "sentence_transformers", "torch", "transformers"}
 SQL = re.compile(
     r"\b(SELECT\b.+\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|(CREATE|DROP|ALTER)\s+TABLE)\b",
@@ -70,10 +71,51 @@ def test_the_check_of_screens_lets_words_pass() -> None:
     assert breaches("import streamlit as st\nst.write('Select a passage from the list, or update it.')") == []
 
 
-@pytest.mark.parametrize("module", sorted(FOUNDATION))
-def test_types_errors_and_text_build_on_nothing_else_of_core(module: str) -> None:
-    source = ROOT.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
-    assert {name for name in imported(ast.parse(source)) if name.startswith("core")} <= FOUNDATION
+ROOMS = {f"core.{folder.parent.name}" for folder in (ROOT / "core").glob("*/__init__.py")} - {"core.cli"}
+OUTSIDE = [*SCREENS, *sorted((ROOT / "core").rglob("*.py")), *sorted((ROOT / "bench").glob("*.py"))]
+
+
+def behind_a_face(path: Path, source: str) -> list[str]:
+    """What a source imports from inside a room of core that is not its own."""
+    own = "core." + path.relative_to(ROOT).parts[1] if path.is_relative_to(ROOT / "core") else ""
+    return sorted(
+        name
+        for name in imported(ast.parse(source))
+        for room in ROOMS - {own}
+        if name.startswith(f"{room}.") and (ROOT / name.replace(".", "/")).with_suffix(".py").is_file()
+    )
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_is_entered_by_its_face_alone(path: Path) -> None:
+    assert behind_a_face(path, path.read_text(encoding="utf-8")) == []
+
+
+def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
+    source = "from core.bank.drafts import undo\nfrom core.bank import save"
+    assert behind_a_face(ROOT / "core" / "labels" / "basis.py", source) == ["core.bank.drafts"]
+    assert behind_a_face(ROOT / "core" / "bank" / "saving.py", source) == []
+    assert behind_a_face(ROOT / "pages" / "home.py", source) == ["core.bank.drafts"]
+
+
+def test_what_a_face_names_is_what_it_imports() -> None:
+    for room in sorted(ROOMS):
+        face = ast.parse((ROOT / room.replace(".", "/") / "__init__.py").read_text(encoding="utf-8"))
+        names = [alias.asname or alias.name for node in face.body if isinstance(node, ast.ImportFrom)
+                 and node.module != "__future__" for alias in node.names]  # fmt: skip
+        stated = next(node.value for node in face.body if isinstance(node, ast.Assign))
+        assert sorted(names) == sorted(ast.literal_eval(stated)), room
+
+
+def test_every_file_that_streamlit_may_list_is_a_screen() -> None:
+    assert {path.stem for path in (ROOT / "pages").glob("*.py")} == {*ui.SCREENS, "__init__"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "pages/parts").rglob("*.py")), ids=lambda path: str(path.name))
+def test_the_parts_of_a_screen_use_their_own_room_and_what_is_shared(path: Path) -> None:
+    own = f"pages.parts.{path.parent.name}"
+    used = {name for name in imported(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith("pages.")}
+    assert [name for name in used if not name.startswith((own, "pages.parts.shared"))] == []
 
 
 def test_every_package_that_is_imported_is_a_direct_dependency() -> None:

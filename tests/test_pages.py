@@ -25,9 +25,9 @@ from core.labels import Policy, labels
 from core.leaderboard import compare, leaderboard, per_query_scores
 from core.project import Project, gold_name, open_project
 from core.types import Question
-from pages import presses, ui
-from pages.charts import short_names
-from pages.system_queries import table_key
+from pages.parts.boards.system import table_key
+from pages.parts.shared import presses, ui
+from pages.parts.shared.charts import short_names
 from tests.screens import DEADLINE, served, sound, visit
 from tests.small import SPEC, fill, grade, judge, new_project
 

@@ -14,7 +14,7 @@ from core import bank
 from core.bank import change_draft, drafts, put_draft
 from core.project import Project
 from core.types import Question
-from pages import person
+from pages.parts.shared import person
 from tests.screens import served, sound, visit
 from tests.small import fill, judge
 

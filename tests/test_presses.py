@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from pages.presses import LONGEST, Presses
+from pages.parts.shared.presses import LONGEST, Presses
 from tests.browser import serving
 
 SLOW_PAGE = """
@@ -69,7 +69,7 @@ def test_a_press_is_forgotten_where_a_whole_page_was_drawn_without_its_button() 
 def test_a_press_is_forgotten_where_its_button_was_long_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     here = Presses()
     now = 100.0
-    monkeypatch.setattr("pages.presses.time.monotonic", lambda: now)
+    monkeypatch.setattr("pages.parts.shared.presses.time.monotonic", lambda: now)
     here.press("save")
     now += LONGEST
     assert not here.take("save")

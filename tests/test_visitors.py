@@ -13,7 +13,7 @@ from core.graders.access import endpoints
 from core.grading import current_job
 from core.project import Project
 from core.types import Question
-from pages import visitor
+from pages.parts.shared import visitor
 from tests.endpoint_server import EndpointServer
 from tests.screens import DEADLINE, served, sound, visit
 from tests.small import fill

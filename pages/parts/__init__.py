@@ -1,0 +1,1 @@
+"""The parts of the screens; a file directly in `pages/` is a screen."""

@@ -1,0 +1,150 @@
+"""The dialogs that ask a model for questions, key facts and answer keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from core.bank import QueryOverview, drafted_bank
+from core.errors import WorkbenchError
+from core.graders import BACK_ENDS, LOCAL_MODEL
+from core.grading import (
+    DEFAULT_PROMPT,
+    KINDS,
+    MOST,
+    KeyPassage,
+    Report,
+    Watch,
+    draft_answer_key,
+    fitting_prompts,
+    make_drafter,
+    passages_for_key,
+    suggest,
+    usual_settings,
+)
+from core.project import Project
+from core.types import Question
+from pages.parts.shared import model_place, policy_widgets, ui
+
+WHERE = {"transformers": "On this computer", "openai": "Behind an endpoint"}
+WHAT = {"question": "Questions", "nugget": "Key facts"}
+USUAL = ""
+"""The choice of no prompt in particular."""
+
+
+@st.dialog("Suggest questions", width="large")
+def suggest_dialog(project: Project, query: QueryOverview) -> None:
+    """Let a model draft questions or key facts for a query."""
+    st.text(query.text)
+    kind, number = st.columns([3, 2])
+    what = kind.segmented_control("What", KINDS, default=KINDS[0], format_func=WHAT.__getitem__, required=True)
+    n = number.number_input("How many, for each subtopic or the query", 1, MOST, 10, key="drafts wanted")
+    titles = {USUAL: "The usual one: by subtopic where there are some"}
+    titles |= {prompt.name: f"{prompt.name}: {prompt.title}" for prompt in fitting_prompts(project, str(what))}
+    prompt = st.selectbox("Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}")
+    settings = _model(project)
+    if settings is not None and st.button("Ask the model", type="primary", key="ask for questions"):
+        _ask(
+            query.query_id,
+            settings,
+            lambda watch: suggest(
+                project,
+                make_drafter(settings),
+                [query.query_id],
+                ui.author(),
+                what,
+                prompt or None,
+                int(n),
+                watch=watch,
+            ),
+        )
+    st.caption("What comes is a proposal until you accept it, and in the bank once you save.")
+
+
+@st.dialog("Draft an answer key", width="large")
+def answer_key_dialog(project: Project, query: QueryOverview) -> None:
+    """Let a model draft the answer key of a question from one of its passages."""
+    questions = [q for q in drafted_bank(project, ui.person(), query.query_id) if _keyed(q)]
+    if not questions:
+        st.text("This query has no active question that an answer key can be written for. Write a question first.")
+        return
+    texts = ui.told_apart({q.question_id: q.text or "" for q in questions})
+    question = st.selectbox("Question", questions, format_func=lambda q: texts[q.question_id], key="keyed question")
+    if question.answer_key:
+        st.caption(ui.plain(f"Its answer key is: {question.answer_key}"))
+    passages: list[KeyPassage] = []
+    with ui.errors():
+        passages = passages_for_key(project, policy_widgets.chosen(project), question)
+    if not passages:
+        st.text(
+            "No passage answers it at the min rating, and none is judged relevant. Grade first, or import judgments."
+        )
+        return
+    passage = st.selectbox("Passage", passages, format_func=_offered, key="passage for key")
+    with st.container(border=True, height=180):
+        st.text(passage.text)
+    names = [prompt.name for prompt in fitting_prompts(project, "answer key")]
+    prompt = st.selectbox("Prompt", names, index=names.index(DEFAULT_PROMPT), key="prompt for key")
+    settings = _model(project)
+    if settings is not None and st.button("Ask the model", type="primary", key="ask for key"):
+        _ask(
+            query.query_id,
+            settings,
+            lambda watch: draft_answer_key(
+                project, make_drafter(settings), question.question_id, passage.passage_id, ui.author(), prompt
+            ),
+        )
+
+
+def _keyed(question: Question) -> bool:
+    return question.active and question.kind == "question" and bool((question.text or "").strip())
+
+
+def _offered(passage: KeyPassage) -> str:
+    said = [f"rated {passage.rating}"] if passage.rating is not None else []
+    said += [f"judged {passage.judgment}"] if passage.judgment is not None else []
+    return f"{', '.join(said)}: {ui.shortened(passage.text, 100)}"
+
+
+def _model(project: Project) -> dict[str, str] | None:
+    """Which model is asked: as it was the last time here, else as for grading; None where it cannot be, as is said."""
+    with ui.errors():
+        return _chosen_model(project)
+    return None
+
+
+def _chosen_model(project: Project) -> dict[str, str]:
+    usual: dict[str, str] = st.session_state.get("drafter") or usual_settings(project)
+    where = st.segmented_control(
+        "Where the model runs", BACK_ENDS, default=usual["back_end"], format_func=WHERE.__getitem__, required=True
+    )
+    known = usual if where == usual["back_end"] else {}
+    settings = {"back_end": str(where)}
+    stored = known.get("model", "")
+    if where == "openai":
+        address, endpoint = model_place.choose_endpoint(known, "drafter", bound=False)
+        settings |= address
+        settings["model"] = model_place.choose_model(stored, endpoint, "drafter model openai")
+    else:
+        settings["model"] = model_place.choose_local(stored, LOCAL_MODEL, "drafter model transformers", bound=False)
+    return {name: value for name, value in settings.items() if value}
+
+
+def _ask(query_id: str, settings: dict[str, str], work: Callable[[Watch], Report]) -> None:
+    """Ask the model and show how far it is; the dialog closes when it has answered."""
+    st.session_state["drafter"] = settings
+    bar = st.progress(0.0, text="The model is being asked. What it has answered is kept, whatever happens.")
+
+    def watch(done: int, total: int) -> None:
+        if done:
+            bar.progress(done / total, text=f"{done} of {total} requests answered")
+
+    try:
+        report = work(watch)
+    except WorkbenchError as error:
+        bar.empty()
+        ui.show_error(error)
+        return
+    st.session_state["suggested"] = (query_id, report)
+    st.rerun()

@@ -1,0 +1,278 @@
+"""The impact panel of the question bank: what the unsaved changes would do, while they are made."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+import streamlit as st
+
+from core import bank
+from core.bank import drafted_edits, overview
+from core.catalogue import find_grader, grader_again
+from core.errors import WorkbenchError
+from core.grading import BackgroundJob, Request, current_job, start_job
+from core.labels import Policy
+from core.leaderboard import COVER, Shift, correlation_shift, official_board
+from core.project import Project, official_sources, passage_texts, sources
+from core.review import Changes, Edits, LabelChange, changes, why
+from core.study import bank_summary
+from core.types import Question
+from pages.parts.shared import policy_widgets, presses, ui
+from pages.parts.shared.job_progress import pace, state
+
+FLIPS_SHOWN = 6
+MOVERS_SHOWN = 6
+
+
+def controls(project: Project) -> tuple[Policy, str, str | None]:
+    """The policy, the measure and the official board that the impact is measured with."""
+    sources = official_sources(project)
+    with st.expander("Measured with"):
+        measure = policy_widgets.measure("Measure", cover=True, key="measure")
+        against = st.selectbox("Official board", sources, key="against", bind="query-params") if sources else None
+        policy = policy_widgets.policy(project, stacked=True)
+    return policy, measure, against
+
+
+def panel(project: Project, policy: Policy, measure: str, against: str | None) -> None:
+    """What this person's drafts would change, against the newest bank version."""
+    edits = drafted_edits(project, ui.person())
+    if not edits:
+        st.caption("Change a question, and what it does to labels and leaderboard shows here before you save.")
+        if st.toggle("Sum up the whole bank", key="summary"):
+            _summary(project, policy, against)
+        return
+    try:
+        found = changes(project, measure, policy, edits)
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    wordings = {question.question_id: question for questions in edits.values() for question in questions}
+    _unknown(project, policy, found, edits)
+    _flips(project, policy, found, edits, wordings)
+    _weights_hint(project, policy, found, edits)
+    if against is not None:
+        _shift(project, policy, measure, against, found)
+    _systems(found)
+
+
+def _summary(project: Project, policy: Policy, against: str | None) -> None:
+    judged = against if against in sources(project) else next(iter(sources(project)), None)
+    with st.spinner("Looking at every query"):
+        found = bank_summary(project, policy, judged)
+    for kind, said in (
+        ("universal", "answered by over 80 % of the systems: they hardly tell systems apart"),
+        ("discriminative", "answered by some systems and not by others"),
+        ("hard", "answered by under 10 % of the systems"),
+    ):
+        st.metric(f"{kind.capitalize()} questions", f"{found[kind]:,}", help=said.capitalize())
+
+
+def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
+    st.markdown(f"**Needs {found.to_grade:,} gradings**, {found.known:,} already known")
+    if not found.to_grade:
+        return
+    st.caption(
+        f":orange[:material/pending:] {found.undecided:,} passages are undecided until these pairs are graded."
+        " Ungraded is not zero: what is shown rests on the known grades."
+    )
+    job = current_job(project)
+    if job is not None and not job.progress.over:
+        return
+    grader = grader_again(project, find_grader(project, policy.grader).spec)
+    if grader is None:
+        st.caption("The grades came from a file: this grader cannot be run here. See Grading.")
+        return
+    if presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch"):
+        drafted = tuple(question for questions in edits.values() for question in questions)
+        try:
+            start_job(project, grader, Request(trial=drafted), ui.author())
+        except WorkbenchError as error:
+            ui.show_error(error)
+        else:
+            st.rerun()
+
+
+def watch(project: Project, job: BackgroundJob) -> None:
+    """The trial that runs; the panel is drawn again when it ends."""
+    every = pace(job)
+    st.fragment(_watch, run_every=every)(project, every)
+
+
+def _watch(project: Project, every: float) -> None:
+    job = current_job(project)
+    if job is None or job.progress.over or pace(job) != every:
+        st.rerun()
+    else:
+        done, total = job.progress.done, job.progress.total
+        st.progress(done / total if total else 0.0, text=f"Grading: {done:,} of {total:,} pairs" if total else "")
+        st.caption(state(job))
+        if job.request.trial is None:
+            # A job that grades the bank is stopped where one sees whose and how large it is.
+            ui.go("grading", "See Grading")
+        elif presses.button("Cancel the trial", icon=":material/stop:", width="stretch"):
+            job.cancel()
+
+
+def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordings: dict[str, Question]) -> None:
+    ordered = sorted(found.labels, key=lambda c: (c.unknown > 0, -abs((c.after or 0) - (c.before or 0))))
+    settled = sum(not change.unknown for change in ordered)
+    unsettled = len(ordered) - settled
+    st.markdown(f"**{settled:,} label{'' if settled == 1 else 's'} flip{'s' if settled == 1 else ''}**" if settled else
+                "**No label flips**" + (" by what is known" if found.to_grade else ""))  # fmt: skip
+    if unsettled:
+        st.caption(
+            f":orange[:material/pending:] {unsettled:,} more would flip by the known grades alone;"
+            " any undecided one may turn out otherwise."
+        )
+    texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
+    for change in ordered[:FLIPS_SHOWN]:
+        text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
+        causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
+        if presses.button(
+            f":violet[**{_arrow(change, policy)}**] {ui.plain(text)}",
+            key=f"flip {change.query_id} {change.passage_id}",
+            type="tertiary",
+            width="stretch",
+            help=ui.plain("Because of: " + "; ".join(causes)),
+        ):
+            # All of them, for the label may be that of a topic, whose questions are its query's.
+            drafted = [question for questions in edits.values() for question in questions]
+            _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
+    if len(ordered) > FLIPS_SHOWN and presses.button(f"All {len(ordered):,}", width="stretch"):
+        _all_flips(project, policy, ordered, wordings)
+
+
+def _arrow(change: LabelChange, policy: Policy) -> str:
+    after = _label(change.after)
+    if change.unknown:
+        # Under the mean a missing rating may move the label either way; elsewhere only up.
+        after = f"{after}?" if policy.label == "mean" else f"≥ {change.after or 0}"
+    return f"{_label(change.before)} → {after}"
+
+
+@st.dialog("Why the label flips", width="large")
+def _why(project: Project, policy: Policy, change: LabelChange, after: list[Question], text: str) -> None:
+    st.markdown(f":violet[**{_arrow(change, policy)}**]")
+    st.text(text or change.passage_id)
+    rows = why(project, policy, change.query_id, after, change.passage_id)
+    rows.sort(key=lambda row: (row.question_id not in change.questions, -max(row.before or 0, row.after or 0)))
+    st.dataframe(
+        {
+            "Question": [row.text for row in rows],
+            "Rating before": [row.before for row in rows],
+            "Rating after": [row.after for row in rows],
+            "": [
+                ("responsible" if row.question_id in change.questions else "")
+                + ("" if row.graded else ", not graded" if row.question_id in change.questions else "not graded")
+                for row in rows
+            ],
+        },
+        hide_index=True,
+        column_config={"Question": st.column_config.TextColumn(width="large")},
+    )
+    st.caption(f"Passage {ui.plain(change.passage_id)}")
+
+
+@st.dialog("Labels that flip", width="large")
+def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordings: dict[str, Question]) -> None:
+    flips = sorted(flips, key=lambda change: change.query_id)
+    queries = {query.query_id: query.text for query in overview(project)}
+    texts = passage_texts(project, [change.passage_id for change in flips])
+    st.dataframe(
+        {
+            "Query": [queries[change.query_id] for change in flips],
+            "Label": [_arrow(change, policy) for change in flips],
+            "Open pairs": [change.unknown or None for change in flips],
+            "Passage": [texts.get(change.passage_id, change.passage_id) for change in flips],
+            "Because of": [
+                "; ".join(wordings[key].shown for key in change.questions if key in wordings) for change in flips
+            ],
+        },
+        hide_index=True,
+    )
+
+
+def _weights_hint(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
+    """Say why a change of weights leaves labels alone."""
+    weighty = any(
+        question.weight != saved.get(question.question_id, question).weight
+        for query_id, questions in edits.items()
+        for saved in [{q.question_id: q for q in bank.questions(project, query_id=query_id)}]
+        for question in questions
+    )
+    if weighty and policy.label != "mean" and not found.before.measure.startswith(COVER):
+        st.caption("Weights count in EXAM-Cover and in the weighted mean; the other labels ask for ratings alone.")
+
+
+def _label(value: int | None) -> str:
+    return "none" if value is None else str(value)
+
+
+def _shift(project: Project, policy: Policy, measure: str, against: str, found: Changes) -> None:
+    official = official_board(project, against, measure, policy)
+    shift: Shift = correlation_shift(found.before, found.after, official)
+    if shift.before is None or shift.after is None:
+        st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}")
+        return
+    st.metric(
+        f"Spearman with {against}",
+        ui.number(shift.after),
+        delta=f"{shift.after - shift.before:+.3f}" if abs(shift.after - shift.before) >= 0.0005 else None,
+        delta_color="off",
+    )
+    if shift.low is not None and shift.high is not None:
+        st.caption(f"95 % interval of the shift {shift.low:+.3f} to {shift.high:+.3f}. {shift.says}")
+    st.caption(shift.queries.says)
+
+
+def _systems(found: Changes) -> None:
+    moved = [s for s in found.systems if s.rank_before != s.rank_after]
+    if not moved:
+        st.markdown("**No system changes its rank**")
+    else:
+        st.markdown(f"**{len(moved)} of {len(found.systems)} systems change their rank**")
+    shown = sorted(
+        (s for s in found.systems if s.score_before != s.score_after),
+        key=lambda s: -abs((s.score_after or 0) - (s.score_before or 0)),
+    )
+    if shown:
+        st.altair_chart(_slope(found), key="impact slope")
+        st.dataframe(
+            {
+                "Run": [s.run for s in shown[:MOVERS_SHOWN]],
+                "Shift": [(s.score_after or 0) - (s.score_before or 0) for s in shown[:MOVERS_SHOWN]],
+                "Rank": [f"{s.rank_before} → {s.rank_after}" for s in shown[:MOVERS_SHOWN]],
+            },
+            hide_index=True,
+            column_config={
+                "Run": st.column_config.TextColumn(width=125),
+                "Shift": st.column_config.NumberColumn(
+                    width=62, format="%+.3f", help=ui.plain(f"In {found.after.measure}")
+                ),
+                "Rank": st.column_config.TextColumn(width=62),
+            },
+        )
+
+
+def _slope(found: Changes) -> alt.LayerChart:
+    rows = [
+        {"run": s.run, "state": state, "rank": rank, "moved": s.rank_before != s.rank_after}
+        for s in found.systems
+        for state, rank in (("before", s.rank_before), ("after", s.rank_after))
+        if rank is not None
+    ]
+    table = pd.DataFrame(rows, columns=["run", "state", "rank", "moved"])
+    base = alt.Chart(table).encode(
+        x=alt.X("state", sort=["before", "after"], title=None, axis=alt.Axis(labelAngle=0, orient="top")),
+        y=alt.Y("rank", scale=alt.Scale(reverse=True, zero=False), title="Rank", axis=alt.Axis(tickMinStep=1)),
+        color=alt.condition("datum.moved", alt.value("#8a5cc7"), alt.value("#9aa1ab")),
+        detail="run",
+        tooltip=["run", "state", "rank"],
+    )
+    names = (
+        base.transform_filter("datum.moved && datum.state == 'after'")
+        .mark_text(align="left", dx=8, limit=110)
+        .encode(text="run")
+    )
+    return alt.layer(base.mark_line(point=True), names).properties(height=230)

@@ -1,0 +1,202 @@
+"""What models drafted for a query: reword, accept or reject it, many at a time."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import bank
+from core.bank import Proposal, QueryOverview, Repeat, drafted_bank, edit_proposal, empty_generations, marks, put_back
+from core.errors import WorkbenchError
+from core.project import Project, passage_texts
+from pages.parts.bank import drafting as bank_drafting
+from pages.parts.shared import presses, ui
+
+PROPOSALS_A_PAGE = 10
+SHOWN_EMPTY = 5
+SHOWN_DECIDED = 20
+SHOWN_RAW = 3000
+SHOWN_PASSAGE = 160
+CHOOSE = {
+    "All": "Choose all proposals of this query",
+    "Unmarked": "Choose those that repeat nothing",
+    "None": "Choose none",
+}
+
+
+def panel(project: Project, query: QueryOverview) -> None:
+    """The proposals of the open query, and the ways to get more."""
+    found = bank.proposals(project, query.query_id)
+    with st.container(key="proposals"):
+        st.markdown(f"**Proposals ({len(found)})**")
+        more = st.container(horizontal=True)
+        if presses.button("Suggest questions", more, icon=":material/lightbulb:") and ui.author():
+            bank_drafting.suggest_dialog(project, query)
+        asked = presses.button(
+            "Draft an answer key",
+            more,
+            icon=":material/key:",
+            help="From a passage that answers the question, or is judged relevant.",
+        )
+        if asked and ui.author():
+            bank_drafting.answer_key_dialog(project, query)
+        _outcome(query.query_id)
+        if found:
+            _opened(project, query.query_id)
+        else:
+            st.caption("Nothing is proposed. A model can draft questions; nothing of it counts before you accept it.")
+        _gave_nothing(project, query.query_id)
+        _decided(project, query.query_id)
+
+
+@st.fragment
+def _opened(project: Project, query_id: str) -> None:
+    """The open proposals; a click in here draws nothing else."""
+    # What came last is on top, where the eye is.
+    found = sorted(bank.proposals(project, query_id), key=lambda one: one.asked_at, reverse=True)
+    near = st.toggle(
+        "Mark near-duplicates too",
+        key="near proposals",
+        help="Proposals that nearly say what is there, by the embedding model. The same wording is always marked.",
+    )
+    repeats: dict[int, Repeat] = {}
+    with ui.errors():
+        repeats = marks(project, ui.person(), query_id, near)
+    chosen: set[int] = st.session_state.setdefault("chosen proposals", set())
+    chosen &= {one.key for one in found}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, keys in (
+            ("All", {one.key for one in found}),
+            ("Unmarked", {one.key for one in found if one.key not in repeats}),
+            ("None", set()),
+        ):
+            st.button(label, type="tertiary", on_click=_choose, args=(keys,), help=CHOOSE[label])
+        accept = presses.button(f"Accept {len(chosen)}", type="primary", disabled=not chosen, key="accept proposals")
+        reject = presses.button(f"Reject {len(chosen)}", disabled=not chosen, key="reject proposals")
+    if accept or reject:
+        _decide(project, [one.key for one in found if one.key in chosen], accept)
+    pages = -(-len(found) // PROPOSALS_A_PAGE)
+    page = st.pagination(pages, key=f"proposals page {query_id}") if pages > 1 else 1
+    shown = found[(page - 1) * PROPOSALS_A_PAGE : page * PROPOSALS_A_PAGE]
+    questions = {q.question_id: q.text or "" for q in drafted_bank(project, ui.person(), query_id)}
+    passages = passage_texts(project, [one.passage_id for one in shown if one.passage_id])
+    for one in shown:
+        about = ""
+        if one.kind == "answer key":
+            passage = ui.shortened(passages.get(one.passage_id or "", one.passage_id or ""), SHOWN_PASSAGE)
+            about = f"Answer key of: {questions.get(one.question_id or '', 'a question that is gone')}\nFrom: {passage}"
+        _proposal(project, one, repeats.get(one.key), one.key in chosen, about)
+
+
+def _choose(keys: set[int]) -> None:
+    st.session_state["chosen proposals"] = set(keys)
+
+
+def _decide(project: Project, keys: list[int], accept: bool) -> None:
+    try:
+        if accept:
+            bank.accept(project, keys, ui.author())
+        else:
+            bank.reject(project, keys, ui.author())
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    _choose(set())
+    said = f"Accepted {len(keys)}: they are in your draft, and in the bank once you save." if accept else None
+    st.toast(said or f"Rejected {len(keys)}.")
+    st.rerun()
+
+
+def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool, about: str) -> None:
+    def reword(key: str) -> None:
+        try:
+            edit_proposal(project, one.key, st.session_state[key], ui.author())
+        except WorkbenchError as error:
+            st.session_state[f"not reworded {one.key}"] = str(error)
+
+    def toggle() -> None:
+        st.session_state["chosen proposals"] ^= {one.key}
+
+    # The boxes show what is stored, whatever was typed or ticked before it changed.
+    box, area = f"choose proposal {one.key}", f"proposal text {one.key}"
+    for key, value in ((box, chosen), (area, one.text)):
+        if st.session_state.get(key) != value:
+            st.session_state[key] = value
+    with st.container(key=f"question-saved-proposal-{one.key}"):
+        if about:
+            st.caption(ui.plain(about))
+        tick, text = st.columns([0.7, 15], vertical_alignment="center")
+        tick.checkbox("Choose", key=box, label_visibility="collapsed", on_change=toggle)
+        text.text_area(
+            "Proposal",
+            height="content",
+            key=area,
+            label_visibility="collapsed",
+            on_change=reword,
+            args=(area,),
+            disabled=not ui.person(),
+        )
+        if refused := st.session_state.pop(f"not reworded {one.key}", None):
+            st.caption(f":red[{ui.plain(refused)}]")
+        st.markdown(f":small[{_facts(one, mark)}]")
+
+
+def _facts(one: Proposal, mark: Repeat | None) -> str:
+    """Where a proposal came from and what it repeats, in one line."""
+    said = []
+    if mark is not None:
+        said = [f":orange[{ui.plain(f'same as {mark.of}' if mark.text == one.text else str(mark))}]"]
+    came = [ui.plain(one.came_from)]
+    came += [ui.plain(f"subtopic {one.subtopic_id}")] if one.subtopic_id else []
+    came += ["key fact"] if one.kind == "nugget" else []
+    if one.edited_by:
+        came.append(ui.plain(f"reworded by {one.edited_by}, was: {one.original}"))
+    return " · ".join([*said, f":gray[{' · '.join(came)}]"])
+
+
+def _outcome(query_id: str) -> None:
+    """What came of the last request, until it is closed."""
+    asked_for, report = st.session_state.get("suggested", (None, None))
+    if asked_for != query_id or report is None:
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        if report.keys:
+            st.markdown(f"{len(report.keys)} new proposal{'s' * (len(report.keys) > 1)}.")
+        else:
+            st.markdown(":material/warning: Nothing usable came.")
+        if report.left_out:
+            st.caption(f"{report.left_out} beyond the number asked for were left out.")
+        for failure in report.failed:
+            st.caption(f":red[{ui.plain(f'Nothing from {failure}')}]")
+        if presses.button("", icon=":material/close:", type="tertiary", key="close suggested", help="Close"):
+            st.session_state.pop("suggested")
+            st.rerun()
+
+
+def _gave_nothing(project: Project, query_id: str) -> None:
+    found = empty_generations(project, query_id)
+    if not found:
+        return
+    with st.expander(f"Requests that gave nothing usable ({len(found)})"):
+        for one in found[:SHOWN_EMPTY]:
+            where = f", subtopic {one.subtopic_id}" if one.subtopic_id else ""
+            st.caption(ui.plain(f"{one.asked_at:%Y-%m-%d %H:%M} · {one.model} · {one.prompt}{where}: {one.reason}"))
+            if one.raw.strip():
+                st.text(ui.shortened(one.raw, SHOWN_RAW))
+
+
+def _decided(project: Project, query_id: str) -> None:
+    found = bank.proposals(project, query_id, ("accepted", "rejected"))
+    if not found:
+        return
+    found.sort(key=lambda one: (one.decided_at, one.key), reverse=True)
+    with st.expander(f"Decided proposals ({len(found)})"):
+        for one in found[:SHOWN_DECIDED]:
+            said, back = st.columns([8, 2], vertical_alignment="center")
+            said.text(one.text)
+            said.caption(
+                ui.plain(f"{one.state} by {one.decided_by}, {one.decided_at:%Y-%m-%d %H:%M} · {one.came_from}")
+            )
+            if presses.button("Put back", back, key=f"put back {one.key}", type="tertiary", icon=":material/undo:"):
+                with ui.errors():
+                    put_back(project, [one.key], ui.author())
+                    st.rerun()

@@ -1,0 +1,286 @@
+"""Beside the questions: conflicts, history, versions, solo, and the passages that ask for a better bank."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from core import bank, labels
+from core.bank import (
+    Conflict,
+    QueryOverview,
+    drafted_bank,
+    latest_version,
+    new_question,
+    put_draft,
+    restore,
+    word_difference,
+)
+from core.catalogue import find_grader, grader_again
+from core.errors import WorkbenchError
+from core.grading import make_plan
+from core.labels import Policy, confirm, override, withdraw
+from core.leaderboard import COVER
+from core.project import Project, passage_texts, sources
+from core.review import changes
+from core.sentences import split_sentences
+from core.study import QueryDiagnosis, diagnose
+from core.types import RATINGS, Question
+from pages.parts.bank import window as bank_window
+from pages.parts.shared import policy_widgets, presses, ui
+
+PASSAGES_SHOWN = 10
+
+
+def diagnosis(project: Project, query_id: str, policy: Policy, against: str | None) -> QueryDiagnosis:
+    """How the questions of a query behave, as the person's drafts have them."""
+    judged = against if against in sources(project) else next(iter(sources(project)), None)
+    return diagnose(project, policy, query_id, drafted_bank(project, ui.person(), query_id), judged)
+
+
+def difference(before: str, after: str) -> str:
+    """Markdown of two wordings in one: what was removed struck out, what was added in bold."""
+    marks = {"same": "{}", "removed": ":red[~~{}~~]", "added": ":green[**{}**]"}
+    shown, last = "", "same"
+    for tag, part in word_difference(before, after):
+        # A space between what went and what came keeps the two words apart.
+        shown += " " if (last, tag) == ("removed", "added") else ""
+        # Markdown marks stand close to the words, or they are shown as they are.
+        words = part.strip()
+        before_it, _, after_it = part.partition(words) if words else (part, "", "")
+        shown += before_it + (marks[tag].format(ui.plain(words)) if words else "") + after_it
+        last = tag
+    return shown
+
+
+def settle(project: Project, found: list[Conflict]) -> None:
+    """Show each conflict side by side, to be settled one by one."""
+    st.warning(
+        f"Questions that you changed were saved by somebody else meanwhile: {len(found)}. Choose a wording for each;"
+        " all other changes merge by themselves.",
+        icon=":material/call_merge:",
+    )
+    for conflict in found:
+        base, theirs, mine = st.columns(3)
+        with base:
+            st.caption("When you began")
+            st.text(conflict.base.shown if conflict.base else "It was not there.")
+        with theirs:
+            st.caption(ui.plain(f"Saved by {conflict.their_author}: {conflict.their_note}"))
+            st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.theirs.shown))
+            st.caption(_settings(conflict.theirs))
+            if presses.button("Keep theirs", key=f"theirs {conflict.mine.question_id}", width="stretch"):
+                bank_window.act(project, bank.settle, conflict.mine.question_id, "theirs")
+                st.rerun()
+        with mine:
+            st.caption("Yours")
+            st.markdown(difference(conflict.base.shown if conflict.base else "", conflict.mine.shown))
+            st.caption(_settings(conflict.mine))
+            if presses.button("Keep mine", key=f"mine {conflict.mine.question_id}", width="stretch"):
+                bank_window.act(project, bank.settle, conflict.mine.question_id, "mine")
+                st.rerun()
+
+
+def _settings(question: Question) -> str:
+    return f"weight {question.weight:g} · {'active' if question.active else 'not active'} · {question.kind}"
+
+
+def offer_regrading(project: Project, version: int) -> None:
+    """After a save: what has to be graded now, as a job."""
+    spec = find_grader(project, policy_widgets.chosen(project).grader).spec
+    plan = make_plan(project, spec, latest_version(project))
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        if plan.to_grade:
+            st.markdown(
+                f"**Saved bank version {version}.** {plan.to_grade:,} pairs are new and not graded;"
+                f" {plan.known:,} are known and stay."
+            )
+            if grader_again(project, spec) is not None:
+                ui.go("grading", "Grade them")
+            else:
+                st.caption(ui.plain(f"The grades of {spec.name} came from a file: grade them there, and import again."))
+        else:
+            st.markdown(f"**Saved bank version {version}.** Nothing has to be graded: all pairs are known.")
+        ui.go("changes", "What it changed")
+        if presses.button("", icon=":material/close:", type="tertiary", key="close saved"):
+            st.session_state.pop("just saved", None)
+            st.rerun()
+
+
+@st.dialog("History of a question", width="large")
+def history(project: Project, question: Question) -> None:
+    """Every wording and setting that a question has had, with what changed, and the way back."""
+    revisions = bank.history(project, question.question_id)
+    for at, revision in enumerate(revisions):
+        old = revision.question
+        earlier = revisions[at + 1].question if at + 1 < len(revisions) else None
+        with st.container(border=True):
+            st.text(old.shown)
+            if earlier is not None and earlier.shown != old.shown:
+                st.markdown(f":small[{difference(earlier.shown, old.shown)}]")
+            st.caption(
+                ui.plain(
+                    f"Version {revision.version} by {revision.author}, {revision.saved_at:%d %B %Y %H:%M}:"
+                    f" {revision.note} · {_settings(old)}"
+                )
+            )
+            if old != question and st.button("Bring back", key=f"revision {revision.version}"):
+                bank_window.act(project, put_draft, replace(old, position=question.position))
+                st.rerun()
+    st.caption("Bringing back an old wording finds its old grades: nothing is graded again.")
+
+
+def versions(project: Project) -> None:
+    """The saved versions of the whole bank: compare any two, bring one back."""
+    saved = bank.versions(project)
+    with st.expander(f"Versions of the bank ({len(saved)})"):
+        st.dataframe(
+            {
+                "Version": [v.version for v in saved],
+                "Note": [v.note for v in saved],
+                "Author": [v.author for v in saved],
+                "Saved": [v.saved_at for v in saved],
+                "Questions changed": [v.changed for v in saved],
+            },
+            column_config={"Saved": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")},
+            hide_index=True,
+        )
+        if len(saved) < 2:
+            return
+        numbers = [v.version for v in saved]
+        first, second, button = st.columns([2, 2, 3], vertical_alignment="bottom")
+        before = first.selectbox("From", numbers, index=1)
+        after = second.selectbox("To", numbers, index=0)
+        found = bank.difference(bank.questions(project, before), bank.questions(project, after))
+        for sign, questions in (("added", found.added), ("removed", found.removed)):
+            for question in questions:
+                st.caption(f"{sign}: {ui.plain(question.shown)}")
+        for old, new in found.changed:
+            st.markdown(difference(old.shown, new.shown))
+            if _settings(old) != _settings(new):
+                st.caption(f"{_settings(old)} → {_settings(new)}")
+        if presses.button(f"Bring back version {before}", button, help="As a new version; nothing is lost."):
+            version = restore(project, before, f"Brought back version {before}", ui.author())
+            st.session_state["just saved"] = version
+            st.rerun()
+
+
+@st.dialog("As if this question stood alone", width="large")
+def solo(project: Project, question: Question) -> None:
+    """Labels of the query and the order of the systems on it under one question alone."""
+    policy = policy_widgets.chosen(project)
+    others = drafted_bank(project, ui.person(), question.query_id)
+    alone = [replace(q, active=q.question_id == question.question_id) for q in others]
+    st.text(question.shown)
+    measure = st.segmented_control("Measure", [COVER, "nDCG@10", "AP"], default="nDCG@10", required=True)
+    try:
+        found = changes(project, str(measure), policy, {question.query_id: alone})
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    here = found.after.per_query
+    order = sorted(here, key=lambda run: -here[run].get(question.query_id, 0.0))
+    st.dataframe(
+        {
+            "Run": order,
+            f"{found.after.measure} on this query, alone": [here[run].get(question.query_id) for run in order],
+            "with the whole bank": [found.before.per_query[run].get(question.query_id) for run in order],
+        },
+        hide_index=True,
+    )
+    lost = [change for change in found.labels if (change.after or 0) < (change.before or 0)]
+    st.caption(f"{len(found.labels):,} labels would differ, {len(lost):,} of them lower.")
+
+
+def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None:
+    """Questions that non-relevant passages answer, and relevant passages that no question covers."""
+    # The labels stay the same while one works, so that the chosen tab stays open.
+    strays, uncovered = st.tabs(["Answered by non-relevant passages", "Relevant passages not covered"], key="lists")
+    with strays:
+        if found.strays:
+            st.caption(f"Questions to reword or drop: {len(found.strays)}")
+        else:
+            st.caption("No judged non-relevant passage answers any question.")
+        for stray in found.strays:
+            with st.expander(ui.plain(f"{stray.question.shown}  ({len(stray.passages)})")):
+                for passage_id, text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).items():
+                    st.text(text)
+                    _override(project, stray.question, passage_id)
+                    st.divider()
+    with uncovered:
+        if found.relevant:
+            covered = found.relevant - len(found.uncovered)
+            st.caption(f"The bank covers {covered} of {found.relevant} judged relevant passages of this query.")
+        if not found.uncovered:
+            st.caption("Every judged relevant passage that is graded answers some question.")
+        texts = passage_texts(project, found.uncovered[:PASSAGES_SHOWN])
+        for passage_id, text in texts.items():
+            with st.expander(ui.plain(ui.shortened(text, 90))):
+                st.caption("Start a question from the passage, or from one of its sentences:")
+                if presses.button("The whole passage", key=f"start {passage_id}", icon=":material/add:"):
+                    _start(project, query.query_id, passage_id, None)
+                for start, end in split_sentences(text):
+                    sentence = text[start:end]
+                    if presses.button(
+                        ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
+                    ):
+                        _start(project, query.query_id, passage_id, sentence)
+
+
+def _override(project: Project, question: Question, passage_id: str) -> None:
+    with st.popover("Override the rating", icon=":material/gavel:", type="tertiary"):
+        key = f"{question.question_id} {passage_id}"
+        rating = st.segmented_control("Rating", list(RATINGS), default=0, key=f"rating {key}", required=True)
+        reason = st.text_input("Reason", key=f"reason {key}", placeholder="Why the machine's rating is wrong")
+        if presses.button("Override", key=f"override {key}", type="primary"):
+            try:
+                override(project, question.question_id, passage_id, int(rating), reason, ui.author())
+            except WorkbenchError as error:
+                ui.show_error(error)
+            else:
+                st.rerun()
+
+
+def override_list(project: Project, query_id: str) -> None:
+    """The overrides of a query: stale ones are to be confirmed or withdrawn, current ones can be withdrawn."""
+    found = sorted(labels.overrides(project, query_id), key=lambda one: not one.stale)
+    if not found:
+        return
+    stale = sum(one.stale for one in found)
+    title = f"Overrides ({len(found)}" + (f", {stale} stale)" if stale else ")")
+    with st.expander(title, expanded=bool(stale)):
+        texts = passage_texts(project, [one.passage_id for one in found])
+        for one in found:
+            st.text(texts.get(one.passage_id, one.passage_id))
+            st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
+            if one.stale:
+                st.caption(f":orange[The question was reworded since:] {difference(one.wording, one.wording_now)}")
+            with st.container(horizontal=True):
+                if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
+                    confirm(project, one.key, ui.author())
+                    st.rerun()
+                if presses.button("Withdraw", key=f"withdraw {one.key}", type="tertiary"):
+                    withdraw(project, one.key, ui.author())
+                    st.rerun()
+
+
+def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
+    begun = replace(new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
+    bank_window.act(project, put_draft, begun)
+    st.session_state["beside"] = (query_id, passage_id)
+    st.toast("A new question is at the top, with its passage on the right.")
+    st.rerun()
+
+
+def passage_beside(project: Project, query_id: str) -> None:
+    """The passage that a new question of this query was started from, until it is closed."""
+    begun_for, passage_id = st.session_state.get("beside", (None, None))
+    if begun_for != query_id or passage_id is None:
+        return
+    with st.container(border=True):
+        st.caption("The passage that led here")
+        st.text(passage_texts(project, [passage_id]).get(passage_id, passage_id))
+        if presses.button("Close the passage", icon=":material/close:", type="tertiary"):
+            st.session_state.pop("beside")
+            st.rerun()

@@ -1,0 +1,1 @@
+"""Parts of the leaderboard and the measures: tables, curves, maps, one system."""

@@ -1,0 +1,89 @@
+"""Significance on the Leaderboard screen: columns of the table, and every two systems as a matrix."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import streamlit as st
+
+from core.leaderboard import Leaderboard
+from core.study import ALPHA, Test, compare_neighbours, compare_systems, make_board, remembered_pairs
+from pages.parts.boards.views import Screen, board_choice, system_pair, take
+from pages.parts.shared import figures, ui
+
+TEST_NAMES: dict[Test, str] = {"t": "t test", "randomisation": "Randomisation"}
+BARS = {True: "overlap", False: "apart", None: "unknown"}
+BEST, ABOVE = "the best", "the one above"
+
+
+def test_choice() -> Test:
+    """The paired test to use."""
+    return cast(
+        Test,
+        st.segmented_control(
+            "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
+            format_func=TEST_NAMES.__getitem__, help="Over queries, two-sided, corrected by Holm's method.",
+        ),
+    )  # fmt: skip
+
+
+def columns(board: Leaderboard) -> dict[str, list[Any]]:
+    """Further columns for the table of systems, as the person chose; none at first."""
+    left, right = st.columns([3, 4], vertical_alignment="bottom")
+    with left:
+        against = st.segmented_control("Differs from", [BEST, ABOVE], key="differs-from", bind="query-params")
+    if against is None:
+        return {}
+    with right:
+        test = test_choice()
+    rows = compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
+    # The one that all others are compared with has no comparison of its own.
+    by_run = {row.run: row for row in rows}
+    found = [by_run.get(system.run) for system in board.systems]
+    for reason in sorted({row.undefined for row in rows if row.undefined}):
+        st.caption(f":material/help: No p value where: {ui.plain(reason)}")
+    answers = {True: "yes", False: "no", None: "no test"}
+    return {
+        f"Differs from {against}": [answers[row.differs] if row else "" for row in found],
+        "p, corrected": [row.corrected if row else None for row in found],
+        "Error bars": [BARS[row.error_bars_overlap] if row else "" for row in found],
+    }
+
+
+def matrix(screen: Screen) -> None:
+    """Every two systems of a board: whether they differ, by a paired test and by their error bars."""
+    offered = screen.offered()
+    left, right = st.columns([1, 2])
+    with left:
+        name = board_choice("Board", offered, screen.names(offered)[1], "tested board")
+    with right:
+        test = test_choice()
+    board = make_board(screen.project, offered[name], screen.policy)
+    rows = remembered_pairs(screen.project, board, test)
+    if not rows:
+        st.info("There is only one system: nothing to compare.", icon=":material/help:")
+        return
+    differ, tied = sum(bool(row.differs) for row in rows), sum(bool(row.error_bars_overlap) for row in rows)
+    st.caption(
+        f"{differ:,} of {len(rows):,} pairs differ at {ALPHA:.0%} after correction for all of them (blue);"
+        f" the error bars of {tied:,} overlap (dot). A column is a"
+        " system, named below it, and a row one that scores lower, named at its left."
+        " Click a pair to see its queries. *Differs from* on the Board corrects for its fewer comparisons, and may find"
+        " more."
+    )
+    for reason in sorted({row.undefined for row in rows if row.undefined}):
+        st.caption(f":material/help: No test where: {ui.plain(reason)}")
+    runs = [system.run for system in board.systems]
+    chart = "matrix of differences"
+    st.altair_chart(
+        figures.difference_matrix(rows, runs), key=chart, selection_mode=[figures.PICKED],
+        on_select=lambda: take(chart, **{"better system": "run", "worse system": "against"}),
+    )  # fmt: skip
+    left, right = st.columns(2)
+    with left:
+        first = st.selectbox("Better system", runs, index=None, key="better system", bind="query-params")
+    with right:
+        second = st.selectbox("Worse system", runs, index=None, key="worse system", bind="query-params")
+    if first and second and first != second:
+        with ui.errors():
+            system_pair(screen, board, first, board, second)

@@ -1,0 +1,105 @@
+"""Unjudged passages: what of each system's top has a label or a judgment, what it lacks, and grading just that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from core.catalogue import find_grader, grader_again
+from core.grading import Request, start_job
+from core.labels import Policy
+from core.project import Project, passage_texts
+from core.study import ToGrade, Unjudged, to_grade, unjudged
+from pages.parts.shared import job_plan, job_progress, presses, ui
+
+LISTED = 200
+COUNTS = {
+    "Ungraded pairs": "ungraded",
+    "Failed pairs": "failed",
+    "Not pooled": "not_pooled",
+    "Without text": "without_text",
+}
+
+
+def judged(project: Project, policy: Policy) -> None:
+    """Judged@k of every system; one that is chosen shows what to grade next and grades it."""
+    found = unjudged(project, policy, listed=0)
+    st.subheader(f"Judged@{found.top_k}", anchor=False)
+    st.caption("Share of each system's top passages that have a label or a judgment, and what is missing for labels.")
+    run = _table(found)
+    if found.to_grade and not any(row.ungraded or row.failed for row in found.to_grade):
+        st.caption(":material/check: Every pooled passage of every system's top has all its grades.")
+    elif run is None and found.to_grade:
+        st.caption("Select a system to see what to grade next for it.")
+    elif run is not None:
+        _next(project, policy, to_grade(project, policy, run, found.top_k, LISTED))
+
+
+def _table(found: Unjudged) -> str | None:
+    """Judged@k of every system by source of values, and the pairs that its top k lacks; returns the chosen system."""
+    runs = list(dict.fromkeys(share.run for share in found.shares))
+    shares = {(share.run, share.source): share.judged for share in found.shares}
+    # Before anything is graded there is nothing to count.
+    fields = COUNTS if found.to_grade else {}
+    counts = {name: [getattr(row, field) for row in found.to_grade] for name, field in fields.items()}
+    columns: dict[str, list[Any]] = {
+        "Run": runs,
+        # What is always 0 says nothing, and takes the room of the sources.
+        **{name: values for name, values in counts.items() if name == "Ungraded pairs" or any(values)},
+    }
+    judged = {
+        "Exam labels" if source == "exam" else source: [shares[run, source] for run in runs]
+        for source in dict.fromkeys(share.source for share in found.shares)
+    }
+    chosen = st.dataframe(
+        columns | judged, hide_index=True, height="content" if len(runs) <= 30 else 600, key="judged systems",
+        on_select="rerun", selection_mode="single-row",
+        column_config={name: st.column_config.NumberColumn(format="percent") for name in judged},
+    )  # fmt: skip
+    selected = chosen.selection.rows
+    return runs[selected[0]] if selected else None
+
+
+def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
+    st.markdown(f"**What to grade next for {ui.plain(lacks.run)}**")
+    if not lacks.next:
+        st.success("Every pooled passage of its top has all its grades.", icon=":material/check:")
+        return
+    _grade(project, policy, lacks)
+    texts = passage_texts(project, [row.passage_id for row in lacks.next])
+    chosen = st.dataframe(
+        {
+            "Rank": [row.rank for row in lacks.next],
+            "Query": [row.query_id for row in lacks.next],
+            "Passage": [texts.get(row.passage_id, row.passage_id) for row in lacks.next],
+            "Ungraded pairs": [row.ungraded for row in lacks.next],
+            "Failed pairs": [row.failed for row in lacks.next],
+        },
+        hide_index=True, on_select="rerun", selection_mode="single-row", key=f"next of {lacks.run}",
+        column_config={"Rank": st.column_config.NumberColumn(width=60), "Passage": st.column_config.Column(width=700)},
+    )  # fmt: skip
+    if lacks.more:
+        st.caption(f"and {lacks.more:,} passages more")
+    if selected := chosen.selection.rows:
+        row = lacks.next[selected[0]]
+        ui.go("passages", "Open the passage", query=row.query_id, passage=row.passage_id)
+
+
+def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
+    """One click grades the ungraded pairs of the system's top; failed ones are asked again on the Grading screen."""
+    if job_progress.progress(project):
+        return
+    if not lacks.ungraded:
+        ui.go("grading", "The pairs that are missing have failed: ask them again")
+        return
+    grader = grader_again(project, find_grader(project, policy.grader).spec)
+    if grader is None:
+        st.caption(":material/info: The grades came from a file: this grader cannot be run here. See Grading.")
+        return
+    request = Request(bank_version=policy.bank_version, runs=(lacks.run,))
+    job_plan.tag(project, grader, request, lacks.ungraded)
+    if presses.button(f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:"):
+        with ui.errors():
+            start_job(project, grader, request, ui.author())
+            st.rerun()

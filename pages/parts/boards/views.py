@@ -1,0 +1,296 @@
+"""Views of the Leaderboard screen that compare boards, and systems query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.labels import Policy
+from core.leaderboard import Comparison, Leaderboard, QueryChoice
+from core.measures import Ties
+from core.project import Project, boards
+from core.study import PANEL_MEASURES as MEASURES
+from core.study import (
+    BoardChoice,
+    board_name,
+    compare_systems,
+    make_board,
+    offered_boards,
+    panel,
+    query_points,
+    system_points,
+)
+from pages.parts.boards.system import closer, query_links, returned
+from pages.parts.shared import charts, figures, ui
+
+OTHERS = 5
+"""Boards drawn beside the reference: with it as many as there are colours to tell apart."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What the head of the screen says.
+
+    Args:
+        official: source and measure of the official board; None where there is none.
+        queries: over which queries two boards are compared.
+    """
+
+    project: Project
+    policy: Policy
+    measure: str
+    official: tuple[str, str] | None
+    ties: Ties
+    queries: QueryChoice
+
+    def offered(self) -> dict[str, BoardChoice]:
+        """Every board to choose from, among them those of the head."""
+        named = [
+            self.measure,
+            *([self.official[1]] if self.official and self.official[0] not in self.imported else []),
+        ]
+        return offered_boards(self.project, list(dict.fromkeys([*MEASURES, *named])))
+
+    @property
+    def imported(self) -> dict[str, str]:
+        """Measure of every imported board by its name; they have no scores by query."""
+        return dict(boards(self.project))
+
+    def names(self, offered: Mapping[str, BoardChoice]) -> tuple[str, str]:
+        """Names of the official board and of the board under study; the latter twice where nothing is official."""
+        mine = BoardChoice(self.measure, "exam", self.policy.grader, self.policy.min_rating)
+        study = board_name(offered, mine) or next(iter(offered))
+        if self.official is None:
+            return study, study
+        return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
+
+
+def correlation_strip(compared: Comparison, with_what: str = "the official board") -> None:
+    """The coefficients, or why there are none, and over which queries."""
+    result = compared.correlation
+    if result.undefined:
+        st.info(ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:")
+        st.caption(compared.queries.says)
+        return
+    columns = st.columns(5)
+    for column, name, value, said in zip(
+        columns,
+        ("Spearman", "Kendall", "tau_AP", "Pearson"),
+        (result.spearman, result.kendall, result.tau_ap, result.pearson),
+        (
+            "Rank correlation, from -1 to 1",
+            "Share of pairs in the same order less the share swapped (tau-b)",
+            "Like Kendall, but swaps at the top of the official board weigh more",
+            "Correlation of the scores themselves",
+        ),
+        strict=False,
+    ):
+        column.metric(name, ui.number(value), help=said)
+    columns[4].metric("Systems", result.systems, help="On both boards")
+    st.caption(compared.queries.says)
+
+
+def take(chart: str, **fields: str) -> None:
+    """Put what was clicked in a chart into the widgets of these keys, a field of the chart each."""
+    picked = st.session_state[chart].selection.get(figures.PICKED)
+    if picked:
+        for key, field in fields.items():
+            st.session_state[key] = picked[0][field]
+
+
+def board_choice(label: str, offered: Mapping[str, BoardChoice], default: str, key: str) -> str:
+    """A choice among boards; it begins anew where the head of the screen names another one."""
+    options = list(offered)
+    return st.selectbox(label, options, index=options.index(default), key=f"{key} {default}", bind="query-params")
+
+
+def all_boards(screen: Screen) -> None:
+    """Several boards on one scale, in the order of the official one."""
+    offered = screen.offered()
+    reference, study = screen.names(offered)
+    default = [study] if study != reference else []
+    others = st.multiselect(
+        "Boards", [name for name in offered if name != reference], default=default, max_selections=OTHERS,
+        key=f"boards beside {reference} {study}", bind="query-params",
+        help="Drawn beside the official board, which gives the order of the systems.",
+    )  # fmt: skip
+    found: dict[str, Leaderboard] = {}
+    for name in [reference, *others]:
+        with ui.errors():
+            found[name] = make_board(screen.project, offered[name], screen.policy)
+    if reference not in found:
+        return
+    drawn = panel(found[reference], {name: found[name] for name in found if name != reference}, reference)
+    for name, reason in drawn.left_out.items():
+        st.caption(ui.plain(f"{name}: {reason}"))
+    if not drawn.marks:
+        return
+    options = [system.run for system in found[reference].systems]
+    run = st.session_state.get("system")
+    chart = "panel of boards"
+    st.altair_chart(
+        figures.panel(drawn, run), key=chart, selection_mode=[figures.PICKED],
+        on_select=lambda: take(chart, **{"system": "run", "system's board": "board"}),
+    )  # fmt: skip
+    st.caption(
+        f"Systems in the order of {ui.plain(reference)}. Every board is moved and stretched so that its lowest score"
+        " is 0 and its highest 1; error bars are one standard error, stretched alike. Click a system to follow it, a"
+        " name in the legend to let its board stand out."
+    )
+    left, right = st.columns(2)
+    with left:
+        run = st.selectbox(
+            "System", options, index=None, key="system", bind="query-params", placeholder="Follow a system"
+        )
+    with right:
+        name = st.selectbox("On the board", list(found), key="system's board")
+    if run:
+        follow(screen, found[name], run)
+
+
+def follow(screen: Screen, board: Leaderboard, run: str) -> None:
+    """One system of a board down to its queries, with the official board beside it."""
+    official = None
+    if screen.official and screen.official[0] != board.source:
+        offered = screen.offered()
+        official = make_board(screen.project, offered[screen.names(offered)[0]], screen.policy)
+    closer(screen.project, board, official, board.policy, run)
+
+
+def two_boards(screen: Screen) -> None:
+    """Any two boards: a slope chart, a scatter of the systems, and how well they agree."""
+    offered = screen.offered()
+    reference, study = screen.names(offered)
+    left, middle, right = st.columns(3)
+    with left:
+        first = board_choice("First board", offered, reference, "first board")
+    with middle:
+        second = board_choice("Second board", offered, study, "second board")
+    x = make_board(screen.project, offered[first], screen.policy)
+    y = x if first == second else make_board(screen.project, offered[second], screen.policy)
+    points, compared = system_points(x, y, screen.ties, screen.queries)
+    with right:
+        run = st.selectbox(
+            "System", [point.run for point in points], index=None, key="system", bind="query-params",
+            placeholder="Follow a system",
+        )  # fmt: skip
+    if first == second:
+        st.caption("Choose two different boards.")
+        return
+    correlation_strip(compared, first)
+    if not points:
+        return
+    slope, scatter = st.columns([10, 11], gap="small")
+    slope.altair_chart(charts.slope(compared.official, compared.board, run, (first, second)))
+    chart = "scatter of systems"
+    with scatter:
+        st.altair_chart(
+            figures.system_scatter(points, first, second, run), key=chart, selection_mode=[figures.PICKED],
+            on_select=lambda: take(chart, system="run"),
+        )  # fmt: skip
+        some = (
+            " Named are systems whose rank differs, where there is room." if len(points) > figures.NAMED_POINTS else ""
+        )
+        st.caption(f"Bars are one standard error.{some} Click a system to follow it down to its queries.")
+    if run:
+        closer(screen.project, y, x, y.policy, run, beside=first)
+
+
+def two_systems(screen: Screen) -> None:
+    """The queries of one system against those of another, or of the same on another board."""
+    offered = {name: choice for name, choice in screen.offered().items() if choice.source not in screen.imported}
+    study = board_name(offered, BoardChoice(screen.measure, "exam", screen.policy.grader, screen.policy.min_rating))
+    default = study or next(iter(offered))
+    columns = st.columns(4)
+    with columns[0]:
+        first_board = board_choice("First board", offered, default, "x board")
+    with columns[2]:
+        second_board = board_choice("Second board", offered, default, "y board")
+    x = make_board(screen.project, offered[first_board], screen.policy)
+    y = x if first_board == second_board else make_board(screen.project, offered[second_board], screen.policy)
+    runs = [system.run for system in x.systems]
+    with columns[1]:
+        first = st.selectbox("First system", runs, key="first system", bind="query-params")
+    with columns[3]:
+        second = st.selectbox(
+            "Second system", runs, index=min(1, len(runs) - 1), key="second system", bind="query-params"
+        )
+    if (first_board, first) == (second_board, second):
+        st.caption("Choose two systems, or one system on two boards.")
+        return
+    system_pair(screen, x, first, y, second)
+
+
+def p_value(p: float | None) -> str:
+    """A p value for a screen; a dash where there is none."""
+    return "< 0.001" if p is not None and p < 0.001 else ui.number(p)
+
+
+def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, second: str) -> None:
+    """The queries of two systems as a scatter, and what each returned for one of them."""
+    found = query_points(screen.project, x, first, y, second)
+    if not found.points or found.means is None:
+        st.info("No query is on both boards for both.", icon=":material/help:")
+        return
+    same = x == y
+    short = charts.short_names(dict.fromkeys((first, second)))
+    names = [
+        short[run] if same else f"{short[run]}: {board.source} {board.measure}"
+        for board, run in ((x, first), (y, second))
+    ]
+    cells = st.columns(5)
+    cells[0].metric("First better", found.count("first"), help=f"Queries on which {ui.plain(names[0])} scores higher")
+    cells[1].metric("Second better", found.count("second"), help=f"Queries on which {ui.plain(names[1])} does")
+    cells[2].metric("Equal", found.count("equal"))
+    if same:
+        cells[3].metric("Difference", f"{found.means[1] - found.means[0]:+.4f}", help="Second less first, in the mean")
+        (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
+        cells[4].metric(
+            "p", p_value(row.p), help=ui.plain(row.undefined or "") or "Paired t test of these two alone, two-sided"
+        )
+    if found.left_out:
+        st.caption(f"{found.left_out} queries are left out: only one side has a score for them.")
+    texts = {point.query_id: point.text for point in found.points}
+    query = st.session_state.get("compared")
+    chart = "scatter of queries"
+    left, right = st.columns([12, 9], gap="medium")
+    with left:
+        st.altair_chart(
+            figures.query_scatter(found, names[0], names[1], x.measure == y.measure, query), key=chart,
+            selection_mode=[figures.PICKED], on_select=lambda: take(chart, compared="query_id"),
+        )  # fmt: skip
+        if any(point.skipped for point in found.points):
+            st.caption("Hollow: one of the two skipped the query, which counts 0.")
+    with right:
+        widest = sorted(found.points, key=lambda point: abs(point.y - point.x), reverse=True)
+        st.dataframe(
+            {
+                "Furthest apart": [point.text for point in widest],
+                "First": [point.x for point in widest],
+                "Second": [point.y for point in widest],
+                "Difference": [point.y - point.x for point in widest],
+            },
+            hide_index=True, height=400,
+            column_config={"Furthest apart": st.column_config.TextColumn(width=192)}
+            | {name: st.column_config.NumberColumn(format="%.3f", width=width)
+               for name, width in (("First", 62), ("Second", 62), ("Difference", 85))},
+        )  # fmt: skip
+    query = st.selectbox(
+        "Query", list(texts), index=None, key="compared",
+        format_func=lambda key: ui.shortened(texts[key], ui.LISTED), bind="query-params",
+        placeholder="Click a query in the figure, or choose one, to read what both returned",
+    )  # fmt: skip
+    if query is None:
+        return
+    query_links(query)
+    source = screen.official[0] if screen.official and screen.official[0] not in screen.imported else None
+    sides = ((x, first), (y, second)) if first != second else ((y, second),)
+    for column, (board, run) in zip(st.columns(len(sides), gap="medium"), sides, strict=True):
+        with column:
+            try:
+                returned(screen.project, run, query, board.policy, source)
+            except WorkbenchError as error:
+                ui.show_error(error)

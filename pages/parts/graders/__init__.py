@@ -1,0 +1,1 @@
+"""Parts of grading: setting graders up, plan, progress, tables, trials, failed pairs."""

@@ -1,0 +1,113 @@
+"""Pairs that a grader failed or graded by default: counts by reason, the pairs, and asking the failed ones again."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from core.bank import latest_version
+from core.catalogue import StoredGrader, grader_again, graders
+from core.grading import Doubtful, Request, Which, doubtful_pairs, reasons
+from core.project import Project
+from pages.parts.shared import presses, ui
+from pages.parts.shared.job_plan import budget, start, tag
+
+PAIRS_A_PAGE = 10
+REASONS = 12
+"""Reasons to choose from; what many errors say differs only in a number."""
+TITLES: dict[Which, str] = {"failed": "Failed", "defaulted": "Rated by default"}
+ABOUT: dict[Which, str] = {
+    "failed": "Asked, and nothing usable came back: an error, a refusal, a number off the scale, an answer cut off. "
+    "They have no rating, which is not the same as 0.",
+    "defaulted": "The answer has no number: 0 where it says that the question is unanswerable, else 1. They are "
+    "grades and are not asked again.",
+}
+
+
+def failed_pairs(project: Project, running: bool) -> None:
+    """The section, where any grader has such pairs.
+
+    Args:
+        running: whether a job runs, so that none can be started.
+    """
+    version = latest_version(project)
+    found = {grader.spec.name: (grader, _counts(project, grader, version)) for grader in graders(project)}
+    found = {name: (grader, counts) for name, (grader, counts) in found.items() if any(counts.values())}
+    if not found:
+        return
+    st.subheader("Failed and by default", anchor=False)
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    name = left.selectbox("Grader", list(found), key="failed_of", bind="query-params")
+    grader, counts = found[name]
+    totals = {which: sum(number for _, number in listed) for which, listed in counts.items()}
+    kinds: list[Which] = [which for which in TITLES if totals[which]]
+    which = right.segmented_control(
+        "Pairs", kinds, default=kinds[0], required=True, label_visibility="collapsed",
+        format_func=lambda kind: f"{TITLES[kind]}: {totals[kind]:,}", key=f"which pairs {kinds}",
+    )  # fmt: skip
+    st.caption(ABOUT[which])
+    if which == "failed":
+        _again(project, grader, totals["failed"], running)
+    listed = counts[which]
+    by_reason = dict(listed[:REASONS])
+    reason = None
+    if len(listed) > 1:
+        reason = st.selectbox(
+            "Reason", list(by_reason), index=None, placeholder=f"All {len(listed):,} reasons",
+            format_func=lambda text: f"{by_reason[text]:,} × {text}", key=f"reason {name} {which}",
+        )  # fmt: skip
+    total = by_reason[reason] if reason else totals[which]
+    pages = -(-total // PAIRS_A_PAGE)
+    page = st.pagination(pages, key=f"failed page {name} {which} {reason}") if pages > 1 else 1
+    offset = (min(page, pages) - 1) * PAIRS_A_PAGE
+    for pair in doubtful_pairs(project, grader, which, version, reason, offset, PAIRS_A_PAGE):
+        _pair(pair)
+
+
+def _counts(project: Project, grader: StoredGrader, version: int) -> dict[Which, list[tuple[str, int]]]:
+    return {
+        which: project.remember(
+            ("doubtful", grader.key, which, version), partial(reasons, project, grader, which, version)
+        )
+        for which in TITLES
+    }
+
+
+def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -> None:
+    grader = grader_again(project, stored.spec)
+    if grader is None:
+        st.caption(
+            ":material/info: This grader cannot be asked again from here: it came with a file, or its model is gone. "
+            "Set it up above with the same model and prompt to go on."
+        )
+        return
+    with st.expander("Ask only the failed pairs again"):
+        request = Request(only_failed=True)
+        tag(project, grader, request, failed)
+        request = budget(project, grader, request, "failed")
+        if running:
+            st.caption("A job is running: wait for it, or cancel it first.")
+        label = f"Ask only the failed pairs again ({failed:,})"
+        if presses.button(label, type="primary", disabled=running, key="ask failed"):
+            start(project, grader, request)
+
+
+def _pair(pair: Doubtful) -> None:
+    outcome = f"rated {pair.rating}" if pair.rating is not None else "no rating"
+    times = f" · asked {pair.attempts:,} times" if pair.attempts > 1 else ""
+    question, passage = ui.shortened(pair.asked.text, 70), ui.shortened(" ".join(pair.passage.split()), 60)
+    with st.expander(f"**{ui.plain(question)}** {ui.plain(passage)}"):
+        st.text(f"{pair.reason[:1].upper()}{pair.reason[1:].rstrip('.')} · {outcome}{times}")
+        if pair.asked.text != question:
+            st.text(pair.asked.text)
+        if pair.asked.text != pair.query:
+            st.caption(f"Query: {ui.plain(pair.query)}")
+        if pair.asked.answer_key:
+            st.caption(f"Answer key: {ui.plain(pair.asked.answer_key)}")
+        st.caption("What came back" if pair.raw else "Nothing came back.")
+        if pair.raw:
+            st.code(pair.raw, language=None, wrap_lines=True)
+        st.caption("Passage")
+        st.text(pair.passage)
+        ui.go("passages", "Open the passage", query=pair.query_id, passage=pair.passage_id)

@@ -1,0 +1,328 @@
+"""Choosing a grader and setting it up: those that the project keeps, and new ones of every kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.catalogue import NamedGrader, named_graders, prompts, remove_named_grader, save_named_grader
+from core.errors import InputError
+from core.graders import (
+    APIS,
+    BACK_ENDS,
+    CHECKS,
+    CHOICES_BY,
+    DEFAULT_PROMPTS,
+    DTYPES,
+    EXTRACTIVE_MODEL,
+    GRADERS,
+    LOCAL_MODEL,
+    MOST_BEAMS,
+    NORMALISATIONS,
+    Grader,
+    Prompt,
+    back_end_name,
+    check_further_fields,
+    current,
+    make_grader,
+)
+from core.project import Project, as_name
+from pages.parts.graders.form import Form
+from pages.parts.shared import model_place, presses, ui
+
+BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
+CHECK_NAMES = {"words": "Compare words", "model": "Ask a model"}
+BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter that it writes"}
+API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
+NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "Nothing"}
+STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A grader with the kind and the parameters that make it."""
+
+    grader: Grader
+    kind: str
+    parameters: dict[str, Any]
+
+
+def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen | None:
+    """Choose and set up a grader; None while it makes no sense, which is then said.
+
+    Args:
+        key: name of the choice, in the URL as well.
+        prompt: only graders that use it, saved or not; any grader for None.
+    """
+    if follow := st.session_state.pop(f"{key} follows", None):
+        st.session_state[key] = follow
+    kept = {f"saved:{named.name}": named for named in named_graders(project)}
+    kinds = list(GRADERS) if prompt is None else [prompt.use]
+    fitting = [option for option, named in kept.items() if named.kind in kinds]
+    names = {option: kept[option].name for option in fitting} | {kind: GRADERS[kind].title for kind in kinds}
+    options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
+    # A link may name a grader that has been removed since.
+    if st.session_state.get(key) not in (None, *options):
+        del st.session_state[key]
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    option = left.selectbox(
+        "Grader", options, format_func=lambda option: _named(option, names), key=key, bind="query-params"
+    )
+    named = kept.get(option)
+    kind = named.kind if named else option
+    st.caption(ui.plain(GRADERS[kind].about))
+    library = prompts(project) | ({} if prompt is None else {prompt.name: prompt})
+    stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
+    form = Form(f"{key}/{option}/{stamp}", named.parameters if named else {})
+    with ui.errors():
+        parameters = dict(form.stored) if kind == "embedding" else _settings(form, kind, library, prompt)
+        chosen = None if parameters is None else Chosen(_make(kind, parameters, library), kind, parameters)
+        if chosen is not None and prompt is None:
+            with right:
+                _save_or_remove(project, key, chosen, named)
+        return chosen
+    return None
+
+
+def _named(option: str, names: Mapping[str, str]) -> str:
+    name = names.get(option, option)
+    return f"{name} (saved)" if option.startswith("saved:") else name
+
+
+def _make(kind: str, parameters: dict[str, Any], library: Mapping[str, Prompt]) -> Grader:
+    """The grader, the same object as long as it is set up the same: its model then need not be loaded again."""
+    grader = make_grader(kind, parameters, library)
+    known = st.session_state.get("grader at hand")
+    # A key that was typed since belongs to a grader that is made anew.
+    settings = (grader.spec, parameters, current())
+    if known is None or known[0] != settings:
+        st.session_state["grader at hand"] = known = (settings, grader)
+    made: Grader = known[1]
+    return made
+
+
+def _save_or_remove(project: Project, key: str, chosen: Chosen, named: NamedGrader | None) -> None:
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        with st.popover("Save as", icon=":material/save:"):
+            name = st.text_input("Name", named.name if named else chosen.grader.spec.name, key=f"{key} name {named}")
+            st.caption("Kept with the project for everybody who works on it. A key is never kept.")
+            if presses.button("Save", key=f"{key} save", type="primary"):
+                with ui.errors():
+                    save_named_grader(project, name, chosen.kind, chosen.parameters, ui.author())
+                    st.session_state[f"{key} follows"] = f"saved:{as_name(name)}"
+                    st.rerun()
+        if named is not None:
+            with st.popover("Remove", icon=":material/delete:"):
+                st.caption("How it is set up is forgotten. What it graded stays.")
+                if presses.button("Remove it", key=f"{key} remove"):
+                    with ui.errors():
+                        remove_named_grader(project, named.name, ui.author())
+                        st.session_state[f"{key} follows"] = named.kind
+                        st.rerun()
+
+
+def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prompt | None) -> dict[str, Any] | None:
+    """The form of a grader that reads; None while something must be filled in first."""
+    if kind == "extractive":
+        return _extractive(form, library)
+    first, second, third = st.columns([2, 3, 3])
+    with first:
+        where = form.select("back_end", "Model runs", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
+    form = form.beside(where, where == back_end_name(form.stored))
+    form.values["back_end"] = where
+    checks, addresses = st.container(), st.container()
+    model = _model(form, where, "model", LOCAL_MODEL, second, addresses)
+    by = None
+    if kind == "choice":
+        values = CHOICES_BY if where == "transformers" else CHOICES_BY[1:]
+        with first:
+            by = form.select("by", "Chooses by", values, values[0], BY_NAMES)
+        form = form.beside(by, by == form.stored.get("by", by))
+        if by == "likelihood":
+            with second:
+                form.select(
+                    "normalise", "Likelihood is divided by", NORMALISATIONS, "tokens", NORMALISATION_NAMES,
+                    "So that a choice does not lose by being long. The papers divide by its tokens.",
+                )  # fmt: skip
+    with third:
+        _prompt(form, kind, where, by, library, prompt)
+    if kind == "answer":
+        with checks:
+            _check(form, library)
+    form.check(
+        "fence", "Fence the passage off as data", where == "openai",
+        "The passage stands between two marks that it cannot forge, and the model is told that nothing between them "
+        "is an instruction. The papers' prompts have no such marks.",
+    )  # fmt: skip
+    with st.expander("More settings"):
+        if where == "openai":
+            _endpoint_details(form)
+        else:
+            _local_details(form, writes=by != "likelihood")
+        _cue(form)
+    if not model:
+        st.info("Say which model the endpoint shall use.", icon=":material/edit:")
+        return None
+    return form.values
+
+
+def _model(
+    form: Form,
+    where: str,
+    name: str,
+    default: str,
+    beside: DeltaGenerator,
+    below: DeltaGenerator,
+    label: str = "Model",
+    about: str | None = None,
+) -> str:
+    """Which model is asked, and behind an endpoint where that is; empty while it was not said.
+
+    Args:
+        name: the parameter that takes it.
+        default: the model on this computer where nobody says one.
+        beside, below: where the model and the address are drawn.
+    """
+    stored = str(form.stored.get(name, ""))
+    key = f"{form.prefix} {name}"
+    if where == "openai":
+        with below:
+            address, endpoint = model_place.choose_endpoint(form.stored, form.prefix)
+        form.values |= address
+        with beside:
+            model = model_place.choose_model(stored, endpoint, key, label)
+        form.keep(name, model)
+        return model
+    with beside:
+        model = model_place.choose_local(stored, default, key, label, about)
+    form.keep(name, model, default)
+    return model
+
+
+def _prompt(
+    form: Form, kind: str, where: str, by: str | None, library: Mapping[str, Prompt], prompt: Prompt | None
+) -> None:
+    if prompt is not None:
+        form.values["prompt"] = prompt.name
+        st.text_input("Prompt", prompt.name, disabled=True, key=f"{form.prefix} fixed prompt {prompt.name}")
+        return
+    forms = {"letter": ("letter",), "likelihood": ("text",)}.get(by or "")
+    fitting = [p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)]
+    default = ("choice-likelihood" if by == "likelihood" else "choice") if by else DEFAULT_PROMPTS[kind, where]
+    name = form.select("prompt", "Prompt", fitting, form.stored.get("prompt", default), about="See the Prompts screen.")
+    form.keep("prompt", name, default)
+
+
+def _check(form: Form, library: Mapping[str, Prompt]) -> str:
+    left, right = st.columns(2)
+    with left:
+        check = form.select(
+            "check", "Answers are checked", CHECKS, CHECKS[0], CHECK_NAMES,
+            "The answer is compared with the answer key: word by word, or by asking a model whether it says the same.",
+        )  # fmt: skip
+    verifying = [prompt.name for prompt in library.values() if prompt.use == "verify"]
+    if check == "model":
+        with right:
+            form.select("verify_prompt", "Prompt of the check", verifying, "verify")
+    return check
+
+
+def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | None:
+    _model(
+        form, "transformers", "model", EXTRACTIVE_MODEL, st.container(), st.container(),
+        about="A model tuned on SQuAD2: a name on the model hub, or a folder on the app's computer.",
+    )  # fmt: skip
+    model = LOCAL_MODEL
+    if _check(form, library) == "model":
+        first, second = st.columns([2, 3])
+        with first:
+            where = form.select(
+                "verify_back_end", "Checking model runs", BACK_ENDS, "transformers", BACK_END_NAMES
+            )  # fmt: skip
+        model = _model(form, where, "verify_model", LOCAL_MODEL, second, st.container(), "Checking model")
+    with st.expander("More settings"):
+        _local_details(form, writes=False)
+    if not model:
+        st.info("Say which model checks the answers.", icon=":material/edit:")
+        return None
+    return form.values
+
+
+def _local_details(form: Form, writes: bool) -> None:
+    columns = st.columns(5 if writes else 4)
+    with columns[0]:
+        form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")
+    with columns[1]:
+        form.text("device", "Device", "auto", "auto, cpu, cuda, or cuda:0 and so on.")
+    with columns[2]:
+        form.select(
+            "dtype", "Number format", DTYPES, "auto",
+            about="Automatic is bfloat16 on a GPU and float32 on a processor, which are two graders.",
+        )  # fmt: skip
+    with columns[3]:
+        _tokens_in(form)
+    if writes:
+        with columns[4]:
+            form.number(
+                "num_beams", "Beams", 1, 1, MOST_BEAMS,
+                "Texts that beam search goes on with at each step. 1 is greedy and tells how likely each rating was.",
+            )  # fmt: skip
+
+
+def _endpoint_details(form: Form) -> None:
+    columns = st.columns(6)
+    with columns[5]:
+        form.select(
+            "api", "Asked for", APIS, "chat", API_NAMES,
+            "Plain completions are for models that only go on from a text; they have no structured output.",
+        )  # fmt: skip
+    with columns[0]:
+        form.select(
+            "structured", "Structured output", list(STRUCTURED), "auto", STRUCTURED,
+            "Asks for JSON of a schema where the answer is one of a few options; automatic stops asking for it where "
+            "the endpoint objects.",
+        )  # fmt: skip
+    with columns[1]:
+        form.number("temperature", "Temperature", 0.0, 0.0, 2.0, "0 for the likeliest answer.")
+    with columns[2]:
+        form.number("timeout_s", "Time-out (s)", 60, 1, 3600, "Seconds for one call at most.")
+    with columns[3]:
+        form.number("attempts", "Attempts", 6, 1, 100, "Calls before a pair is given up.")
+    with columns[4]:
+        _tokens_in(form)
+    extra = form.stored.get("extra")
+    check_further_fields(extra, current())
+    if not current().any_address:
+        return
+    given = st.text_input(
+        "Further fields of every request (JSON)", json.dumps(extra) if extra else "", placeholder='{"seed": 1}',
+        **form.options("extra"),
+    )  # fmt: skip
+    if given.strip():
+        try:
+            fields = json.loads(given)
+        except ValueError as error:
+            raise InputError(f"The further fields are no JSON: {error}.", 'Write them as {"seed": 1}.') from error
+        if not isinstance(fields, dict):
+            raise InputError("The further fields are no JSON object.", 'Write them as {"seed": 1}.')
+        form.keep("extra", fields)
+
+
+def _cue(form: Form) -> None:
+    form.text(
+        "cue", "Last line of the prompt", "auto",
+        "A model that only goes on from a text needs a prompt that ends where the answer begins. Automatic: such a "
+        "line for a causal model without a chat template and for plain completions, unless the prompt has one.",
+    )  # fmt: skip
+
+
+def _tokens_in(form: Form) -> None:
+    form.number(
+        "max_tokens_in", "Prompt tokens at most", None, 1, 1_000_000,
+        "A longer one has its passage shortened, which is noted in the grade. Empty for the model's own limit.",
+    )  # fmt: skip

@@ -1,0 +1,129 @@
+"""The tables of the Grading screen: all jobs, all graders, and what models cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.catalogue import graders, prices, set_price
+from core.errors import InputError
+from core.graders import Price
+from core.grading import jobs
+from core.project import Project
+from pages.parts.shared import presses, ui
+
+MODEL, READ, WRITTEN = "Model", "Per million tokens read", "Per million tokens written"
+
+
+def past_jobs(project: Project) -> None:
+    """The record of all jobs."""
+    found = jobs(project)
+    if not found:
+        return
+    st.subheader("Jobs", anchor=False)
+    st.dataframe(
+        {
+            "Started": [job.started_at for job in found],
+            "Grader": [job.grader for job in found],
+            "State": [job.state for job in found],
+            "Pairs": [job.total or None for job in found],
+            "Graded": [job.graded for job in found],
+            "Failed": [job.failed for job in found],
+            "Calls": [job.calls or None for job in found],
+            "Cost": [job.cost or None for job in found],
+            "By": [job.author for job in found],
+            "What happened": [job.message for job in found],
+        },
+        column_config={
+            "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
+            "Cost": st.column_config.NumberColumn(format="%.4f"),
+        },
+        hide_index=True,
+        placeholder="–",
+    )
+
+
+def known_graders(project: Project) -> None:
+    """Every grader that has grades here."""
+    found = graders(project)
+    if not found:
+        return
+    calls: dict[str, int] = {}
+    cost: dict[str, float] = {}
+    for job in jobs(project):
+        calls[job.grader] = calls.get(job.grader, 0) + (job.calls or 0)
+        cost[job.grader] = cost.get(job.grader, 0.0) + (job.cost or 0.0)
+    st.subheader("Graders", anchor=False)
+    st.dataframe(
+        {
+            "Grader": [g.spec.name for g in found],
+            "Method": [g.spec.method for g in found],
+            "Model": [g.spec.model for g in found],
+            "Prompt": [g.spec.prompt or None for g in found],
+            "Grades": [g.grades for g in found],
+            "Failed attempts": [g.failures for g in found],
+            "Calls": [calls.get(g.spec.name) or None for g in found],
+            "Cost": [cost.get(g.spec.name) or None for g in found],
+            "Fingerprint": [g.spec.fingerprint for g in found],
+        },
+        column_config={"Cost": st.column_config.NumberColumn(format="%.4f")},
+        hide_index=True,
+        placeholder="–",
+    )
+
+
+def price_table(project: Project) -> None:
+    """What models cost, to be edited in place."""
+    with st.expander("Price table"):
+        st.caption(
+            "What a model costs, in one currency of your choice. Price tags and budgets in money use it; a model that "
+            "is not here has no known price. Write the model's name as its grader has it."
+        )
+        known = prices(project)
+        key = f"prices {sorted((model, p.input, p.output) for model, p in known.items())}"
+        amount = st.column_config.NumberColumn(min_value=0.0, format="%.4g", required=True)
+        st.data_editor(
+            pd.DataFrame(
+                {
+                    # Without types of their own, the columns of an empty table could not be edited.
+                    MODEL: pd.Series(list(known), dtype=str),
+                    READ: pd.Series([price.input for price in known.values()], dtype=float),
+                    WRITTEN: pd.Series([price.output for price in known.values()], dtype=float),
+                }
+            ),
+            column_config={MODEL: st.column_config.TextColumn(required=True), READ: amount, WRITTEN: amount},
+            num_rows="dynamic",
+            hide_index=True,
+            key=key,
+        )
+        changes: dict[str, Any] = st.session_state[key]
+        if any(changes.values()) and presses.button("Save prices", type="primary"):
+            with ui.errors():
+                _save(project, list(known), changes)
+                st.rerun()
+
+
+def _save(project: Project, models: list[str], changes: dict[str, Any]) -> None:
+    """Take over what the editor says has changed."""
+    known = prices(project)
+    for row in changes["deleted_rows"]:
+        set_price(project, models[row], None, ui.author())
+    for row, cells in changes["edited_rows"].items():
+        before = models[int(row)]
+        _set(project, {MODEL: before, READ: known[before].input, WRITTEN: known[before].output} | cells)
+        if cells.get(MODEL, before) != before:
+            set_price(project, before, None, ui.author())
+    for cells in changes["added_rows"]:
+        _set(project, cells)
+
+
+def _set(project: Project, cells: dict[str, Any]) -> None:
+    read, written = cells.get(READ), cells.get(WRITTEN)
+    if read is None or written is None:
+        raise InputError(
+            f"The price of {cells.get(MODEL) or 'a model'} is not complete.",
+            "Give both amounts; 0 where it costs nothing.",
+        )
+    set_price(project, str(cells.get(MODEL) or ""), Price(float(read), float(written)), ui.author())

@@ -1,0 +1,1 @@
+"""Parts for what people look at: one passage, disagreements, changes."""

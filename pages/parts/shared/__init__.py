@@ -1,0 +1,1 @@
+"""What every screen draws with: the frame, charts, figures, texts, presses, who sits there."""

@@ -1,0 +1,42 @@
+"""What the screens say when something fails that nobody foresaw, instead of Streamlit's own box."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from pages.parts.shared import ui
+
+_log = logging.getLogger(__name__)
+
+
+def show(error: Exception) -> bool:
+    """Draw an error that no screen caught: in the whole screen, a part that runs by itself, or what a click does.
+
+    Args:
+        error: as it was raised. One of the workbench says itself what to do; any other gets a number, under which
+            the log has it whole.
+
+    Returns:
+        True, so that Streamlit draws nothing of its own.
+    """
+    number = secrets.token_hex(3).upper()
+    if isinstance(error, WorkbenchError):
+        ui.show_error(error)
+    else:
+        _log.error("error %s: %s", number, error, exc_info=error)
+        with st.container(border=True):
+            st.error(
+                f"Something failed here that should not have. It is in the log under the number **{number}**.",
+                icon=":material/error:",
+            )
+            st.text(
+                "Nothing that was saved is lost. Try again; where it comes back, go to another screen, and give the "
+                "number to whoever looks after this app: the log is what it prints where it was started."
+            )
+    # Any click runs the screen, or its part, anew.
+    st.button("Try again", icon=":material/refresh:", key=f"try again {number}")
+    return True

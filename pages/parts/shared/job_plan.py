@@ -1,0 +1,196 @@
+"""What a grading job would do and take, its budget, and starting it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from core.bank import latest_version, overview
+from core.catalogue import prices, remember_settings
+from core.graders import Grader, ReadingGrader
+from core.grading import LeftOut, Plan, PriceTag, Request, left_out, make_plan, price_tag, start_job
+from core.labels import speaking_passages
+from core.project import Project, pool_depth, set_pool_depth
+from core.types import GraderSpec
+from pages.parts.graders.setup import Chosen
+from pages.parts.shared import presses, ui
+
+PRICED_AT_ONCE = 200_000
+"""Pairs up to which the price tag is there without being asked for; it has to list them all."""
+MOST_IN_FLIGHT = 1024
+LEFT_OUT = {
+    "other_kind": "{} of a kind that it does not grade",
+    "no_text": "{} known by id only",
+    "no_answer_key": "{} without an answer key",
+    "no_choices": "{} without choices",
+}
+
+
+def plan(project: Project, grader: Grader) -> Request | None:
+    """What a job would do; returns what to start, or None."""
+    queries = {query.query_id: ui.shortened(query.text, ui.LISTED) for query in overview(project)}
+    chosen = st.multiselect(
+        "Queries", list(queries), format_func=queries.__getitem__, placeholder="All queries", key="queries",
+        persist_state="session",
+    )  # fmt: skip
+    version = latest_version(project)
+    request = Request(queries=tuple(chosen) or None)
+    found = _planned(project, grader, request)
+    if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
+        request = replace(request, retry_failed=True)
+        found = _planned(project, grader, request)
+    _counts(found)
+    without = project.remember(
+        ("left out", grader.spec.fingerprint, request.queries),
+        lambda: left_out(project, grader.spec, version, request.queries),
+    )
+    _passed_over(found, without, grader.spec)
+    if not found.needed:
+        ui.empty("There is nothing to grade.", "It takes questions, and passages from runs or judgments.", "home")
+    ui.speaking(len(speaking_passages(project, version)))
+    if not found.to_grade:
+        st.success("Every pair that the bank needs is graded.", icon=":material/check:")
+        if found.failed:
+            st.caption(f"Beside the {found.failed:,} that failed: they are listed below.")
+        return None
+    tag(project, grader, request, found.to_grade)
+    return budget(project, grader, request, "plan")
+
+
+def _planned(project: Project, grader: Grader, request: Request) -> Plan:
+    # Every click runs the screen anew, and to count the pairs takes seconds where there are millions.
+    return project.remember(
+        ("plan", grader.spec.fingerprint, request.queries, request.retry_failed),
+        lambda: make_plan(project, grader.spec, latest_version(project), request.queries, request.retry_failed),
+    )
+
+
+def _counts(found: Plan) -> None:
+    columns = st.columns(4)
+    columns[0].metric("Pairs needed", f"{found.needed:,}", help="Active questions × pooled passages, by text")
+    columns[1].metric("Known already", f"{found.known:,}")
+    columns[2].metric("Failed", f"{found.failed:,}", help="Asked, and nothing usable came back. Not the same as 0.")
+    columns[3].metric("To grade", f"{found.to_grade:,}")
+
+
+def _passed_over(found: Plan, without: LeftOut, spec: GraderSpec) -> None:
+    if found.without_text:
+        st.caption(f":material/info: {found.without_text:,} pooled passages have no text and cannot be graded.")
+    if without.total:
+        what = ("query is", "queries are") if spec.method == "direct" else ("question is", "questions are")
+        counts = {name: getattr(without, name) for name in LEFT_OUT}
+        reasons = ", ".join(LEFT_OUT[name].format(f"{count:,}") for name, count in counts.items() if count)
+        st.caption(f":material/info: {without.total:,} {what[without.total > 1]} left out: {reasons}.")
+
+
+def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
+    """The price tag of a request, or where that takes long a button for it."""
+    found = _price_tag(project, grader, request, pairs)
+    if found is None:
+        return
+    if not isinstance(grader, ReadingGrader):
+        if found.seconds is not None:
+            st.caption(f"Takes about {ui.duration(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
+        return
+    about = "" if found.counted else "≈ "
+    columns = st.columns(4)
+    columns[0].metric("Calls", f"{found.calls:,}", help="Of the model, without retries.")
+    columns[1].metric(
+        "Tokens read", f"{about}{count(found.input_tokens)}",
+        help="Counted by the model's tokenizer on a sample of the pairs." if found.counted
+        else "Estimated from the characters of a sample: the model's tokenizer is not at hand.",
+    )  # fmt: skip
+    columns[2].metric("Tokens written", f"≈ {count(found.output_tokens)}")
+    columns[3].metric(
+        "Cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
+        help="In the currency of the price table." if found.cost is not None
+        else f"There is no price for {ui.plain(grader.spec.model)}: set it in the price table below.",
+    )  # fmt: skip
+    if found.seconds is not None:
+        st.caption(f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs.")
+
+
+def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -> PriceTag | None:
+    counting = isinstance(grader, ReadingGrader) and grader.back_end.count_tokens("") is not None
+    key = ("price tag", grader.spec.fingerprint, request, counting)
+    if pairs > PRICED_AT_ONCE and key not in st.session_state:
+        if not presses.button("Estimate what it takes", icon=":material/sell:"):
+            return None
+        st.session_state[key] = True
+    return project.remember(
+        key,
+        lambda: price_tag(
+            project,
+            grader,
+            request.bank_version or latest_version(project),
+            request.queries,
+            request.retry_failed,
+            only_failed=request.only_failed,
+            runs=request.runs,
+        ),
+    )
+
+
+def count(number: int) -> str:
+    """A large number in a few signs: 950, 12.3 k, 4.6 M."""
+    if number < 10_000:
+        return f"{number:,}"
+    return f"{number / 1e6:,.1f} M" if number >= 1_000_000 else f"{number / 1e3:,.1f} k"
+
+
+def budget(project: Project, grader: Grader, request: Request, key: str) -> Request:
+    """The caps of a job and its calls in flight, for a grader that asks a model.
+
+    Args:
+        key: tells the widgets apart where there are several plans.
+    """
+    if not isinstance(grader, ReadingGrader):
+        return request
+    columns = st.columns(3)
+    calls = columns[0].number_input(
+        "Calls at most", 1, None, None, key=f"{key} calls", placeholder="No cap", persist_state="session",
+        help="The job stops cleanly there, retries included, and can be started again.",
+    )  # fmt: skip
+    priced = grader.spec.model in prices(project)
+    money = columns[1].number_input(
+        "Money at most", 0.0, None, None, key=f"{key} money", placeholder="No cap", persist_state="session",
+        disabled=not priced, help=None if priced else "Set a price for the model in the price table below first.",
+    )  # fmt: skip
+    flying = Request.concurrency
+    if is_endpoint(grader.spec):
+        flying = columns[2].number_input(
+            "Calls in flight", 1, MOST_IN_FLIGHT, flying, key=f"{key} flying", persist_state="session",
+            help="Can be changed while the job runs.",
+        )  # fmt: skip
+    return replace(request, max_calls=calls, max_cost=money if priced else None, concurrency=flying)
+
+
+def is_endpoint(spec: GraderSpec) -> bool:
+    """Whether the grader asks an endpoint, so that calls can be in flight together."""
+    return spec.parameters.get("back_end") == "openai"
+
+
+def start(project: Project, grader: Grader, request: Request, chosen: Chosen | None = None) -> None:
+    """Start the job and show it; what goes wrong is said.
+
+    Args:
+        chosen: how the grader is set up, so that it can be had again; None where the project knows that.
+    """
+    with ui.errors():
+        if chosen is not None:
+            remember_settings(project, grader, chosen.kind, chosen.parameters, ui.author())
+        start_job(project, grader, request, ui.author())
+        st.rerun()
+
+
+def pool(project: Project) -> None:
+    """How deep the runs are pooled."""
+    with st.expander("Pool"):
+        st.caption("Graded are the judged passages, those that a graded file lists, and the top of every run.")
+        depth = project.read(pool_depth)
+        wanted = st.number_input("Passages of each run that are pooled per query", 1, 1000, depth)
+        if presses.button("Pool again", disabled=wanted == depth):
+            with project.transaction() as cursor:
+                set_pool_depth(cursor, int(wanted), ui.author())
+            st.rerun()

@@ -1,0 +1,138 @@
+"""The grading job that runs, or ran last: how far it is, what it used, and its reins."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.graders import loading
+from core.grading import BackgroundJob, Progress, current_job
+from core.project import Project
+from pages.parts.shared import ui
+from pages.parts.shared.job_plan import MOST_IN_FLIGHT, count, is_endpoint
+
+LOG_LINES = 30
+PACES = ((15.0, 1.0), (60.0, 2.0))
+"""Up to how many seconds of a job it is looked at how often, in seconds."""
+SLOWEST = 3.0
+
+
+def progress(project: Project) -> bool:
+    """Draw the job; whether it is running."""
+    job = current_job(project)
+    if job is None:
+        return False
+    if not job.progress.over:
+        every = pace(job)
+        st.fragment(_watch, run_every=every)(project, every)
+        return True
+    _ended(job)
+    return False
+
+
+def pace(job: BackgroundJob) -> float:
+    """Seconds between two looks at a job: a long one is looked at less often, since looking slows it."""
+    return next((every for until, every in PACES if job.seconds < until), SLOWEST)
+
+
+def _watch(project: Project, every: float) -> None:
+    job = current_job(project)
+    # The pace is that of the whole screen, so another one begins with it.
+    if job is None or job.progress.over or pace(job) != every:
+        st.rerun()
+        return
+    now = job.progress
+    with st.container(border=True):
+        share = now.done / now.total if now.total else 0.0
+        pairs = f": {now.done:,} of {now.total:,} pairs" if now.total else ""
+        st.progress(share, text=f"{ui.plain(job.grader_name)}{pairs}")
+        facts, inputs, pause, cancel = st.columns([6, 2, 2, 2], vertical_alignment="bottom")
+        with facts:
+            st.markdown(state(job))
+            st.markdown(_counts(now))
+            if used := _used(job):
+                st.caption(used)
+        if is_endpoint(job.spec):
+            flying = inputs.number_input(
+                "Calls in flight", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now"
+            )
+            if flying != job.control.concurrency:
+                job.control.set_concurrency(int(flying))
+        if job.control.paused:
+            pause.button("Resume", icon=":material/play_arrow:", width="stretch", on_click=job.control.resume)
+        else:
+            pause.button(
+                "Pause", icon=":material/pause:", width="stretch", on_click=job.control.pause,
+                disabled=job.control.cancelled, help="Calls in flight end and count; no new one is made.",
+            )  # fmt: skip
+        cancel.button(
+            "Cancel", icon=":material/stop:", width="stretch", on_click=job.cancel, disabled=job.control.cancelled,
+            help="What is graded is kept; the rest can be graded later.",
+        )  # fmt: skip
+        _log(job)
+
+
+def state(job: BackgroundJob) -> str:
+    """What a running job does at this moment, and since when, as Markdown."""
+    now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.duration(job.seconds)}"
+    if job.control.cancelled:
+        return f"Stopping: calls in flight end first. Running {since}."
+    if found := loading():
+        return f"{ui.plain(found[0])}, for {ui.duration(found[1])}."
+    if job.control.paused:
+        return f"**Paused**. Calls that were in flight end and count. Begun {since}."
+    if not now.done:
+        return f"Preparing {since}: the first answers are on their way."
+    return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f} pairs a second" if rate >= 2 else f"{rate * 60:,.0f} pairs a minute"
+
+
+def _counts(now: Progress) -> str:
+    failed = f":red[**{now.failed:,} failed**]" if now.failed else "0 failed"
+    defaulted = f":orange[**{now.defaulted:,} by default**]" if now.defaulted else "0 by default"
+    return f"{now.graded:,} graded, of them {defaulted} · {failed}"
+
+
+def _used(job: BackgroundJob) -> str:
+    """Calls, tokens and money against the caps; empty for a grader that asks no model."""
+    used, asked = job.control.usage, job.request
+    if not used.calls:
+        return ""
+    calls = f"{used.calls:,}" + (f" of {asked.max_calls:,}" if asked.max_calls else "") + " calls"
+    tokens = f"{count(used.input_tokens)} tokens read, {count(used.output_tokens)} written"
+    spent = f"{used.cost:,.4f}" if used.cost < 1 else f"{used.cost:,.2f}"
+    money = f" · {spent} of {asked.max_cost:,.2f} spent" if asked.max_cost is not None else f" · {spent} spent"
+    return f"{calls} · {tokens}" + (money if used.cost or asked.max_cost is not None else "")
+
+
+def _log(job: BackgroundJob) -> None:
+    if lines := list(job.log):
+        with st.expander("Calls that failed, the last ones"):
+            st.code("\n".join(lines[-LOG_LINES:]), language=None, wrap_lines=True)
+
+
+def _ended(job: BackgroundJob) -> None:
+    final = job.progress
+    defaulted = f" ({final.defaulted:,} by default)" if final.defaulted else ""
+    said = (
+        f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.duration(final.seconds)}."
+    )  # fmt: skip
+    if final.state == "done":
+        st.success(f"Last job done: {said}", icon=":material/check:")
+    elif final.state == "cancelled":
+        st.info(f"Last job cancelled: {said} Start it again to grade the rest.", icon=":material/stop_circle:")
+    elif final.state == "stopped":
+        st.warning(
+            f"Last job stopped at its budget: {said} Start it again to grade the rest.", icon=":material/savings:"
+        )
+    else:
+        st.error(f"Last job failed: {ui.plain(final.message)} {said}", icon=":material/error:")
+    if final.remarks and final.state != "failed":
+        st.info(ui.plain(final.remarks), icon=":material/info:")
+    if used := _used(job):
+        st.caption(used)
+    _log(job)
+    if final.state == "done":
+        ui.go("leaderboard")

@@ -1,0 +1,192 @@
+"""Choosing where a model is: an endpoint that the server offers or an address, a folder or a name on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import streamlit as st
+
+from core.errors import GradingError, InputError
+from core.graders import (
+    HostKey,
+    OfferedEndpoint,
+    checked_host,
+    current,
+    is_loopback,
+    key_for,
+    offered_endpoints,
+    offered_models,
+    origin,
+    same_address,
+    usual_address,
+)
+from pages.parts.shared import presses, ui, visitor
+
+OTHER = ""
+"""The choice of an address that one types."""
+HOW = "Whoever runs this server sets them up: see docs/graders.md."
+
+
+def choose_endpoint(
+    stored: Mapping[str, Any], key: str, bound: bool = True
+) -> tuple[dict[str, str], OfferedEndpoint | None]:
+    """Choose an endpoint that the server offers; on an unshared localhost also type an address, and a key for it.
+
+    Args:
+        stored: the settings to begin with.
+        key: begins the names of the widgets.
+        bound: whether stored settings that this visitor may not use are refused, and not merely left aside.
+
+    Returns:
+        The settings that say where it is, and the offered endpoint that it is; None where it is none.
+
+    Raises:
+        InputError: nothing is offered that may be chosen, the stored address may not be asked, or an address is none.
+    """
+    offered = {one.name: one for one in offered_endpoints()}
+    free = current().any_address
+    if not offered and not free:
+        raise InputError("No endpoint is set up on this server.", HOW)
+    known = _known(stored, offered)
+    set_up = stored.get("base_url") or "openai" in (stored.get("back_end"), stored.get("verify_back_end"))
+    if bound and set_up and known is None and not free:
+        raise InputError(
+            "The address of this grader is not among the endpoints that this server offers.",
+            f"It offers: {', '.join(offered)}. Set up a grader of your own with one of them.",
+        )
+    options = [*offered, OTHER] if free else [*offered]
+    name = OTHER
+    if offered:
+        start = known or (OTHER if stored.get("base_url") or stored.get("model") else options[0])
+        name = st.selectbox(
+            "Endpoint", options, options.index(start) if start in options else 0,
+            format_func=lambda name: name or "Another address", key=f"{key} endpoint", persist_state="session",
+        )  # fmt: skip
+    if name != OTHER:
+        one = offered[name]
+        found = {"base_url": one.base_url} | ({"key_variable": one.key_variable} if one.key_variable else {})
+        st.caption(f":material/cloud: {ui.plain(checked_host(one.base_url))}{_limits(one)}")
+        return found, one
+    return _typed(stored, key), None
+
+
+def _known(stored: Mapping[str, Any], offered: Mapping[str, OfferedEndpoint]) -> str | None:
+    """The offered endpoint that stored settings mean."""
+    address, variable = stored.get("base_url"), stored.get("key_variable")
+    for name, one in offered.items():
+        if address and same_address(one.base_url, address) and variable in (None, one.key_variable):
+            return name
+    return None
+
+
+def _limits(one: OfferedEndpoint) -> str:
+    said = [f"{one.in_flight:,} calls in flight"] if one.in_flight else []
+    said += [f"{one.max_calls:,} calls a job"] if one.max_calls else []
+    said += [f"{one.max_cost:,g} in money a job"] if one.max_cost is not None else []
+    return f" · at most {', '.join(said)}" if said else ""
+
+
+def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
+    """An address that one types, with what is known of its key."""
+    left, right = st.columns([3, 2])
+    typed = f"{key} base_url"
+    given = left.text_input(
+        "Base URL", stored.get("base_url", ""), placeholder=usual_address(), key=typed,
+        persist_state="session",
+        help="Address of any OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp, LiteLLM.",
+    ).strip()  # fmt: skip
+    address = given or usual_address()
+    place, host = origin(address), checked_host(address)
+    box = f"{key} key"
+    right.text_input(
+        "Key for this address", type="password", key=box, placeholder="Only where none is known", autocomplete="off",
+        on_change=_take_key, args=(typed, box),
+        help="It is held in memory for this browser window, goes to this address alone, and is kept nowhere.",
+    )  # fmt: skip
+    found = {"base_url": given} if given else {}
+    if stored.get("key_variable") and stored.get("base_url", "") == given:
+        # Whoever named it may have bound it to the address where the grader was set up.
+        found["key_variable"] = str(stored["key_variable"])
+    _say_key(address, host, place, found.get("key_variable"), key)
+    return found
+
+
+def _take_key(typed: str, box: str) -> None:
+    # The address beside it may be newer than the last drawing: the key is for the one that the person sees.
+    address = str(st.session_state.get(typed) or "").strip() or usual_address()
+    # Where it is no address, the screen says so and asks for the key again.
+    with suppress(InputError):
+        visitor.type_key(origin(address), str(st.session_state.get(box) or ""))
+    # The widget would send it back to the browser.
+    st.session_state[box] = ""
+
+
+def _say_key(address: str, host: str, place: str, variable: str | None, key: str) -> None:
+    shown = ui.plain(host)
+    if place in current().typed:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f":material/key: The key that you typed for {shown} is used.")
+            if presses.button("Forget the key", key=f"{key} forget {place}", type="tertiary"):
+                visitor.type_key(place, "")
+                st.rerun()
+        return
+    try:
+        found: HostKey | None = key_for(address, None, variable, current())
+    except GradingError:
+        found = None
+    if found is not None and found.key:
+        st.caption(f":material/key: A key is found under {ui.plain(found.name)}, which is for {shown}.")
+    elif is_loopback(host):
+        st.caption(":material/key_off: An endpoint on this computer needs no key.")
+    elif found is not None and found.name:
+        st.caption(
+            f":material/key_off: No key is found under {ui.plain(found.name)}, neither in the environment nor in the "
+            "app's secrets. Type one, or set it there."
+        )
+    else:
+        st.caption(f":material/key_off: No key is known to be for {shown}: type it, or set the endpoint up in a file.")
+
+
+def choose_model(stored: str, endpoint: OfferedEndpoint | None, key: str, label: str = "Model") -> str:
+    """The model of an endpoint; one of a list where the endpoint has one."""
+    if endpoint is None or not endpoint.models:
+        return st.text_input(
+            label, stored, key=key, persist_state="session", help="The name by which the endpoint knows it."
+        ).strip()
+    index = endpoint.models.index(stored) if stored in endpoint.models else 0
+    return str(st.selectbox(label, endpoint.models, index, key=f"{key} of {endpoint.name}", persist_state="session"))
+
+
+def choose_local(
+    stored: str, default: str, key: str, label: str = "Model", about: str | None = None, bound: bool = True
+) -> str:
+    """A model on this computer: any on an unshared localhost, else one that the server offers.
+
+    Args:
+        bound: whether a stored one that this visitor may not use is refused, and not merely left aside.
+
+    Returns:
+        Its folder or its name on the hub; the default where nothing is said.
+
+    Raises:
+        InputError: nothing is offered, or the stored one is not.
+    """
+    if current().any_model:
+        given = st.text_input(
+            label, stored, placeholder=default, key=key, persist_state="session",
+            help=about or "A name on the model hub, or a folder on the app's computer.",
+        ).strip()  # fmt: skip
+        return given or default
+    offered = offered_models()
+    if not offered:
+        raise InputError("No model on its own computer is offered by this server.", HOW)
+    if bound and stored and stored not in offered:
+        raise InputError(
+            "The model of this grader is not among those that this server offers.",
+            f"It offers: {', '.join(offered)}. Set up a grader of your own with one of them.",
+        )
+    start = stored or default
+    index = offered.index(start) if start in offered else 0
+    return str(st.selectbox(label, offered, index, key=f"{key} offered", persist_state="session"))

@@ -1,0 +1,355 @@
+"""What the screens share: the open project, who works, errors as sentences, and small drawing helpers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import streamlit as st
+
+from core.errors import FileError, WorkbenchError
+from core.grading import close_interrupted
+from core.project import Project, close_projects, open_project, projects_folder
+from pages.parts.shared import person as who
+
+SCREENS = {
+    "home": ("Home", ":material/home:"),
+    "question_bank": ("Question bank", ":material/quiz:"),
+    "grading": ("Grading", ":material/fact_check:"),
+    "prompts": ("Prompts", ":material/edit_note:"),
+    "passages": ("Passages", ":material/article:"),
+    "leaderboard": ("Leaderboard", ":material/leaderboard:"),
+    "measures": ("Measures", ":material/table_chart:"),
+    "disagreements": ("Disagreements", ":material/compare_arrows:"),
+    "changes": ("Changes", ":material/difference:"),
+    "export": ("Export", ":material/download:"),
+    "activity": ("Activity", ":material/history:"),
+}
+"""Title and icon of every screen, by the name of its file; the first is where people arrive."""
+
+LISTED_PROBLEMS = 20
+LISTED = 300
+"""Characters of a text in a list to choose from."""
+HEADING = 3_000
+"""Characters of a text over a screen or a part of it."""
+
+_log = logging.getLogger(__name__)
+
+STYLE = """
+[data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
+[data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
+/* Lists of buttons read as lists: texts begin at the left. */
+[class*="st-key-queries-list"] { gap: 0.15rem; }
+[class*="st-key-queries-list"] button { text-align: left; padding: 0.3rem 0.6rem; }
+[class*="st-key-queries-list"] button > div, [class*="st-key-queries-list"] button > div > span {
+  justify-content: flex-start; width: 100%; }
+[class*="st-key-queries-list"] button p { line-height: 1.25; }
+/* A question is a row of a table, not a card; what was changed carries the one coloured edge. */
+[class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
+  gap: 0.1rem; border-left: 3px solid transparent; }
+[class*="st-key-question-changed"] { border-left-color: #d9901a; }
+[class*="st-key-flips"] button { text-align: left; }
+[class*="st-key-flip"] button > div, [class*="st-key-flip"] button > div > span {
+  justify-content: flex-start; text-align: left; }
+/* The impact stays in sight while one scrolls through the questions. */
+.st-key-impact { position: sticky; top: 3.5rem; max-height: calc(100vh - 4.5rem); overflow-y: auto; }
+/* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
+.passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
+  line-height: 1.65; max-height: 70vh; overflow-y: auto; }
+.passage-text mark { background: rgba(128, 128, 128, 0.16); color: inherit; border-bottom: 2px solid currentColor; }
+.passage-text mark.short { border-bottom: 1px dotted currentColor; background: rgba(128, 128, 128, 0.09); }
+.passage-text sup { user-select: none; unicode-bidi: isolate; font-size: 0.7em; opacity: 0.75;
+  margin: 0 1px; }
+.asked { line-height: 1.4; overflow-wrap: anywhere; }
+/* A word as long as a book breaks off at the edge of its column, and pushes nothing aside. */
+[data-testid="stMain"] :is([data-testid="stMarkdownContainer"], [data-testid="stText"], [data-testid="stHtml"],
+  [data-testid="stHeading"], [data-testid="stAlert"], [data-testid="stCaptionContainer"], code) {
+  overflow-wrap: anywhere; }
+[data-testid="stMain"] button [data-testid="stMarkdownContainer"] { overflow-wrap: break-word; }
+[data-testid="stMain"] :is([data-testid="stMetricValue"], [data-testid="stMetricLabel"]) { min-width: 0; }
+.asked .words { white-space: pre-wrap; unicode-bidi: plaintext; }
+.asked .gray { opacity: 0.65; font-size: 0.87rem; }
+.asked .said { display: grid; grid-template-columns: 1.6rem 1fr; margin-top: 0.15rem; }
+.asked .answer { white-space: pre-wrap; unicode-bidi: plaintext; font-size: 0.93rem; opacity: 0.85;
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
+.asked .failed { color: #d9534f; font-weight: 600; }
+.asked .stale { color: #d9901a; font-weight: 600; }
+[class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
+/* A page at work says so, and what is about to be drawn anew looks it; a moment's work shows nothing. */
+.stApp[data-test-script-state="running"]::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
+  z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
+  background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
+@keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
+[data-stale="true"], [data-stale="true"] button { cursor: progress; }
+/* Parts that listen and show nothing take no room. */
+.st-key-remember, .st-key-bank-window { display: none; }
+"""
+"""Density and the few things that the theme cannot say; colours carry meaning and nothing else."""
+
+
+EVERYWHERE = ("grader", "tau", "label", "cutoff", "relevant", "weights", "measure", "over-queries")
+"""Keys of what is chosen on one screen and holds on every other."""
+
+
+def navigation() -> st.Page:
+    """Declare the screens; returns the one that the person is on."""
+    pages = [
+        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
+        for name, (title, icon) in SCREENS.items()
+    ]
+    return st.navigation(pages)
+
+
+def begin(title: str) -> None:
+    """Begin a screen with its title.
+
+    A server whose first visitor follows a deep link takes the folder `pages` for a list of apps of
+    their own and runs the file without its frame. Declaring the screens once puts that right.
+    """
+    if "framed" not in st.session_state:
+        navigation()
+        st.session_state["framed"] = True
+        st.rerun()
+    if st.session_state.get("screen") != title:
+        # What came from an address is known to the session, but the same widget of the next screen forgets it unless
+        # it is given anew.
+        for choice in EVERYWHERE:
+            if choice in st.session_state:
+                st.session_state[choice] = st.session_state[choice]
+    st.session_state["screen"] = title
+    st.title(title, anchor=False)
+
+
+@st.cache_resource(show_spinner="Opening the project")
+def _open(path: str) -> Project:
+    project = open_project(Path(path))
+    try:
+        close_interrupted(project)
+    except WorkbenchError as error:
+        # On a full disk everything can be read all the same.
+        _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
+    project.checkpoint_when_idle()
+    return project
+
+
+@asynccontextmanager
+async def served(_: st.App) -> AsyncIterator[None]:
+    """What surrounds the time that a server runs: at its end its projects are closed, whatever ended it."""
+    try:
+        yield
+    finally:
+        close_projects()
+
+
+def projects() -> dict[str, Path]:
+    """Every project that can be opened, by name: those of the projects folder and the one named at start."""
+    found = {path.stem: path for path in sorted(projects_folder().glob("*.duckdb"))}
+    if named := os.environ.get("EXAM_PROJECT"):
+        found = {Path(named).stem: Path(named)} | found
+    return found
+
+
+def frame() -> None:
+    """Draw what surrounds every screen: the choice of the project and the name of the person."""
+    st.session_state["framed"] = True
+    st.html(f"<style>{STYLE}</style>")
+    if opened := st.session_state.pop("opened", None):
+        st.session_state["project"] = opened
+    names = list(projects())
+    asked = st.query_params.get("project", "")
+    with st.sidebar:
+        if names:
+            st.selectbox("Project", names, key="project", bind="query-params")
+        who.box()
+    if names:
+        _say_another(asked if asked not in names else "")
+    who.ask()
+
+
+def _say_another(missing: str) -> None:
+    """Say that a link named a project that is not here, as long as nobody chose another than the one in its place.
+
+    Args:
+        missing: what the address names now; empty where it names a project that is here.
+    """
+    if missing:
+        st.session_state["another"] = missing, st.session_state["project"]
+    told, instead = st.session_state.get("another", ("", ""))
+    if told and instead == st.session_state["project"]:
+        st.warning(
+            f"There is no project {plain(told)} here. This is {plain(instead)}: choose yours at the left.",
+            icon=":material/info:",
+        )
+
+
+def author() -> str:
+    """The name under which an act is recorded; where it was not said yet, it is asked and the act is not done."""
+    return who.author()
+
+
+def person() -> str:
+    """Whose drafts and judgments a screen shows; empty for somebody who has not said a name and only reads."""
+    return who.known()
+
+
+def chosen_project() -> Project | None:
+    """The project that is open in this browser tab; None where there is none yet."""
+    path = projects().get(str(st.session_state.get("project")))
+    if path is None:
+        return None
+    found = _open(str(path))
+    st.session_state["in use"] = found
+    say_reopened()
+    _say_not_closed(found)
+    return found
+
+
+def _say_not_closed(project: Project) -> None:
+    """Say, once in every browser tab, that a project was not closed, or that nothing can be written to it."""
+    told = st.session_state.setdefault("told of", set())
+    if project.path in told:
+        return
+    told.add(project.path)
+    if project.not_closed:
+        st.toast(plain(project.not_closed), icon=":material/info:", duration="infinite")
+    if project.read_only:
+        st.toast(
+            plain(f"{project.path.name} can only be read: it or its folder must not be written."),
+            icon=":material/lock:",
+            duration="infinite",
+        )
+
+
+def say_reopened() -> None:
+    """Say, once in every browser tab, that the database of its project failed and was opened again."""
+    found = st.session_state.get("in use")
+    if found is None:
+        return
+    times, key = found.reopenings, f"reopenings of {found.path}"
+    if len(times) > st.session_state.setdefault(key, len(times)):
+        st.session_state[key] = len(times)
+        st.toast(
+            f"The database failed at {times[-1].at:%H:%M} and was opened again. Nothing that was saved is lost.",
+            icon=":material/restart_alt:",
+            duration="infinite",
+        )
+
+
+def project() -> Project:
+    """The project that is open in this browser tab; the screen ends here where there is none."""
+    found = chosen_project()
+    if found is None:
+        empty("There is no project yet.", "Create one, or make the demo project, on the Home screen.", "home")
+    return found
+
+
+def empty(what: str, todo: str, screen: str | None = None) -> None:
+    """Say that there is nothing to show and what to do, and end the screen here."""
+    with st.container(border=True):
+        st.markdown(f"**{what}**")
+        st.text(todo)
+        if screen is not None:
+            go(screen)
+    st.stop()
+
+
+def go(screen: str, label: str | None = None, **query: str) -> None:
+    """A link to a screen, which keeps the project."""
+    parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
+    st.page_link(
+        f"pages/{screen}.py",
+        label=label or f"Go to {SCREENS[screen][0]}",
+        icon=":material/arrow_forward:",
+        query_params=parameters | query,
+    )
+
+
+def speaking(passages: int) -> None:
+    """Say how many pooled passages speak to the grader, and where they are; nothing for none."""
+    if passages:
+        what = "passage speaks" if passages == 1 else "passages speak"
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(f":material/campaign: {passages:,} pooled {what} to the grader.")
+            go("passages", "Look at them" if passages > 1 else "Look at it", speaking="true")
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """Show an error of the workbench as a sentence with a next step."""
+    try:
+        yield
+    except WorkbenchError as error:
+        show_error(error)
+
+
+def show_error(error: WorkbenchError) -> None:
+    """Draw an error: what was wrong, where, and what to do."""
+    with st.container(border=True):
+        st.error(plain(error.message), icon=":material/error:")
+        if isinstance(error, FileError) and len(error.problems) > 1:
+            for problem in error.problems[:LISTED_PROBLEMS]:
+                st.text(str(problem))
+            if (rest := len(error.problems) + error.more - LISTED_PROBLEMS) > 0:
+                st.caption(f"and {rest:,} more")
+        if error.hint:
+            st.text(error.hint)
+
+
+_SHORTCODE = re.compile(r":(?=material/|(?!\d+:)[\w+-]+:|100:|1234:)|(?<!\S)(?=(?:<->|->|<-|--|>=|<=|~=)(?!\S))")
+"""What Streamlit makes pictures and signs of, after Markdown has taken every escape away."""
+JOINER = "\u2060"
+"""Takes no room and is no space: a shortcode with it inside is none."""
+
+
+def plain(text: str) -> str:
+    """Text from outside, escaped so that Markdown shows it as it is."""
+    text = _SHORTCODE.sub(lambda found: found[0] + JOINER, text)
+    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|<>$~:&^=" else c for c in text)
+    return escaped.replace("\n", "  \n")
+
+
+def told_apart(labels: Mapping[str, str]) -> dict[str, str]:
+    """Labels for a list of options, each once: of two that are alike a list gives the first, whichever was chosen.
+
+    Long ones are cut: thousands of them would be sent to the browser whole.
+
+    Args:
+        labels: by what tells the options apart, which is added where the labels do not.
+    """
+    labels = {key: shortened(label, LISTED) for key, label in labels.items()}
+    times = Counter(labels.values())
+    return {key: f"{label} ({shortened(key, LISTED)})" if times[label] > 1 else label for key, label in labels.items()}
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number for a screen; a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def shortened(text: str, length: int) -> str:
+    """A text cut at a word, or within one that is long, with an ellipsis where something is missing."""
+    if len(text) <= length:
+        return text
+    cut = text[: length - 1]
+    end = cut.rfind(" ")
+    return (cut[:end] if end >= length // 2 else cut) + "…"
+
+
+def percent(share: float | None) -> str:
+    """A share for a screen, in whole percent; a dash where there is none."""
+    return "–" if share is None else f"{share:.0%}"
+
+
+def duration(seconds: float | None) -> str:
+    """A time span for a screen: 40 s, 3 min, 2 h 10 min."""
+    if seconds is None:
+        return "–"
+    minutes = round(seconds / 60)
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
