@@ -104,7 +104,7 @@ def measures() -> str:
 
     return table(
         ["measure", "what it says", "source"],
-        [(f"`{name}`", info.description, info.citation) for name, info in MEASURES.items()],
+        [(f"`{name}`", known.family.description, known.family.citation) for name, known in MEASURES.items()],
     )
 
 

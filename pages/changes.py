@@ -175,7 +175,7 @@ with right:
 name_states({"from": before, "to": after})
 first, second, third = st.columns([3, 3, 6], vertical_alignment="bottom")
 with first:
-    measure = policy_widgets.measure("Measure", cover=True, key="measure")
+    measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True)
 sources = official_sources(project)
 against = None
 if sources:

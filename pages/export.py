@@ -260,7 +260,7 @@ def _board(project: Project, author: str) -> None:
         st.caption("There are no runs to rank.")
         return
     source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source")
-    measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure")
+    measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure", shares=source == "exam")
     policy = policy_widgets.chosen(project)
     with st.container(horizontal=True):
         for ending, label, write in (("tsv", "TSV", board_tsv), ("tex", "LaTeX", board_latex)):

@@ -9,8 +9,9 @@ import streamlit as st
 
 from core.labels import Policy, readiness
 from core.leaderboard import Leaderboard, compare, leaderboard, official_board
+from core.measures import parse_measure
 from core.project import Project, boards, gold_name, official_sources
-from core.study import from_judgments, labelled
+from core.study import labelled
 from pages.parts.boards import gold_texts
 from pages.parts.boards import significance as leaderboard_significance
 from pages.parts.boards.budget import by_budget
@@ -128,7 +129,7 @@ with right:
         official_measure = imported[against]
         st.text_input("Official measure", official_measure, disabled=True)
     elif against != NO_BOARD:
-        same = measure if from_judgments(measure) else "nDCG@10"
+        same = measure if parse_measure(measure).takes_judgments else "nDCG@10"
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
 with gold:
     gold_texts.choose(project)

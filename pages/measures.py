@@ -156,7 +156,7 @@ def chosen_official(imported: dict[str, str], known: list[str]) -> tuple[str, st
     if against in imported:
         second.text_input("Official measure", imported[against], disabled=True)
         return against, None
-    names = [SAME, *(name for name, info in KNOWN.items() if not info.needs_intents)]
+    names = [SAME, *(name for name, known in KNOWN.items() if known.takes_judgments)]
     picked = second.selectbox("Official measure", names, key="official-measure", bind="query-params")
     return against, None if picked == SAME else str(picked)
 
@@ -177,8 +177,9 @@ left, right = st.columns([3, 2], gap="large")
 with left:
     against, against_measure = chosen_official(imported, against_known)
     names = several("Rows", methods(project), "rows", "All graders, judgments and imported leaderboards")
+    ranked = [name for name, known in KNOWN.items() if known.basis in ("labels", "intents")]
     measures = several(
-        "Measures", list(dict.fromkeys([*META_MEASURES, *KNOWN])), "measures", ", ".join(META_MEASURES),
+        "Measures", list(dict.fromkeys([*META_MEASURES, *ranked])), "measures", ", ".join(META_MEASURES),
         accept_new_options=True, help="Or type another, such as P@30 or EXAM-Cover@5.",
     )  # fmt: skip
 with right:

@@ -125,13 +125,13 @@ def test_intent_aware_measures_make_a_leaderboard(project: Project, name: str) -
     ratings = {("A", "p1"): 5, ("B", "p1"): 1, ("C", "p1"): 0, ("A", "p2"): 4, ("B", "p2"): 5, ("B", "p3"): 2}
     fill(project, bank, ratings, {"x": {"q": ["p1", "p3", "p2"]}, "y": {"q": ["p3"]}})
     measure = parse_measure(name)
-    assert measure.needs_intents and measure.cutoff == 3 and str(measure) == name
+    assert measure.basis == "intents" and measure.cutoff == 3 and str(measure) == name
     expected = make_intent_evaluator(measure, INTENTS)(RUN)["q"]
     assert leaderboard(project, name).scores == {"x": pytest.approx(expected), "y": 0.0}
 
 
-@pytest.mark.parametrize("name", ["nDCG_IA", "nDCG_IA@0", "nDCG_IA@999999999", "ERR_IA", "nDCG_IA(rel=2)@3"])
-def test_intent_aware_measures_need_a_cutoff_in_range(name: str) -> None:
+@pytest.mark.parametrize("name", ["nDCG_IA@0", "nDCG_IA@999999999", "ERR_IA@0", "nDCG_IA(rel=2)@3"])
+def test_the_cutoff_of_intent_aware_measures_is_in_range(name: str) -> None:
     with pytest.raises(InputError, match="not a measure"):
         parse_measure(name)
 

@@ -21,7 +21,8 @@ from core.measures import (
     trec_order,
 )
 from core.measures.intents import evaluate_alpha_ndcg, make_alpha_ndcg
-from core.measures.trec import MeasureInfo, evaluate
+from core.measures.measure import FAMILIES
+from core.measures.trec import evaluate
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 # Standard name: trec_eval's name.
@@ -181,18 +182,36 @@ def test_judged_of_a_short_ranking_is_measured_at_its_length() -> None:
 
 def test_every_listed_measure_prints_as_its_name_and_can_be_computed() -> None:
     qrels, run = {"q": {"a": 2, "b": 0}}, {"q": {"a": 2.0, "b": 1.0}}
-    for name, info in MEASURES.items():
-        assert str(info) == info.name == name
-        assert info.description
-        assert info.citation
-        if info.needs_intents:
-            assert info.cutoff is not None
+    for name, measure in MEASURES.items():
+        assert str(measure) == name and parse_measure(name) == measure
+        assert measure.family.description and measure.family.citation
+        if measure.basis == "intents":
             intents = {"q": {"a": {"r": 1}}}
-            found = make_intent_evaluator(info, intents)(run)["q"]
+            found = make_intent_evaluator(measure, intents)(run)["q"]
             # ERR_IA is a share of what no collection can exceed, not of its own ideal.
-            assert found == 1.0 if info.name != "ERR_IA@20" else 0 < found < 1
-        else:
+            assert found == 1.0 if name != "ERR_IA@20" else 0 < found < 1
+        elif measure.basis == "labels":
             assert list(evaluate([name], qrels, run)) == [name]
+
+
+def test_every_family_is_read_again_from_its_name() -> None:
+    for family in FAMILIES:
+        name = {"P": "P@5", "R": "R@5", "Judged": "Judged@5", "Success": "Success@5"}.get(family.name, family.name)
+        assert parse_measure(name.format(k=7)).family == family
+
+
+@pytest.mark.parametrize("name", ["EXAM-Cover", "n-EXAM", "Cover/pool", "ROUGE-1", "chrF", "alpha_nDCG", "ERR_IA"])
+def test_a_measure_that_always_has_a_cutoff_takes_the_one_that_is_given(name: str) -> None:
+    assert (parse_measure(name).cutoff, parse_measure(name, 5).cutoff) == (20, 5)
+    assert parse_measure(str(parse_measure(name, 5)), 9).cutoff == 5
+
+
+def test_a_measure_says_what_it_is_computed_from() -> None:
+    said = {name: (m.takes_judgments, m.takes_grades, m.takes_min_rating) for name, m in MEASURES.items()}
+    assert said["AP"] == (True, True, True)
+    assert said["nDCG@10"] == (True, True, False)
+    assert said["alpha_nDCG@10"] == said["EXAM-Cover@20"] == said["n-EXAM@20"] == (False, True, True)
+    assert said["ROUGE-1@20"] == (False, False, False)
 
 
 def test_other_cutoffs_and_spellings_are_understood() -> None:
@@ -200,15 +219,14 @@ def test_other_cutoffs_and_spellings_are_understood() -> None:
     assert parse_measure(" nDCG@5 ").name == "nDCG@5"
     assert parse_measure("MAP").name == "AP"
     assert parse_measure("Recall@7").name == "R@7"
-    assert isinstance(parse_measure("alpha_nDCG@7"), MeasureInfo)
-    assert parse_measure("alpha_nDCG@7").needs_intents
+    assert parse_measure("alpha_nDCG@7").basis == "intents"
 
 
 @pytest.mark.parametrize(
     "name",
     [
         "", "XX@10", "P", "P@0", "P@-1", "P@True", "P@'5'", "P@1000000000000", "P_5", "RR@10", "ERR@10",
-        "IPrec@0.1", "P(rel=0)@5", "P(rel=2", "nDCG(dcg='exp-log2')@10", "alpha_nDCG", "Judged", "\0",
+        "IPrec@0.1", "P(rel=0)@5", "P(rel=2", "nDCG(dcg='exp-log2')@10", "alpha_nDCG@0", "Judged", "\0",
         "__import__('os').getcwd()", "NumRet", "P@5, nDCG", "(" * 90, "P@" + "9" * 5000,
     ],
 )  # fmt: skip
@@ -220,7 +238,7 @@ def test_unknown_measures_are_refused_with_the_known_ones(name: str) -> None:
 
 
 def test_measures_with_intents_are_not_computed_from_qrels() -> None:
-    with pytest.raises(InputError, match="answered questions"):
+    with pytest.raises(InputError, match="not computed from qrels"):
         evaluate(["alpha_nDCG@10"], {"q": {"a": 1}}, {"q": {"a": 1.0}})
     with pytest.raises(InputError, match="min rating"):
         evaluate(["AP"], {"q": {"a": 1}}, {"q": {"a": 1.0}}, min_rating=0)

@@ -13,8 +13,8 @@ import pytest
 from core.bank import saving as bank_saving
 from core.errors import InputError
 from core.labels import Policy, labels, override
-from core.leaderboard import leaderboard
-from core.project import Project
+from core.leaderboard import compare, leaderboard
+from core.project import Project, mark_gold
 from core.review import changes, flips_csv, state_changes, version_edits, why_label
 from core.types import GraderSpec, Question
 from tests.small import fill, grade, judge
@@ -251,6 +251,20 @@ def test_a_measure_and_a_version_that_do_not_exist_are_refused(small):
         state_changes(small, NOW, NOW, "no such measure")
     with pytest.raises(InputError, match="no bank version 9"):
         state_changes(small, Policy(bank_version=9), NOW, "AP")
+
+
+@pytest.mark.parametrize("measure", ["n-EXAM", "ROUGE-1", "chrF@1", "EXAM-Cover/pool", "alpha_nDCG"])
+def test_boards_of_every_measure_stand_beside_each_other(small, measure):
+    mark_gold(small, "z", "ann")
+    found = state_changes(small, Policy(), Policy(min_rating=2), measure)
+    boards = [leaderboard(small, measure, policy=policy).scores for policy in (Policy(), Policy(min_rating=2))]
+    assert [{s.run: s.score_before for s in found.systems}, {s.run: s.score_after for s in found.systems}] == boards
+
+
+@pytest.mark.parametrize("measure", ["alpha_nDCG", "alpha_nDCG@10", "ERR_IA"])
+def test_a_measure_that_judgments_cannot_give_is_compared_with_one_that_they_can(small, measure):
+    found = compare(small, measure, "judgments")
+    assert (found.board.measure.partition("@")[0], found.official.measure) == (measure.partition("@")[0], "nDCG@10")
 
 
 def test_the_csv_of_the_flips_opens_harmlessly(project):

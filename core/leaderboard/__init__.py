@@ -16,12 +16,11 @@ from core.leaderboard.comparison import (
 )
 from core.leaderboard.curves import DEFAULT_MAX_K, MAX_K, CoverCurves, cover_curves
 from core.leaderboard.inspection import QueryScore, inspect_query, per_query_scores
-from core.leaderboard.making import COVER, cover_cutoff, label_board, leaderboard, of_answers, score_runs
+from core.leaderboard.making import label_board, leaderboard, score_runs
 from core.leaderboard.one_query import query_scores
 from core.leaderboard.per_topic import PERS, Per, leaderboard_per
 
 __all__ = [
-    "COVER",
     "DEFAULT_MAX_K",
     "DEFAULT_MEASURE",
     "MAX_K",
@@ -37,12 +36,10 @@ __all__ = [
     "compare",
     "correlation_shift",
     "cover_curves",
-    "cover_cutoff",
     "inspect_query",
     "label_board",
     "leaderboard",
     "leaderboard_per",
-    "of_answers",
     "official_board",
     "order_systems",
     "per_query_scores",

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.labels import Policy
 from core.leaderboard.board import Leaderboard, order_systems
-from core.leaderboard.making import leaderboard, of_answers
+from core.leaderboard.making import leaderboard
 from core.measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
 from core.project import Project, boards, find_source
 
@@ -130,9 +130,7 @@ class Comparison:
 
 def official_measure(measure: str, policy: Policy) -> str:
     """The measure of the official board where nobody names one: the same, or nDCG@10 where judgments cannot give it."""
-    if of_answers(measure, policy) or parse_measure(measure).needs_intents:
-        return DEFAULT_MEASURE
-    return measure
+    return measure if parse_measure(measure, policy.cutoff).takes_judgments else DEFAULT_MEASURE
 
 
 def official_board(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from core.bank import bank_for
 from core.errors import InputError
 from core.labels import Policy, basis, ratings, weight_sql
-from core.leaderboard.making import COVER, leaderboard
-from core.measures import system_score
+from core.leaderboard.making import leaderboard
+from core.measures import COVER, system_score
 from core.project import Project, check_runs, pool_depth, rankings
 
 DEFAULT_MAX_K = 50

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from core.errors import InputError
 from core.labels import Scores
-from core.measures import Similarity
+from core.measures import SIMILARITIES, Measure
 from core.project import Project, gold_texts
 
 
-def similarity_scores(project: Project, similarity: Similarity, cutoff: int) -> tuple[Scores, list[str]]:
+def similarity_scores(project: Project, measure: Measure) -> tuple[Scores, list[str]]:
     """Similarity of the top passages of every run, taken together as one text, to the gold text.
 
     Args:
-        cutoff: how many passages of a run are taken.
+        measure: one of likeness; as many passages of a run are taken as its cutoff says.
 
     Returns:
         Score by query by run, and the queries that have a gold text. A query that a run skipped is not in its scores.
@@ -20,6 +20,7 @@ def similarity_scores(project: Project, similarity: Similarity, cutoff: int) -> 
     Raises:
         InputError: there are no gold texts.
     """
+    similarity, cutoff = SIMILARITIES[measure.family.name], measure.depth
     gold = {query_id: similarity.prepare(text) for query_id, text in gold_texts(project).items()}
     if not gold:
         raise InputError(
@@ -48,4 +49,4 @@ def similarity_scores(project: Project, similarity: Similarity, cutoff: int) -> 
                 scores.setdefault(run, {})[query_id] = score(given, gold[query_id])
         return scores
 
-    return project.remember((similarity.name, cutoff), compute), list(gold)
+    return project.remember(measure.name, compute), list(gold)

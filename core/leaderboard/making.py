@@ -1,22 +1,19 @@
-"""Leaderboards: systems ordered by a measure of labels, of coverage, of judgments, or as imported."""
+"""Making leaderboards: one table says how each basis of a measure is scored, and the rest is order."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from core.bank import ANSWERED_BY_TOPIC, bank_for, without_answered_by_topic
 from core.catalogue import how_to_grade
 from core.errors import InputError
-from core.labels import Policy, Scores, answered_questions, basis, coverage, label_qrels, labels
+from core.labels import Basis, Policy, Scores, answered_questions, basis, coverage, label_qrels, labels
 from core.leaderboard.board import Leaderboard, System, order_systems
 from core.leaderboard.likeness import similarity_scores
-from core.leaderboard.normalised import Normalised, normalised_measure, normalised_scores
-from core.measures import Similarity, gold_similarity, make_evaluator, make_intent_evaluator, parse_measure
+from core.leaderboard.normalised import Normalised, normalised_scores
+from core.measures import Measure, MeasureBasis, make_evaluator, make_intent_evaluator, parse_measure
 from core.project import Project, Qrels, Runs, boards, find_source, judgments, lengths, rankings
-
-COVER = "EXAM-Cover"
 
 
 def score_runs(
@@ -38,29 +35,12 @@ def score_runs(
     return {run: evaluator(ranking) for run, ranking in runs.items()}
 
 
-def cover_cutoff(measure: str, policy: Policy) -> int | None:
-    """The cutoff of `EXAM-Cover` (the policy's) or `EXAM-Cover@k`; None for any other measure."""
-    found = re.fullmatch(rf"(?:{COVER}|Cover)(?:@([1-9]\d*))?", measure, flags=re.IGNORECASE)
-    if found is None:
-        return None
-    return int(found[1]) if found[1] else policy.cutoff
-
-
-def of_answers(measure: str, policy: Policy) -> bool:
-    """Whether a measure is about answered questions or gold texts, so that judgments cannot give it."""
-    return (
-        cover_cutoff(measure, policy) is not None
-        or normalised_measure(measure, policy) is not None
-        or gold_similarity(measure, policy.cutoff) is not None
-    )
-
-
 def leaderboard(project: Project, measure: str, source: str = "exam", policy: Policy | None = None) -> Leaderboard:
     """Order the systems by a measure.
 
     Args:
-        measure: a measure of trec_eval under its standard name, EXAM-Cover@k, normalised n-EXAM@k (by gold
-            texts) or EXAM-Cover@k/pool, ROUGE-1@k, or chrF@k. Ignored for an imported board, which has its own.
+        measure: any name that `core.measures.parse_measure` takes; without a cutoff, that of the policy is meant where
+            the measure has one. Ignored for an imported board, which has its own.
         source: `exam` for labels and coverage from grades, the name of a source of judgments
             (`judgments` for the first), or of an imported board.
         policy: what turns grades into scores; the default policy for None.
@@ -70,22 +50,18 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
     """
     policy = policy or Policy()
     if source == "exam":
-        alike = gold_similarity(measure, policy.cutoff)
-        board = _exam_board(project, measure, policy) if alike is None else _gold_board(project, *alike, policy)
-        if not board.lengths and project.value("SELECT count(*) FROM responses"):
-            # A measure of labels, too, pays for length where responses were written and not retrieved.
-            board = replace(board, lengths=lengths(project, policy.cutoff))
-        return board
+        return _board(project, parse_measure(measure, policy.cutoff), policy)
     source = find_source(project, source)
     imported = dict(boards(project))
     if source in imported:
         return _imported_board(project, source, imported[source], policy)
-    if of_answers(measure, policy):
+    wanted = parse_measure(measure, policy.cutoff)
+    if not wanted.takes_judgments:
         raise InputError(
-            f"{measure} is about answered questions or gold texts: judgments cannot give it.",
+            f"{wanted} is about answered questions or gold texts: judgments cannot give it.",
             "Use --source exam, or another measure.",
         )
-    name = str(parse_measure(measure))
+    name = wanted.name
     qrels = judgments(project, source)
 
     def compute() -> Scores:
@@ -95,66 +71,86 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
     return Leaderboard(name, source, policy, order_systems(per_query, list(qrels), policy), per_query, list(qrels))
 
 
-def _exam_board(project: Project, measure: str, policy: Policy) -> Leaderboard:
-    if not rankings(project):
-        raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
-    table = labels(project, policy)
-    needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
-    if not usable:
-        spec = basis(project, policy).grader.spec
-        raise InputError("No question of the bank has been graded for the pool yet.", how_to_grade(project, spec))
-    cutoff, share = cover_cutoff(measure, policy), normalised_measure(measure, policy)
-    normalised: Normalised | None = None
-    if share is not None:
-        normalised = normalised_scores(project, share, policy, _queries_with_questions(project, policy))
-        name, cutoff, per_query, queries = str(share), share.cutoff, normalised.per_query, normalised.query_ids
-    elif cutoff is not None:
-        name = f"{COVER}@{cutoff}"
-        per_query = coverage(project, _with_cutoff(policy, cutoff))[policy.min_rating]
-        queries = _queries_with_questions(project, policy)
+@dataclass(frozen=True)
+class _Scored:
+    """What a measure gives: score by query by run, the queries that count, and what the scores are shares of."""
+
+    per_query: Scores
+    query_ids: list[str]
+    share_of: Normalised | None = None
+
+
+def _by_labels(project: Project, measure: Measure, base: Basis) -> _Scored:
+    qrels = label_qrels(project, base.policy)
+
+    def compute() -> Scores:
+        return _per_query(score_runs(rankings(project), [measure.name], qrels, base.min_rating), measure.name)
+
+    scores = project.remember(("exam", measure.name, base.key, base.min_rating), compute)
+    return _Scored(scores, without_answered_by_topic(project, qrels))
+
+
+def _by_intents(project: Project, measure: Measure, base: Basis) -> _Scored:
+    intents = answered_questions(project, base.policy)
+
+    def compute() -> Scores:
+        evaluator = make_intent_evaluator(measure, intents)
+        return {run: evaluator(ranking) for run, ranking in rankings(project).items()}
+
+    scores = project.remember(("exam", measure.name, base.key, base.min_rating), compute)
+    return _Scored(scores, without_answered_by_topic(project, intents))
+
+
+def _by_coverage(project: Project, measure: Measure, base: Basis) -> _Scored:
+    policy = replace(base.policy, cutoff=measure.depth)
+    return _Scored(coverage(project, policy)[policy.min_rating], _queries_with_questions(project, base))
+
+
+def _by_share(project: Project, measure: Measure, base: Basis) -> _Scored:
+    found = normalised_scores(project, measure, base.policy, _queries_with_questions(project, base))
+    return _Scored(found.per_query, found.query_ids, found)
+
+
+SCORERS: Mapping[MeasureBasis, Callable[[Project, Measure, Basis], _Scored]] = {
+    "labels": _by_labels,
+    "intents": _by_intents,
+    "coverage": _by_coverage,
+    "share of gold": _by_share,
+    "share of pool": _by_share,
+}
+"""How what is graded is scored, by what a measure is computed from."""
+
+
+def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
+    """The board by what the runs give; every run is on it, also one that has no score for any query."""
+    needed = usable = 0
+    if measure.takes_grades:
+        if not rankings(project):
+            raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
+        base = basis(project, policy)
+        table = labels(project, policy)
+        needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
+        if not usable:
+            raise InputError(
+                "No question of the bank has been graded for the pool yet.", how_to_grade(project, base.grader.spec)
+            )
+        found = SCORERS[measure.basis](project, measure, base)
     else:
-        name, per_query, queries = _exam_scores(project, measure, policy)
-    per_query = {run: per_query.get(run, {}) for run in rankings(project)}
-    systems = order_systems(per_query, queries, policy)
-    board = Leaderboard(name, "exam", policy, systems, per_query, queries, needed, usable)
-    if cutoff is not None:
-        board = replace(board, lengths=lengths(project, cutoff))
-    if normalised is not None:
-        reference = System(normalised.reference, 1.0, normalised.std_error, len(queries), 0)
-        starred = frozenset(system.run for system in systems if normalised.within_error(system.score))
-        board = replace(board, reference=reference, starred=starred)
-    return board
-
-
-def _gold_board(project: Project, similarity: Similarity, cutoff: int, policy: Policy) -> Leaderboard:
-    found, queries = similarity_scores(project, similarity, cutoff)
-    per_query = {run: found.get(run, {}) for run in rankings(project)}
-    systems = order_systems(per_query, queries, policy)
-    name = f"{similarity.name}@{cutoff}"
-    return Leaderboard(name, "gold", policy, systems, per_query, queries, lengths=lengths(project, cutoff))
-
-
-def _exam_scores(project: Project, measure: str, policy: Policy) -> tuple[str, Scores, list[str]]:
-    """Name, scores and queries of a measure that is computed from labels, or from answered questions."""
-    info = parse_measure(measure)
-    name = str(info)
-    base = basis(project, policy)
-    if info.needs_intents:
-        intents = answered_questions(project, policy)
-        queries = without_answered_by_topic(project, intents)
-
-        def compute() -> Scores:
-            evaluator = make_intent_evaluator(info, intents)
-            return {run: evaluator(ranking) for run, ranking in rankings(project).items()}
-
-    else:
-        qrels = label_qrels(project, policy)
-        queries = without_answered_by_topic(project, qrels)
-
-        def compute() -> Scores:
-            return _per_query(score_runs(rankings(project), [name], qrels, base.min_rating), name)
-
-    return name, project.remember(("exam", name, base.key, base.min_rating), compute), queries
+        found = _Scored(*similarity_scores(project, measure))
+    per_query = {run: found.per_query.get(run, {}) for run in rankings(project)}
+    systems = order_systems(per_query, found.query_ids, policy)
+    source = "exam" if measure.takes_grades else "gold"
+    board = Leaderboard(measure.name, source, policy, systems, per_query, found.query_ids, needed, usable)
+    # Coverage and likeness pay for length, every measure does where responses were written and not retrieved.
+    if measure.basis not in ("labels", "intents"):
+        board = replace(board, lengths=lengths(project, measure.depth))
+    elif project.value("SELECT count(*) FROM responses"):
+        board = replace(board, lengths=lengths(project, policy.cutoff))
+    if found.share_of is None:
+        return board
+    reference = System(found.share_of.reference, 1.0, found.share_of.std_error, len(found.query_ids), 0)
+    starred = frozenset(system.run for system in systems if found.share_of.within_error(system.score))
+    return replace(board, reference=reference, starred=starred)
 
 
 def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) -> Leaderboard:
@@ -167,20 +163,15 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
     Raises:
         InputError: a measure that is unknown or not of labels.
     """
-    info = parse_measure(measure)
-    if info.needs_intents:
+    wanted = parse_measure(measure, policy.cutoff)
+    if not wanted.takes_judgments:
         raise InputError(f"{measure} is no measure of labels.", "Name one such as nDCG@10 or P@10.")
-    name, queries = str(info), list(qrels)
+    name, queries = wanted.name, list(qrels)
     scores = _per_query(score_runs(rankings(project), [name], qrels, basis(project, policy).min_rating), name)
     return Leaderboard(name, "exam", policy, order_systems(scores, queries, policy), scores, queries)
 
 
-def _with_cutoff(policy: Policy, cutoff: int) -> Policy:
-    return Policy(**(policy.as_dict() | {"cutoff": cutoff}))
-
-
-def _queries_with_questions(project: Project, policy: Policy) -> list[str]:
-    base = basis(project, policy)
+def _queries_with_questions(project: Project, base: Basis) -> list[str]:
     rows = project.rows(
         f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
         f" WHERE $grader IS NOT NULL AND query_key NOT IN {ANSWERED_BY_TOPIC}"

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from core.catalogue import how_to_grade
 from core.errors import InputError
 from core.labels import By, Policy, Scores, basis, coverage, reference_coverage
-from core.measures import Skipped, mean_and_standard_error
+from core.measures import Measure, Skipped, mean_and_standard_error
 from core.project import Project, gold_name
-
-_NAMES = re.compile(r"(n-EXAM)(?:@([1-9]\d*))?|(?:EXAM-)?Cover(?:@([1-9]\d*))?/(gold|pool)", flags=re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class NormalisedMeasure:
-    """A coverage measure with what it is divided by; printed, it is its standard name."""
-
-    cutoff: int
-    by: By
-
-    def __str__(self) -> str:
-        return f"n-EXAM@{self.cutoff}" if self.by == "gold" else f"EXAM-Cover@{self.cutoff}/pool"
 
 
 @dataclass(frozen=True)
@@ -49,19 +35,6 @@ class Normalised:
     def within_error(self, score: float) -> bool:
         """Whether a score is the reference's 1 within the reference's standard error (original-exam, table 4)."""
         return abs(score - 1) <= (self.std_error or 0.0) + 1e-12
-
-
-def normalised_measure(name: str, policy: Policy) -> NormalisedMeasure | None:
-    """The measure of `n-EXAM@k` (also `EXAM-Cover@k/gold`) or `EXAM-Cover@k/pool`; the policy's cutoff without @k.
-
-    Returns:
-        None for any other measure.
-    """
-    found = _NAMES.fullmatch(name.strip())
-    if found is None:
-        return None
-    cutoff = int(found[2] or found[3] or policy.cutoff)
-    return NormalisedMeasure(cutoff, "pool" if (found[4] or "").lower() == "pool" else "gold")
 
 
 def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skipped = "zero") -> Scores:
@@ -89,9 +62,7 @@ def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skippe
     return scores
 
 
-def normalised_scores(
-    project: Project, measure: NormalisedMeasure, policy: Policy, queries: Sequence[str]
-) -> Normalised:
+def normalised_scores(project: Project, measure: Measure, policy: Policy, queries: Sequence[str]) -> Normalised:
     """Normalised coverage of every run.
 
     The gold texts and the pool count whole: the cutoff is for the runs.
@@ -102,8 +73,9 @@ def normalised_scores(
     Raises:
         InputError: there are no gold texts for these queries, none of their pairs is graded, or they answer nothing.
     """
-    reference, graded = reference_coverage(project, policy, measure.by)
-    of = gold_name(project) if measure.by == "gold" else "pool"
+    by: By = "gold" if measure.basis == "share of gold" else "pool"
+    reference, graded = reference_coverage(project, policy, by)
+    of = gold_name(project) if by == "gold" else "pool"
     if of is None:
         raise InputError(
             "There are no gold texts to normalise by.",
@@ -123,6 +95,6 @@ def normalised_scores(
             f"{of} answers no question at min rating {policy.min_rating}: there is nothing to divide by.",
             "Lower the min rating.",
         )
-    runs = coverage(project, replace(policy, cutoff=measure.cutoff))[policy.min_rating]
+    runs = coverage(project, replace(policy, cutoff=measure.depth))[policy.min_rating]
     scores = normalise(runs, known, policy.skipped)
     return Normalised(scores, list(known), of, mean, None if error is None else error / mean)

@@ -9,7 +9,7 @@ import numpy as np
 from core.bank import answered_by_topic
 from core.errors import InputError
 from core.labels import MISSING, Basis, QueryRatings, Ratings, coverage_of, labels_of, scored, weights_of
-from core.leaderboard.making import cover_cutoff, of_answers, score_runs
+from core.leaderboard.making import score_runs
 from core.measures import make_intent_evaluator, parse_measure, trec_order
 from core.project import Project, rankings
 from core.types import Question
@@ -34,15 +34,16 @@ def query_scores(
     answered = {run: by_query[query_id] for run, by_query in rankings(project).items() if query_id in by_query}
     active = scored(questions, base.grader)
     weights = weights_of(active, base.policy.weighted)
-    cutoff = cover_cutoff(measure, base.policy)
+    wanted = parse_measure(measure, base.policy.cutoff)
     if answered_by_topic(project, query_id, questions):
         return None
-    if cutoff is None and of_answers(measure, base.policy):
+    if wanted.basis not in ("labels", "intents", "coverage"):
         raise InputError(
-            f"What one change does to {measure} cannot be told beforehand.",
+            f"What one change does to {wanted} cannot be told beforehand.",
             "Choose EXAM-Cover or a measure of labels; the Leaderboard has the score once it is saved.",
         )
-    if cutoff is not None:
+    if wanted.basis == "coverage":
+        cutoff = wanted.depth
         row_of = {passage_id: row for row, passage_id in enumerate(known.passage_ids)}
         tops = project.remember(
             ("tops", query_id, cutoff, len(row_of)),
@@ -54,9 +55,8 @@ def query_scores(
         found = {run: coverage_of(ratings, weights, top, base.min_rating) for run, top in tops.items()}
         scores = {run: score for run, score in found.items() if score is not None}
         return scores if (weights > 0).any() else None
-    info = parse_measure(measure)
     pooled = np.flatnonzero(known.pooled)
-    if info.needs_intents and info.cutoff is not None:
+    if wanted.basis == "intents":
         asked = [(column, q.question_id) for column, q in enumerate(active) if q.weight > 0]
         intents = {
             known.passage_ids[row]: {
@@ -67,7 +67,7 @@ def query_scores(
             for row in pooled
         }
         intents = {passage: answers for passage, answers in intents.items() if answers}
-        evaluate = make_intent_evaluator(info, {query_id: intents})
+        evaluate = make_intent_evaluator(wanted, {query_id: intents})
         gains = {run: evaluate({query_id: scores}).get(query_id, 0.0) for run, scores in answered.items()}
         return gains if intents else None
     values = labels_of(ratings, weights, base.policy.rule)
@@ -75,5 +75,6 @@ def query_scores(
     if not labels:
         return None
     runs = {run: {query_id: scores} for run, scores in answered.items()}
-    by_run = score_runs(runs, [measure], {query_id: labels}, base.min_rating)
-    return {run: scores[measure][query_id] for run, scores in by_run.items() if query_id in scores[measure]}
+    scored_runs = score_runs(runs, [wanted.name], {query_id: labels}, base.min_rating)
+    by_run = {run: by_measure[wanted.name] for run, by_measure in scored_runs.items()}
+    return {run: scores[query_id] for run, scores in by_run.items() if query_id in scores}

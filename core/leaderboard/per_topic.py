@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal, cast
+from typing import Literal
 
 from core.bank import AT_VERSION, TOPICS, bank_for
 from core.errors import InputError
 from core.labels import Basis, Policy, Scores, Skipped, basis, coverage_of_union, label_sql, ratings, weight_sql
 from core.leaderboard.board import Leaderboard, order_systems
-from core.leaderboard.making import cover_cutoff, leaderboard, of_answers, score_runs
-from core.measures import make_intent_evaluator, parse_measure
+from core.leaderboard.making import leaderboard, score_runs
+from core.measures import Measure, make_intent_evaluator, parse_measure
 from core.project import Project, Runs, boards, find_source, rankings
 
 Per = Literal["query", "subtopic", "topic", "union"]
@@ -49,23 +49,24 @@ def leaderboard_per(
     if per not in PERS:
         raise InputError(f"'{per}' is nothing to take the mean over.", f"Use one of {', '.join(PERS)}.")
     policy = policy or Policy()
-    if per == "union" and cover_cutoff(measure, policy) is None:
+    plain = leaderboard(project, measure, source, policy)
+    wanted = parse_measure(measure, policy.cutoff)
+    if per == "union" and wanted.basis != "coverage":
         raise InputError(
             f"{measure} is not taken over the passages of several topics together: they have no order.",
             "Take EXAM-Cover, or the mean over queries, subtopics or topics.",
         )
-    plain = leaderboard(project, measure, source, policy)
     if per == "query" or (source != "exam" and find_source(project, source) in dict(boards(project))):
         return plain
     if source == "exam":
-        if cover_cutoff(measure, policy) is None and of_answers(measure, policy):
+        if wanted.basis not in ("labels", "intents", "coverage"):
             raise InputError(
-                f"{plain.measure} compares whole queries with gold texts or the pool: it is not taken by subtopic.",
+                f"{wanted} compares whole queries with gold texts or the pool: it is not taken by subtopic.",
                 "Take EXAM-Cover or a measure of labels, or the mean over queries.",
             )
         if per == "union":
-            return _union_board(project, plain, policy)
-        scores, topics = _exam_scores(project, plain, policy)
+            return _union_board(project, plain, wanted.depth)
+        scores, topics = _exam_scores(project, wanted, policy)
     else:
         stands_for = _topics_among_queries(project)
         scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
@@ -135,24 +136,22 @@ def _parts(base: Basis) -> str:
     )
 
 
-def _exam_scores(project: Project, plain: Leaderboard, policy: Policy) -> tuple[Scores, Topics]:
+def _exam_scores(project: Project, measure: Measure, policy: Policy) -> tuple[Scores, Topics]:
     """Score by topic by run, and the topics that the mean is over."""
     topics = bank_topics(project, policy)
-    cutoff = cover_cutoff(plain.measure, policy)
-    if cutoff is not None:
-        return coverage_by_topic(project, policy, cutoff), topics
+    if measure.basis == "coverage":
+        return coverage_by_topic(project, policy, measure.depth), topics
     base = basis(project, policy)
     runs = topic_runs(rankings(project), topics)
-    info = parse_measure(plain.measure)
     scores: Scores
-    if info.needs_intents:
+    if measure.basis == "intents":
         intents = _intents(project, base)
-        evaluate = make_intent_evaluator(info, intents)
+        evaluate = make_intent_evaluator(measure, intents)
         scores = {run: evaluate(ranking) for run, ranking in runs.items()}
         return scores, {topic: query for topic, query in topics.items() if topic in intents}
     qrels = topic_labels(project, policy)
-    found = score_runs(runs, [info.name], qrels, base.min_rating)
-    scores = {run: by_measure.get(info.name, {}) for run, by_measure in found.items()}
+    found = score_runs(runs, [measure.name], qrels, base.min_rating)
+    scores = {run: by_measure.get(measure.name, {}) for run, by_measure in found.items()}
     return scores, {topic: query for topic, query in topics.items() if topic in qrels}
 
 
@@ -199,10 +198,10 @@ def coverage_by_topic(project: Project, policy: Policy, cutoff: int) -> Scores:
     return scores
 
 
-def _union_board(project: Project, plain: Leaderboard, policy: Policy) -> Leaderboard:
-    found = coverage_of_union(project, policy, cast(int, cover_cutoff(plain.measure, policy)))
+def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
+    found = coverage_of_union(project, plain.policy, cutoff)
     scores = {run: found.scores.get(run, {}) for run in rankings(project)}
-    systems = order_systems(scores, found.query_ids, policy)
+    systems = order_systems(scores, found.query_ids, plain.policy)
     return replace(
         plain,
         systems=systems,

@@ -17,11 +17,13 @@ from core.measures.agreement import (
 from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
 from core.measures.intents import make_intent_evaluator
 from core.measures.means import Skipped, mean_and_standard_error, system_score, tied
+from core.measures.measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
 from core.measures.significance import PERMUTATIONS, Array, holm, randomisation_test, t_test
-from core.measures.similarity import SIMILARITIES, Similarity, gold_similarity
-from core.measures.trec import MEASURES, make_evaluator, parse_measure, trec_order
+from core.measures.similarity import SIMILARITIES
+from core.measures.trec import make_evaluator, trec_order
 
 __all__ = [
+    "COVER",
     "MEASURES",
     "PERMUTATIONS",
     "SIMILARITIES",
@@ -29,7 +31,8 @@ __all__ = [
     "Coefficient",
     "Correlation",
     "CrossTable",
-    "Similarity",
+    "Measure",
+    "MeasureBasis",
     "Skipped",
     "Ties",
     "alpha_of",
@@ -38,7 +41,6 @@ __all__ = [
     "cohen_kappa",
     "correlate",
     "cross_table",
-    "gold_similarity",
     "halves",
     "holm",
     "make_evaluator",

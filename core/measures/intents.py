@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from core.errors import InputError
-from core.measures.trec import MAX_CUTOFF, MeasureInfo, RunScores, trec_order
+from core.measures.measure import MAX_CUTOFF, Measure
+from core.measures.trec import RunScores, trec_order
 
 Intents = Mapping[str, Mapping[str, Mapping[str, int]]]
 """query id -> passage id -> question id -> 1 where the passage answers the question, else 0"""
@@ -20,11 +21,11 @@ STOP = 0.5
 """Chance that an answer ends the search: (2^g - 1) / 2^max for the binary grades of a question that is answered."""
 
 
-def make_intent_evaluator(measure: MeasureInfo, intents: Intents) -> Evaluator:
+def make_intent_evaluator(measure: Measure, intents: Intents) -> Evaluator:
     """Prepare a measure that needs intents, to evaluate many runs.
 
     Args:
-        measure: with a cutoff, as `core.measures.parse_measure` gives it.
+        measure: one of these.
         intents: which passages answer which questions of a query.
 
     Returns:
@@ -32,12 +33,11 @@ def make_intent_evaluator(measure: MeasureInfo, intents: Intents) -> Evaluator:
         run; 0 where no passage answers any question.
 
     Raises:
-        InputError: the measure is not computed from answered questions, or has no cutoff in range.
+        InputError: the measure is not computed from answered questions.
     """
-    family = measure.name.partition("@")[0]
-    if family not in _MAKERS or measure.cutoff is None:
-        raise InputError(f"{measure} is not computed from answered questions.", "Give a cutoff, as in ERR_IA@20.")
-    return _MAKERS[family](intents, measure.cutoff)
+    if measure.basis != "intents":
+        raise InputError(f"{measure} is not computed from answered questions.", "Name one such as ERR_IA@20.")
+    return _MAKERS[measure.family.name](intents, measure.depth)
 
 
 def make_err_ia(intents: Intents, cutoff: int) -> Evaluator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,12 +13,10 @@ class Similarity:
     """A way to compare texts.
 
     Args:
-        name: of the measure, without a cutoff.
         prepare: what is done once to every passage and every gold text.
         scorer: makes a function of two prepared texts, the system's and the gold one, that gives 0 to 1.
     """
 
-    name: str
     prepare: Callable[[str], str]
     scorer: Callable[[], Callable[[str, str], float]]
 
@@ -71,12 +68,5 @@ def _chrf() -> Callable[[str, str], float]:
     return lambda text, gold: float(program.sentence_score(text, [gold]).score) / 100 if text and gold else 0.0
 
 
-SIMILARITIES = (Similarity("ROUGE-1", lemmas, _rouge_1), Similarity("chrF", str, _chrf))
-
-
-def gold_similarity(measure: str, cutoff: int) -> tuple[Similarity, int] | None:
-    """The similarity and cutoff of `ROUGE-1`, `chrF` (at the cutoff given) or `ROUGE-1@k`; None for other measures."""
-    for similarity in SIMILARITIES:
-        if found := re.fullmatch(rf"{similarity.name}(?:@([1-9]\d*))?", measure, flags=re.IGNORECASE):
-            return similarity, int(found[1]) if found[1] else cutoff
-    return None
+SIMILARITIES = {"ROUGE-1": Similarity(lemmas, _rouge_1), "chrF": Similarity(str, _chrf)}
+"""By the family of the measure."""

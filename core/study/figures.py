@@ -9,8 +9,8 @@ from typing import Literal
 from core.catalogue import graders
 from core.errors import InputError
 from core.labels import Policy
-from core.leaderboard import COVER, Comparison, Leaderboard, QueryChoice, leaderboard, of_answers, sides
-from core.measures import Ties, correlate, gold_similarity, parse_measure
+from core.leaderboard import Comparison, Leaderboard, QueryChoice, leaderboard, sides
+from core.measures import COVER, Ties, correlate, parse_measure
 from core.project import Project, boards, sources
 from core.types import MAX_RATING
 
@@ -53,35 +53,21 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
         # With one grader alone its name would say nothing.
         by = f" · {grader}" if len(known) > 1 else ""
         for measure in measures:
-            if not from_grades(measure):
+            wanted = parse_measure(measure)
+            if not wanted.takes_grades:
                 continue
-            prefix = "" if of_answers(measure, Policy()) else "EXAM "
-            if needs_min_rating(measure):
+            prefix = "EXAM " if wanted.basis in ("labels", "intents") else ""
+            if wanted.takes_min_rating:
                 for level in range(1, MAX_RATING + 1):
                     found[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(measure, "exam", grader, level)
             else:
                 found[f"{prefix}{measure}{by}"] = BoardChoice(measure, "exam", grader)
-    found |= {measure: BoardChoice(measure) for measure in measures if not from_grades(measure)}
+    found |= {measure: BoardChoice(measure) for measure in measures if not parse_measure(measure).takes_grades}
     for source in sources(project):
         for measure in measures:
-            if from_judgments(measure):
+            if parse_measure(measure).takes_judgments:
                 found[f"{source} {measure}"] = BoardChoice(measure, source)
     return found | {f"{name} ({measure})": BoardChoice(measure, name) for name, measure in boards(project)}
-
-
-def from_grades(measure: str) -> bool:
-    """Whether a measure rests on grades; similarity to gold texts does not."""
-    return gold_similarity(measure, Policy().cutoff) is None
-
-
-def needs_min_rating(measure: str) -> bool:
-    """Whether scores from grades depend on the min rating."""
-    return from_grades(measure) and (of_answers(measure, Policy()) or parse_measure(measure).binary)
-
-
-def from_judgments(measure: str) -> bool:
-    """Whether judgments can give a measure; those about answered questions or gold texts they cannot."""
-    return not of_answers(measure, Policy()) and not parse_measure(measure).needs_intents
 
 
 def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str | None:
@@ -90,9 +76,10 @@ def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str |
     Args:
         wanted: its grader and min rating count only where the measure needs them.
     """
-    if wanted.source == "exam" and not from_grades(wanted.measure):
+    measure = parse_measure(wanted.measure)
+    if wanted.source == "exam" and not measure.takes_grades:
         wanted = replace(wanted, grader=None)
-    if wanted.source == "exam" and not needs_min_rating(wanted.measure):
+    if wanted.source == "exam" and not measure.takes_min_rating:
         wanted = replace(wanted, min_rating=None)
     return next((name for name, choice in offered.items() if choice == wanted), None)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from core.bank import without_answered_by_topic
 from core.catalogue import find_grader, graders
 from core.labels import Policy, basis, label_qrels, labels
-from core.leaderboard import COVER, Leaderboard, cover_cutoff, leaderboard, order_systems, score_runs
+from core.leaderboard import Leaderboard, leaderboard, order_systems, score_runs
 from core.measures import parse_measure
 from core.project import Project, Qrels, boards, judgments, rankings, sources
 
@@ -102,21 +102,6 @@ def row_name(project: Project, row: Row) -> tuple[str, int | None]:
     return row.source, None if row.source in dict(boards(project)) else row.policy.min_judgment
 
 
-def standard_measure(measure: str, policy: Policy) -> str:
-    """The standard name of a measure; EXAM-Cover gets the cutoff of the policy where it names none.
-
-    Raises:
-        InputError: there is no such measure.
-    """
-    cutoff = cover_cutoff(measure, policy)
-    return str(parse_measure(measure)) if cutoff is None else f"{COVER}@{cutoff}"
-
-
-def from_qrels(measure: str, policy: Policy) -> bool:
-    """Whether a measure is computed from qrels; if not, it is about answered questions."""
-    return cover_cutoff(measure, policy) is None and not parse_measure(measure).needs_intents
-
-
 def row_boards(
     project: Project, row: Row, measures: Sequence[str], memo: dict[Hashable, BatchScores]
 ) -> dict[str, Leaderboard | str]:
@@ -149,10 +134,10 @@ def row_boards(
         needed = usable = 0
         qrels, threshold, key = judgments(project, row.source), policy.min_judgment, row.source
     found: dict[str, Leaderboard | str] = {}
-    trec = list(dict.fromkeys(measure for measure in measures if from_qrels(measure, policy)))
+    trec = list(dict.fromkeys(measure for measure in measures if parse_measure(measure).takes_judgments))
     scores: BatchScores = {}
     for binary in (False, True):
-        batch = tuple(name for name in trec if parse_measure(name).binary is binary)
+        batch = tuple(name for name in trec if parse_measure(name).family.binary is binary)
         place = (key, batch, threshold if binary else None)
         if batch and place not in memo:
             memo[place] = score_runs(rankings(project), batch, qrels, threshold)

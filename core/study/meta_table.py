@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from core.errors import InputError
 from core.labels import Policy
-from core.leaderboard import COVER, DEFAULT_MEASURE, Comparison, Leaderboard, Queries, QueryChoice, sides
-from core.measures import Correlation, Ties, bootstrap, correlate
+from core.leaderboard import DEFAULT_MEASURE, Comparison, Leaderboard, Queries, QueryChoice, sides
+from core.measures import COVER, Correlation, Ties, bootstrap, correlate, parse_measure
 from core.project import Project, boards, find_source, rankings
-from core.study.meta_rows import BatchScores, Row, from_qrels, row_boards, row_name, standard_measure
+from core.study.meta_rows import BatchScores, Row, row_boards, row_name
 
 COEFFICIENTS = ("spearman", "kendall", "tau_ap")
 META_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", "P@20", f"{COVER}@20", "alpha_nDCG@20")
@@ -252,8 +252,8 @@ def _columns(
     official: Policy,
 ) -> tuple[Column, ...]:
     imported = dict(boards(project))
-    names = [standard_measure(measure, official) for measure in measures]
-    fixed = against_measure and standard_measure(against_measure, official)
+    names = [parse_measure(measure, official.cutoff).name for measure in measures]
+    fixed = against_measure and parse_measure(against_measure, official.cutoff).name
     only_imported = all(row.source in imported for row in rows)
     several = len(against) > 1
     found = []
@@ -265,7 +265,7 @@ def _columns(
             found.append(Column(imported[name], name, imported[name], name if alike else imported[name]))
             continue
         for measure in names:
-            own = measure if from_qrels(measure, official) else DEFAULT_MEASURE
+            own = measure if parse_measure(measure).takes_judgments else DEFAULT_MEASURE
             title = f"{measure} / {name}" if several else measure
             found.append(Column(measure, name, imported.get(name, fixed or own), title))
     if not found:

@@ -21,7 +21,8 @@ from core import labels as the_labels
 from core.catalogue import find_grader
 from core.grading import running as grading
 from core.labels import Policy
-from core.leaderboard import COVER, score_runs
+from core.leaderboard import score_runs
+from core.measures import COVER
 from core.project import Project, rankings
 from core.types import Question
 from tests.small import expected_coverage, expected_label

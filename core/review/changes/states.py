@@ -271,8 +271,8 @@ def _responsible_parts(
 
 
 def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard | None, str]:
-    if not measure.lower().startswith(("exam-cover", "cover")):
-        parse_measure(measure)
+    # A name that is no measure is refused, whatever the state.
+    parse_measure(measure, policy.cutoff)
     try:
         return leaderboard(project, measure, policy=policy), ""
     except InputError as error:

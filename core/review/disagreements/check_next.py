@@ -96,10 +96,10 @@ def check_next(
             "A person's ratings are about questions: they make no leaderboard of their own.",
             "Compare labels or judgments, or take the worst first.",
         )
-    info = parse_measure(measure)
-    if info.needs_intents:
-        raise InputError(f"{info} is not computed from relevance values.", "Choose another measure, such as nDCG@10.")
-    name = info.name
+    wanted = parse_measure(measure)
+    if not wanted.takes_judgments:
+        raise InputError(f"{wanted} is not computed from relevance values.", "Choose another measure, such as nDCG@10.")
+    name = wanted.name
     found = match(project, left, right)
     side: Literal["left", "right"] = "right" if isinstance(right, Labels) and not isinstance(left, Labels) else "left"
     giving = left if side == "left" else right

@@ -12,7 +12,8 @@ from core.catalogue import find_grader, grader_again
 from core.errors import WorkbenchError
 from core.grading import BackgroundJob, Request, current_job, start_job
 from core.labels import Policy
-from core.leaderboard import COVER, Shift, correlation_shift, official_board
+from core.leaderboard import Shift, correlation_shift, official_board
+from core.measures import parse_measure
 from core.project import Project, official_sources, passage_texts, sources
 from core.review import Changes, Edits, LabelChange, changes, why
 from core.study import bank_summary
@@ -201,7 +202,7 @@ def _weights_hint(project: Project, policy: Policy, found: Changes, edits: Edits
         for saved in [{q.question_id: q for q in bank.questions(project, query_id=query_id)}]
         for question in questions
     )
-    if weighty and policy.label != "mean" and not found.before.measure.startswith(COVER):
+    if weighty and policy.label != "mean" and parse_measure(found.before.measure).basis in ("labels", "intents"):
         st.caption("Weights count in EXAM-Cover and in the weighted mean; the other labels ask for ratings alone.")
 
 

@@ -21,7 +21,7 @@ from core.catalogue import find_grader, grader_again
 from core.errors import WorkbenchError
 from core.grading import make_plan
 from core.labels import Policy, confirm, override, withdraw
-from core.leaderboard import COVER
+from core.measures import COVER
 from core.project import Project, passage_texts, sources
 from core.review import changes
 from core.sentences import split_sentences

@@ -7,10 +7,10 @@ from typing import cast, get_args
 import streamlit as st
 
 from core.catalogue import graders
-from core.errors import WorkbenchError
+from core.errors import InputError, WorkbenchError
 from core.labels import Policy
-from core.leaderboard import COVER, QueryChoice, of_answers
-from core.measures import MEASURES, SIMILARITIES, parse_measure
+from core.leaderboard import QueryChoice
+from core.measures import COVER, MEASURES, SIMILARITIES, parse_measure
 from core.project import Project
 from core.types import MAX_RATING
 from pages.parts.shared import ui
@@ -90,19 +90,22 @@ def measure(
         shares: whether normalised coverage and similarity to gold texts may be typed as well.
         gold: whether there are gold texts, so that measures by them are offered.
     """
-    names = [name for name, info in MEASURES.items() if cover or not info.needs_intents]
+    names = [name for name, one in MEASURES.items() if one.takes_judgments or (cover and one.basis == "intents")]
     # What was typed for one board is the default of the other.
-    by_gold = ["n-EXAM", *(similarity.name for similarity in SIMILARITIES)] if gold else []
+    by_gold = ["n-EXAM", *SIMILARITIES] if gold else []
     options = list(dict.fromkeys([*([COVER] if cover else []), *by_gold, *names, default]))
     picked = st.selectbox(
         label, options, index=options.index(default), key=key, bind="query-params", accept_new_options=True,
         help="Or type another, such as P@30 or nDCG@5"
         + (", EXAM-Cover@10/pool, n-EXAM@20, ROUGE-1@20 or chrF@20 (these three by gold texts)." if shares else "."),
     )  # fmt: skip
-    if picked in options or (shares and of_answers(str(picked), Policy())):
+    if picked in options:
         return str(picked)
     try:
-        return str(parse_measure(str(picked)))
+        typed = parse_measure(str(picked))
+        if not shares and typed.basis not in ("labels", "intents"):
+            raise InputError(f"{typed} cannot be shown here.", "Choose a measure of labels, such as nDCG@10.")
+        return typed.name
     except WorkbenchError as error:
         ui.show_error(error)
         return default

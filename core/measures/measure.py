@@ -1,0 +1,236 @@
+"""A measure as a value: what it is computed from, to which depth, what it says and who defined it.
+
+Every family of measures has one row here. A measure of a new family on a basis that is known needs that row alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import ir_measures
+from ir_measures.providers import registry as _providers
+
+from core.errors import InputError
+
+COVER = "EXAM-Cover"
+MAX_CUTOFF = 100_000
+"""The deepest rank of a measure that is computed from a ranking's order."""
+DEEPEST = 2**31 - 1
+"""The deepest rank of a measure that asks which passages are above it, and no more."""
+DEFAULT_CUTOFF = 20
+
+MeasureBasis = Literal["labels", "intents", "coverage", "share of gold", "share of pool", "likeness"]
+"""What a measure is computed from: a value for each passage; which passage answers which question; the questions that
+are covered, also as a share of what the gold texts or the whole pool cover; how alike texts are to gold texts."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Measures that differ in their cutoff and other parameters alone.
+
+    Args:
+        name: what stands before the cutoff in the standard name; `{k}` marks its place where it is not at the end.
+        basis: what they are computed from.
+        description: what they say of one query, one line.
+        citation: where they were defined.
+        offered: the cutoffs that screens and commands offer; None stands for the whole ranking.
+        binary: whether they need to know which passages are relevant, so that the min rating matters for labels.
+    """
+
+    name: str
+    basis: MeasureBasis
+    description: str
+    citation: str
+    offered: tuple[int | None, ...] = ()
+    binary: bool = False
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure; printed, it is its standard name, which `parse_measure` reads again.
+
+    Args:
+        name: the standard name, such as nDCG@10, n-EXAM@20 or P(rel=2)@5.
+        family: what it is one of.
+        cutoff: rank depth, None where the whole ranking counts.
+    """
+
+    name: str
+    family: Family
+    cutoff: int | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def basis(self) -> MeasureBasis:
+        """What it is computed from."""
+        return self.family.basis
+
+    @property
+    def depth(self) -> int:
+        """The cutoff of a measure that always has one."""
+        return self.cutoff or DEFAULT_CUTOFF
+
+    @property
+    def takes_judgments(self) -> bool:
+        """Whether judgments can give it; what is about answered questions or gold texts they cannot."""
+        return self.basis == "labels"
+
+    @property
+    def takes_grades(self) -> bool:
+        """Whether grades give it; how alike texts are to gold texts they do not say."""
+        return self.basis != "likeness"
+
+    @property
+    def takes_min_rating(self) -> bool:
+        """Whether its scores from grades depend on the min rating."""
+        return self.family.binary if self.basis == "labels" else self.takes_grades
+
+
+_BOOK = "van Rijsbergen: Information Retrieval, 1979"
+_SYSTEMS = "Buckley and Voorhees: Retrieval System Evaluation, 2005"
+
+# Interpolated precision is left out: pytrec_eval's numbers differ from trec_eval's own at some levels of recall.
+FAMILIES = (
+    Family("AP", "labels", "Mean of the precision at every relevant passage", "Harman: TREC-1, 1992", (None,), True),
+    Family("nDCG", "labels", "Graded gain discounted by log2 of the rank, as a share of the best possible",
+           "Järvelin and Kekäläinen: TOIS 20(4), 2002", (None, 10, 20)),
+    Family("Rprec", "labels", "Precision at the rank that equals the number of relevant passages", _SYSTEMS,
+           (None,), True),
+    Family("RR", "labels", "One over the rank of the first relevant passage", "Kantor and Voorhees: TREC-5, 1996",
+           (None,), True),
+    Family("P", "labels", "Share of the top k ranks that hold a relevant passage", _BOOK, (5, 10, 20), True),
+    Family("R", "labels", "Share of the relevant passages that are in the top k", _BOOK, (10, 20, 100), True),
+    Family("Bpref", "labels",
+           "How seldom judged non-relevant passages precede relevant ones; unjudged ones do not count",
+           "Buckley and Voorhees: SIGIR 2004", (None,), True),
+    Family("Judged", "labels", "Share of the top k passages that have a value", "trec_eval: unj", (10,)),
+    Family("infAP", "labels", "AP estimated from a sampled pool (-1: not judged)", "Yilmaz and Aslam: CIKM 2006",
+           binary=True),
+    Family("Success", "labels", "1 where the top k hold a relevant passage, else 0", _SYSTEMS, binary=True),
+    Family("SetP", "labels", "Share of all retrieved passages that are relevant", _BOOK, binary=True),
+    Family("SetR", "labels", "Share of the relevant passages that were retrieved at any rank", _BOOK, binary=True),
+    Family("SetF", "labels", "Weighted harmonic mean of SetP and SetR", _BOOK, binary=True),
+    Family("SetAP", "labels", "SetP times SetR", _SYSTEMS, binary=True),
+    Family("alpha_nDCG", "intents",
+           "Gain that falls with every repeated answer to the same question, as a share of a greedy ideal",
+           "Clarke et al.: SIGIR 2008", (10, 20)),
+    Family("ERR_IA", "intents",
+           "Chance-weighted reciprocal rank at which a reader's question is answered, averaged over the questions",
+           "Chapelle et al.: CIKM 2009", (20,)),
+    Family("nDCG_IA", "intents", "nDCG of the passages that answer a question, averaged over the questions",
+           "Agrawal et al.: WSDM 2009", (20,)),
+    Family(COVER, "coverage", "Weight of the questions that the top k passages answer, as a share of all",
+           "Farzi and Dietz: exam-plus-plus, equation 1", (20,)),
+    Family("n-EXAM", "share of gold", "EXAM-Cover as a share of what the gold texts cover",
+           "Sander and Dietz: original-exam, section 3.1.3", (20,)),
+    Family(f"{COVER}@{{k}}/pool", "share of pool", "EXAM-Cover as a share of what the whole pool covers",
+           "after original-exam, section 3.1.3", (20,)),
+    Family("ROUGE-1", "likeness", "F1 of the words that the top k passages and the gold text share",
+           "Lin: ROUGE, 2004", (20,)),
+    Family("chrF", "likeness", "F-score of the characters that the top k passages and the gold text share",
+           "Popović: WMT 2015", (20,)),
+)  # fmt: skip
+_FAMILIES = {family.name: family for family in FAMILIES}
+
+# Spellings of the families that ir_measures does not know, or not without a cutoff; the first is the standard one.
+_SPELLINGS = tuple(
+    (re.compile(pattern.replace("@k", r"(?:@([1-9]\d*))?"), re.IGNORECASE), _FAMILIES[name], deepest)
+    for pattern, name, deepest in (
+        ("(?:EXAM-)?Cover@k", COVER, DEEPEST),
+        ("n-EXAM@k", "n-EXAM", DEEPEST),
+        ("(?:EXAM-)?Cover@k/gold", "n-EXAM", DEEPEST),
+        ("(?:EXAM-)?Cover@k/pool", f"{COVER}@{{k}}/pool", DEEPEST),
+        ("ROUGE-1@k", "ROUGE-1", DEEPEST),
+        ("chrF@k", "chrF", DEEPEST),
+        ("(?:alpha|α)_nDCG@k", "alpha_nDCG", MAX_CUTOFF),
+        ("ERR_IA@k", "ERR_IA", MAX_CUTOFF),
+        ("nDCG_IA@k", "nDCG_IA", MAX_CUTOFF),
+    )
+)
+
+# trec_eval aborts the whole process on some values out of range, so none may reach it.
+_IN_RANGE: dict[str, Callable[[Any], bool]] = {
+    "cutoff": lambda v: type(v) is int and 1 <= v <= MAX_CUTOFF,
+    "rel": lambda v: type(v) is int and v >= 1,
+    "judged_only": lambda v: type(v) is bool,
+    "relative": lambda v: type(v) is bool,
+    "beta": lambda v: isinstance(v, float) and 0 < v < math.inf,
+    "dcg": lambda v: v == "log2",
+}
+
+
+def _named(family: Family, cutoff: int | None) -> Measure:
+    if cutoff is None:
+        return Measure(family.name, family)
+    name = family.name.format(k=cutoff) if "{k}" in family.name else f"{family.name}@{cutoff}"
+    return Measure(name, family, cutoff)
+
+
+MEASURES: dict[str, Measure] = {
+    str(measure): measure for family in FAMILIES for measure in (_named(family, cutoff) for cutoff in family.offered)
+}
+"""The measures that screens and commands offer, by standard name."""
+
+
+@lru_cache(maxsize=500)
+def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
+    """Find the measure that a name stands for.
+
+    Args:
+        name: a standard name (nDCG@10, EXAM-Cover@20, ROUGE-1@5) or another spelling that ir_measures knows (MAP,
+            Recall@10), with any cutoff.
+        cutoff: the depth of a measure that always has one, where the name gives none.
+
+    Returns:
+        The measure; its name is the standard one, which can differ from the argument.
+
+    Raises:
+        InputError: no such measure, a bad parameter, or one that trec_eval cannot compute.
+    """
+    if len(name) <= 100:
+        for pattern, family, deepest in _SPELLINGS:
+            if found := pattern.fullmatch(name.strip()):
+                depth = int(found[1] or cutoff)
+                if depth > deepest:
+                    raise _unknown(name)
+                return _named(family, depth)
+    measure = trec_measure(name)
+    family = _FAMILIES[str(measure.NAME)]
+    return Measure(str(measure), family, measure.params.get("cutoff"))
+
+
+def trec_measure(name: str) -> Any:
+    """What ir_measures has for the name of a measure of labels.
+
+    Raises:
+        InputError: it knows none, or trec_eval cannot compute it.
+    """
+    if len(name) > 100:
+        raise _unknown(name)
+    try:
+        measure = ir_measures.parse_measure(name.strip())
+        by_trec_eval = _providers["pytrec_eval"].supports(measure)
+    except (ValueError, NameError, AssertionError, TypeError, AttributeError) as reason:
+        raise _unknown(name) from reason
+    family = _FAMILIES.get(str(measure.NAME))
+    parameters: dict[str, Any] = measure.params
+    # ir_measures' own Judged is not what we compute, but its name is.
+    ours = family is not None and family.name == "Judged" and set(parameters) == {"cutoff"}
+    in_range = all(key in _IN_RANGE and _IN_RANGE[key](value) for key, value in parameters.items())
+    if family is None or family.basis != "labels" or not (ours or by_trec_eval) or not in_range:
+        raise _unknown(name)
+    return measure
+
+
+def _unknown(name: str) -> InputError:
+    return InputError(
+        f"'{name[:60]}' is not a measure that the workbench can compute.",
+        f"Known are {', '.join(MEASURES)}; another cutoff works too, as in P@30.",
+    )
