@@ -28,7 +28,7 @@ from bench.watching import watching
 from core.bank import questions
 from core.exchange import graded_file, import_files
 from core.formats import Source
-from core.labels import Policy, coverage, label_qrels, labels
+from core.labels import Policy, basis, coverage, label_qrels, labels
 from core.leaderboard import leaderboard, score_runs
 from core.project import Project, create, open_project, rankings
 from core.review import changes
@@ -106,11 +106,12 @@ def importing(name: str, file: Path) -> None:
 def recompute(name: str, project: Project) -> None:
     """Labels, coverage at five thresholds, six measures for all runs, beside plain Python over the same grades."""
     policy = Policy()
+    base = basis(project, policy)
     parts = {
-        "labels": lambda: labels(project, policy),
-        "coverage": lambda: coverage(project, policy, TAUS),
-        "qrels": lambda: label_qrels(project, policy),
-        "measures": lambda: score_runs(rankings(project), MEASURES, label_qrels(project, policy), policy.min_rating),
+        "labels": lambda: labels(project, base),
+        "coverage": lambda: coverage(project, base, min_ratings=TAUS),
+        "qrels": lambda: label_qrels(project, base),
+        "measures": lambda: score_runs(rankings(project), MEASURES, label_qrels(project, base), policy.min_rating),
     }
     took = {part: seconds(work) for part, work in parts.items()}
     plain = seconds(lambda: _plain_python(project))

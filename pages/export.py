@@ -27,7 +27,7 @@ from core.exchange import (
     reproduce,
     runs_zip,
 )
-from core.labels import Policy, Readiness, labels, overrides, readiness
+from core.labels import Policy, Readiness, basis, labels, overrides, readiness
 from core.project import Project, official_sources, rankings
 from pages.parts.shared import policy_widgets, presses, ui
 
@@ -38,9 +38,10 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     """The qrels of the policy, with a word on what they rest on; returns the policy and whether they are binary."""
     st.subheader("Labels as qrels", anchor=False)
     policy = policy_widgets.policy(project)
-    table = labels(project, policy)
+    base = basis(project, policy)
+    table = labels(project, base)
     labelled = int(table["label"].notna().sum())
-    state = readiness(project, policy)
+    state = readiness(project, base)
     columns = st.columns(4)
     columns[0].metric("Labels", f"{labelled:,}")
     columns[1].metric("Passages without a label", f"{state.unlabelled_passages:,}", help="Left out, not written as 0")

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.labels import Policy, readiness
+from core.labels import Policy, basis, readiness
 from core.leaderboard import Leaderboard, compare, leaderboard, official_board
 from core.measures import parse_measure
 from core.project import Project, boards, gold_name, official_sources
@@ -86,7 +86,7 @@ def table(
 
 def rests_on(project: Project, policy: Policy, board: Leaderboard) -> None:
     """What part of the needed pairs the labels rest on, and why the others are missing."""
-    lacks = project.remember(("readiness", policy), lambda: readiness(project, policy))
+    lacks = project.remember(("readiness", policy), lambda: readiness(project, basis(project, policy)))
     missing = {
         "ungraded": lacks.ungraded, "failed": lacks.failed, "of passages without text": lacks.without_text,
     }  # fmt: skip

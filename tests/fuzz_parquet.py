@@ -27,7 +27,7 @@ from core.errors import WorkbenchError
 from core.exchange import export_project, import_project, publish, qrels
 from core.exchange.parquet.manifest import MANIFEST, sha256
 from core.grading.grades import add_outcomes
-from core.labels import Policy, coverage, labels, override, withdraw
+from core.labels import Policy, basis, coverage, labels, override, withdraw
 from core.leaderboard import leaderboard
 from core.project import Project, set_pool_depth
 from core.types import Grade, Question
@@ -105,8 +105,12 @@ def _look(project: Project) -> None:
     drafts(project, "bob")
     for policy in (Policy(), Policy(label="mean", overrides=False), Policy(label="support:2", weighted=False)):
         try:
-            found = labels(project, policy)["label"].dropna().tolist()
-            scores = [score for run in coverage(project, policy)[policy.min_rating].values() for score in run.values()]
+            found = labels(project, basis(project, policy))["label"].dropna().tolist()
+            scores = [
+                score
+                for run in coverage(project, basis(project, policy))[policy.min_rating].values()
+                for score in run.values()
+            ]
             boards = [leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")]
             written = qrels(project, policy)
         except WorkbenchError:

@@ -17,7 +17,7 @@ from core.formats.source import Refused
 from core.formats.tqa import read_tqa
 from core.grading import make_plan
 from core.grading.pairs import pairs_to_grade, with_texts
-from core.labels import Policy, label_qrels, override
+from core.labels import Policy, basis, label_qrels, override
 from core.leaderboard import leaderboard, leaderboard_per
 from core.project import Project, judgments, rankings
 from core.review import rating_effect, read_passage
@@ -37,7 +37,7 @@ def collection(project: Project) -> Project:
 
 
 def labels(project: Project, grader: str | None = None) -> dict[str, dict[str, int]]:
-    return label_qrels(project, Policy(grader=grader))
+    return label_qrels(project, basis(project, Policy(grader=grader)))
 
 
 # Reading the public sources

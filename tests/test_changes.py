@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from core import bank
 from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.labels import Policy, labels
+from core.labels import Policy, basis, labels
 from core.leaderboard import Leaderboard, leaderboard
 from core.project import Project
 from core.project import queries as collection
@@ -123,7 +123,7 @@ def _with_the_rest(new: list[Question], saved: list[Question]) -> list[Question]
 
 
 def _labels(project: Project, policy: Policy) -> dict[tuple[str, str], int | None]:
-    table = labels(project, policy)
+    table = labels(project, basis(project, policy))
     return {
         (query, passage): None if pd.isna(label) else int(label)
         for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)

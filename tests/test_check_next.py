@@ -11,7 +11,7 @@ from statistics import fmean
 import pytest
 
 from core.errors import InputError
-from core.labels import Policy, label_qrels, override
+from core.labels import Policy, basis, label_qrels, override
 from core.measures.trec import evaluate
 from core.project import Project, judgments, rankings
 from core.review import Check, Judgments, Labels, Person, Side, machine, queue
@@ -104,7 +104,7 @@ def test_each_disagreement_does_what_computing_everything_again_says(
     noisy: Project, left: Side, right: Side, giving: int, measure: str
 ) -> None:
     side = (left, right)[giving]
-    qrels = label_qrels(noisy, side.policy) if isinstance(side, Labels) else judgments(noisy, side.source)  # type: ignore[union-attr]
+    qrels = label_qrels(noisy, basis(noisy, side.policy)) if isinstance(side, Labels) else judgments(noisy, side.source)  # type: ignore[union-attr]
     found = check_next(noisy, left, right, measure)
     assert found.side == ("left", "right")[giving]
     assert len(found.checks) == found.disagreements == disagreeing(match(noisy, left, right)).sum() > 5

@@ -16,7 +16,7 @@ import pytest
 
 from core import cli
 from core.exchange import demo
-from core.labels import Policy, label_qrels
+from core.labels import Policy, basis, label_qrels
 from core.project import open_project
 from tests.browser import free_port, wait_until_healthy
 from tests.small import new_project
@@ -244,7 +244,7 @@ def test_changes_between_two_versions_name_labels_causes_and_systems(imported: E
     refused(imported("changes", "--from", "1", "--to", "2"), 2, "graded")
     assert imported("grade").code == 0
     project = open_project(tmp_path / "p.duckdb")
-    before = {(q, p): label for q, passages in label_qrels(project, Policy(bank_version=1)).items()
+    before = {(q, p): label for q, passages in label_qrels(project, basis(project, Policy(bank_version=1))).items()
               for p, label in passages.items()}  # fmt: skip
     project.close()
 

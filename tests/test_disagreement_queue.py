@@ -10,7 +10,7 @@ import pytest
 from core import bank
 from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.labels import Policy, confirm, labels, override, overrides, withdraw
+from core.labels import Policy, basis, confirm, labels, override, overrides, withdraw
 from core.project import Project, judging
 from core.review import (
     Judgments,
@@ -268,7 +268,7 @@ def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one
     key = settle_by_override(answered, case, "q1/a", 0, "no answer", "ann")
     assert queue(answered, left, right).total == 0
     withdraw(answered, key, "ann")
-    assert labels(answered, Policy())["label"].tolist() == [5, 0]
+    assert labels(answered, basis(answered, Policy()))["label"].tolist() == [5, 0]
     assert queue(answered, left, right).total == 1
 
 

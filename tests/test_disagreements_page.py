@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.labels import Policy, labels, override, overrides
+from core.labels import Policy, basis, labels, override, overrides
 from core.measures import Coefficient
 from core.project import Project
 from core.project.judging import judge as assess
@@ -240,7 +240,7 @@ class TestSettling:
         ]
         assert "p3" not in rows(app)
         assert "1 settled" in said(app)
-        assert int(labels(small, Policy()).set_index("passage_id")["label"]["p3"]) == 4
+        assert int(labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p3"]) == 4
 
     def test_an_override_that_leaves_the_sides_apart_keeps_the_case_in_the_queue(self, small: Project) -> None:
         app = show(settle(visit("disagreements")), "Rating", 0)  # type: ignore[arg-type]

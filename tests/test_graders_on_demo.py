@@ -11,7 +11,7 @@ from core.catalogue import graders
 from core.exchange import make_demo
 from core.graders import make_grader
 from core.grading import Request, make_plan, run_job
-from core.labels import Policy, labels
+from core.labels import Policy, basis, labels
 from core.leaderboard import compare, leaderboard
 from core.project import Project, open_project
 from tests.tiny_models import build_tiny_extractive, build_tiny_t5
@@ -72,7 +72,7 @@ def test_every_method_grades_the_demo_and_ranks_its_systems(
     assert final.state == "done", final.message
     assert final.done == final.total == planned.to_grade > 0
     policy = Policy(grader=grader.spec.fingerprint, min_rating=1)
-    given = labels(demo, policy).dropna(subset=["label"])
+    given = labels(demo, basis(demo, policy)).dropna(subset=["label"])
     assert set(given["label"]) <= set(range(grader.spec.max_rating + 1)) and len(given) > 20
     board = leaderboard(demo, "nDCG@10", policy=policy)
     assert len(board.systems) == 18

@@ -370,6 +370,7 @@ KILLED = """
     import sys
     from pathlib import Path
     from core import grading
+    from core.grading import running
     from core.project import open_project
     from tests.test_grading import HashGrader
 
@@ -378,7 +379,7 @@ KILLED = """
             print("five asked", flush=True)
             sys.stdin.read()
 
-    grading.COMMIT_SECONDS = 0.0
+    running.COMMIT_SECONDS = 0.0
     project = open_project(Path(sys.argv[1]))
     grading.run_job(project, HashGrader(before=wait_to_be_killed), grading.Request(), "ann")
 """

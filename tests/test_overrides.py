@@ -9,7 +9,7 @@ import pytest
 from core.bank import saving as bank_saving
 from core.errors import InputError
 from core.grading import make_plan
-from core.labels import Policy, confirm, label_qrels, override, overrides, withdraw
+from core.labels import Policy, basis, confirm, label_qrels, override, overrides, withdraw
 from core.leaderboard import leaderboard
 from core.project import Project
 from core.review import changes, override_labels
@@ -28,7 +28,7 @@ def graded(project: Project) -> Project:
 
 
 def label(project: Project, passage: str, **policy: bool) -> int | None:
-    return label_qrels(project, Policy(**policy))["q1"].get(passage)
+    return label_qrels(project, basis(project, Policy(**policy)))["q1"].get(passage)
 
 
 def test_an_override_counts_at_once_and_withdrawing_brings_the_grade_back(graded: Project) -> None:

@@ -21,7 +21,7 @@ from core.bank import saving as bank_saving
 from core.exchange import exporting
 from core.graders import make_grader
 from core.grading import current_job, jobs, make_plan
-from core.labels import Policy, labels
+from core.labels import Policy, basis, labels
 from core.leaderboard import compare, leaderboard, per_query_scores
 from core.project import Project, gold_name, open_project
 from core.types import Question
@@ -595,7 +595,7 @@ class TestLeaderboard:
 class TestExport:
     def test_it_counts_what_the_qrels_rest_on(self, small: Project) -> None:
         app = visit("export")
-        table = labels(small, Policy())
+        table = labels(small, basis(small, Policy()))
         assert metric(app, "Labels") == str(table["label"].notna().sum()) == "7"
         assert metric(app, "Passages without a label") == "0"
         assert metric(app, "Partial labels") == "1"

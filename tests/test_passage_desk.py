@@ -14,7 +14,7 @@ from core.bank import saving as bank_saving
 from core.catalogue import put_grader
 from core.errors import InputError
 from core.grading.grades import add_outcomes
-from core.labels import Policy, label_qrels, override, withdraw
+from core.labels import Policy, basis, label_qrels, override, withdraw
 from core.leaderboard import leaderboard
 from core.project import Project, refresh_pool, write_runs
 from core.project.judging import judge as assess
@@ -122,7 +122,7 @@ class TestFinding:
         for rule in ("max", "support:2", "mean"):
             policy = Policy(label=rule)
             listed = search(pool, policy, Filters(), 100).rows
-            qrels = label_qrels(pool, policy)
+            qrels = label_qrels(pool, basis(pool, policy))
             assert {(r.query_id, r.passage_id): r.label for r in listed if r.label is not None} == {
                 (query, passage): label for query, labels in qrels.items() for passage, label in labels.items()
             }
@@ -215,7 +215,7 @@ class TestReading:
             (None, False, []),
         ]
         assert (desk.label, desk.usable, desk.needed) == (5, 1, 1)
-        assert label_qrels(project, Policy(grader="checker")) == {"q1": {"p1": 5}}
+        assert label_qrels(project, basis(project, Policy(grader="checker"))) == {"q1": {"p1": 5}}
 
     def test_a_direct_judge_is_asked_about_the_query_itself(self, graded: Project) -> None:
         spec = GraderSpec("direct judge", "direct", "m", max_rating=2)
@@ -272,7 +272,7 @@ class TestOverriding:
             key = override(graded, "q1/a", "p1", 0, "no", "ann")
             assert foretold.after.scores == pytest.approx(leaderboard(graded, measure).scores)
             assert (foretold.label_before, foretold.label_after) == (5, 2)
-            assert label_qrels(graded, Policy())["q1"]["p1"] == 2
+            assert label_qrels(graded, basis(graded, Policy()))["q1"]["p1"] == 2
             assert foretold.systems
             assert foretold.shift is not None
             withdraw(graded, key, "ann")

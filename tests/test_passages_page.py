@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.catalogue import put_grader
 from core.grading.grades import add_outcomes
-from core.labels import Policy, labels, override, overrides
+from core.labels import Policy, basis, labels, override, overrides
 from core.project import (
     Project,
     add_passages,
@@ -369,7 +369,7 @@ def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
 
 
 def test_labels_on_the_screen_are_those_of_the_scores(small: Project) -> None:
-    known: Any = labels(small, Policy()).set_index("passage_id")["label"]
+    known: Any = labels(small, basis(small, Policy())).set_index("passage_id")["label"]
     for passage_id in ("p2", "p6"):
         query = "q1" if passage_id == "p2" else "q2"
         app = visit("passages", query=query, passage=passage_id)

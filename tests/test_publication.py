@@ -36,7 +36,7 @@ from core.exchange.publication import Publication
 from core.exchange.zipping import write_zip
 from core.formats import Source, read_boards
 from core.grading.grades import add_outcomes
-from core.labels import Policy, Readiness, confirm, override, readiness, withdraw
+from core.labels import Policy, Readiness, basis, confirm, override, readiness, withdraw
 from core.project import (
     Project,
     add_passages,
@@ -258,7 +258,7 @@ def test_the_manifest_says_what_the_qrels_rest_on(graded: Project) -> None:
         "bytes": len(published.qrels_bytes),
         "sha256": hashlib.sha256(published.qrels_bytes).hexdigest(),
     }
-    assert manifest["counts"] == vars(readiness(graded, Policy()))
+    assert manifest["counts"] == vars(readiness(graded, basis(graded, Policy())))
     acts = [act for (act,) in graded.rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 1")]
     assert acts == ["publish qrels"]
 
@@ -368,7 +368,7 @@ def test_a_grade_that_was_edited_is_found_out(graded: Project) -> None:
 
 
 def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
-    state = readiness(graded, Policy())
+    state = readiness(graded, basis(graded, Policy()))
     # q1: six questions by five passages; q2: one question that counts by two.
     assert state == Readiness(
         needed=32,
@@ -383,12 +383,12 @@ def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
         speaking_passages=0,
     )
     assert not state.complete
-    machine = readiness(graded, Policy(overrides=False))
+    machine = readiness(graded, basis(graded, Policy(overrides=False)))
     assert (machine.graded, machine.overridden) == (11, 0)
     bank_saving.save(graded, [replace(A, text="A?")], "reword", "ann")
-    assert readiness(graded, Policy()).stale_overrides == 1
-    assert readiness(graded, Policy(overrides=False)).stale_overrides == 0
-    assert readiness(graded, Policy(bank_version=2)).stale_overrides == 0
+    assert readiness(graded, basis(graded, Policy())).stale_overrides == 1
+    assert readiness(graded, basis(graded, Policy(overrides=False))).stale_overrides == 0
+    assert readiness(graded, basis(graded, Policy(bank_version=2))).stale_overrides == 0
 
 
 def test_nothing_to_publish_is_an_error_and_leaves_no_trace(project: Project) -> None:

@@ -31,7 +31,7 @@ from core.graders import (
 from core.graders.endpoint.chat import AROUND_PROMPT
 from core.graders.reading.parsing import RULES_VERSION
 from core.grading import Progress, Request, make_plan, pair_to_try, price_tag, questions_to_try, run_job
-from core.labels import Policy, coverage, labels, override
+from core.labels import Policy, basis, coverage, labels, override
 from core.leaderboard import leaderboard
 from core.project import Project, add_queries
 from core.review import changes
@@ -83,7 +83,7 @@ def graded(project: Project, kind: str, server: EndpointServer, **more: object) 
 
 
 def label_of(project: Project, grader: str, **more: object) -> dict[tuple[str, str], int | None]:
-    table = labels(project, Policy(grader=grader, **more))  # type: ignore[arg-type]
+    table = labels(project, basis(project, Policy(grader=grader, **more)))  # type: ignore[arg-type]
     return {
         (q, p): None if label != label else int(label)
         for q, p, label in zip(table["query_id"], table["passage_id"], table["label"].astype(float), strict=True)
@@ -94,7 +94,7 @@ def test_a_grader_that_checks_answers_grades_the_questions_that_have_a_key(fille
     name, final = graded(filled, "answer", server)
     assert (final.graded, final.failed) == (6, 0), "two questions with a key, three passages"
     assert label_of(filled, name) == {("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): 0}
-    assert coverage(filled, Policy(grader=name))[4]["one"]["q1"] == 0.5, "1 is the top of this scale"
+    assert coverage(filled, basis(filled, Policy(grader=name)))[4]["one"]["q1"] == 0.5, "1 is the top of this scale"
 
 
 def test_a_new_answer_key_is_a_new_thing_to_ask_and_the_old_key_finds_the_old_grades(

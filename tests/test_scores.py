@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from core.bank import question_text_key
 from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.labels import Policy, coverage, labels, labels_of, override
+from core.labels import Policy, basis, coverage, labels, labels_of, override
 from core.labels.rules import parse_rule
 from core.leaderboard import leaderboard
 from core.project import Project
@@ -55,7 +55,7 @@ def test_labels_and_coverage_follow_their_definitions(made, rule, weighted, tau,
         if not ratings:
             grade(project, {})
         active = [q for q in questions if q.active]
-        table = labels(project, policy)
+        table = labels(project, basis(project, policy))
         found = {
             passage: None if pd.isna(label) else label
             for passage, label in zip(table["passage_id"], table["label"], strict=True)
@@ -64,7 +64,7 @@ def test_labels_and_coverage_follow_their_definitions(made, rule, weighted, tau,
         assert found == {
             p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted) for p in pooled
         }
-        scores = coverage(project, policy)[tau]
+        scores = coverage(project, basis(project, policy))[tau]
         weights = {q.text: q.weight for q in active}
         for run, by_query in runs.items():
             expected = expected_coverage(weights, ratings, by_query["q1"][:cutoff], tau, weighted)
@@ -84,7 +84,7 @@ def graded(project: Project) -> Project:
 
 
 def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_partial(graded):
-    table = labels(graded, Policy()).set_index("passage_id")
+    table = labels(graded, basis(graded, Policy())).set_index("passage_id")
     assert pd.isna(table.loc["p9", "label"])
     assert (table.loc["p1", "label"], table.loc["p1", "usable"], table.loc["p1", "needed"]) == (5, 1, 2)
 
@@ -133,7 +133,7 @@ def test_a_direct_grader_labels_without_questions(graded):
     with graded.transaction() as cursor:
         question_text_key(cursor, "query q1")
     grade(graded, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, spec)
-    table = labels(graded, Policy(grader="judge")).set_index("passage_id")
+    table = labels(graded, basis(graded, Policy(grader="judge"))).set_index("passage_id")
     assert (table.loc["p1", "label"], table.loc["p2", "label"]) == (2, 0)
 
 
@@ -177,7 +177,7 @@ def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answer
     override(project, "q1/a", "p1", 2, "mentions it, no more", "ann")
     override(project, "q1/a", "p2", 4, "it says so", "ann")
     assert leaderboard(project, "EXAM-Cover@1").scores == {"s": 0.0, "t": 1.0}
-    assert labels(project, Policy())["label"].tolist() == [0, 1]
+    assert labels(project, basis(project, Policy()))["label"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,11 @@ def test_a_persons_rating_goes_to_a_shorter_scale(project: Project, top: int, ex
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", p): 0 for p in passages}, {"s": {"q1": passages}}, spec)
     for rating, passage in enumerate(passages):
         override(project, "q1/a", passage, rating, "read", "ann")
-    assert labels(project, Policy())["label"].tolist() == expected == [spec.on_scale(rating) for rating in range(6)]
+    assert (
+        labels(project, basis(project, Policy()))["label"].tolist()
+        == expected
+        == [spec.on_scale(rating) for rating in range(6)]
+    )
 
 
 def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_weights(project: Project) -> None:
@@ -197,7 +201,7 @@ def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_
     given = [(0.1, 3), (0.7, 3), (0.2, 2), (0.4, 4), (0.6, 1)]
     bank = [Question(f"q1/{i}", "q1", f"{i}?", weight=weight) for i, (weight, _) in enumerate(given)]
     fill(project, bank, {(f"{i}?", "p1"): rating for i, (_, rating) in enumerate(given)}, {"s": {"q1": ["p1"]}})
-    assert labels(project, Policy(label="mean"))["label"].tolist() == [3]
+    assert labels(project, basis(project, Policy(label="mean")))["label"].tolist() == [3]
     weights, ratings = (np.array(column) for column in zip(*given, strict=True))
     assert labels_of(ratings.astype(np.int8)[None], weights, parse_rule("mean")).tolist() == [3]
 

@@ -11,7 +11,7 @@ import pytest
 
 from core.bank import questions, save
 from core.errors import InputError
-from core.labels import Policy, confirm, labels, override, overrides, withdraw
+from core.labels import Policy, basis, confirm, labels, override, overrides, withdraw
 from core.project import Project, open_project
 from core.review import (
     Case,
@@ -103,7 +103,7 @@ class TestACaseLeavesTheQueue:
     def test_an_override_settles_it_and_changes_the_label(self, small: Project) -> None:
         key = settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
         assert [(one.key, one.rating, one.reason) for one in overrides(small)] == [(key, 1, "no answer in it")]
-        assert labels(small, Policy()).set_index("passage_id")["label"]["p1"] == 1
+        assert labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p1"] == 1
         (one,) = record(small)
         assert (one.act, one.touched, one.rating) == ("override", "q1/a", 1)
         assert waiting(small) == ["p2"]

@@ -11,7 +11,7 @@ import pytest
 from core.bank import saving as bank_saving
 from core.graders import ANY, signs
 from core.graders.reading.speaking import PATTERNS, REPEATS
-from core.labels import Policy, readiness, speaking_passages
+from core.labels import Policy, basis, readiness, speaking_passages
 from core.project import Project, add_passages, list_passages, refresh_pool
 from core.review import Filters, read_passage, search
 from core.types import Passage, Question
@@ -108,7 +108,7 @@ def places(project: Project, version: int | None = None) -> set[tuple[str, str]]
 
 def test_the_pool_knows_which_of_its_passages_speak_to_the_grader(project: Project) -> None:
     assert places(project) == {("q1", "h1"), ("q2", "h1"), ("q1", "h2")}
-    assert readiness(project, Policy()).speaking_passages == 3
+    assert readiness(project, basis(project, Policy())).speaking_passages == 3
     found = search(project, Policy(), Filters(speaking=True), 10)
     assert [(row.query_id, row.passage_id) for row in found.rows] == [("q1", "h1"), ("q1", "h2"), ("q2", "h1")]
     assert [sign.what for sign in read_passage(project, Policy(), "q1", "h2").signs] == [REPEATS]

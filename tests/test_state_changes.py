@@ -12,7 +12,7 @@ import pytest
 
 from core.bank import saving as bank_saving
 from core.errors import InputError
-from core.labels import Policy, labels, override
+from core.labels import Policy, basis, labels, override
 from core.leaderboard import compare, leaderboard
 from core.project import Project, mark_gold
 from core.review import changes, flips_csv, state_changes, version_edits, why_label
@@ -72,7 +72,7 @@ def a_policy(dice: Random) -> Policy:
 
 
 def labels_of(project: Project, policy: Policy) -> dict[tuple[str, str], int | None]:
-    table = labels(project, policy)
+    table = labels(project, basis(project, policy))
     return {
         (query, passage): None if pd.isna(label) else int(label)
         for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)

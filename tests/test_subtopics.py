@@ -14,7 +14,7 @@ from core.exchange import import_files
 from core.formats import Source
 from core.grading import make_plan
 from core.grading.grades import add_outcomes
-from core.labels import Policy
+from core.labels import Policy, basis
 from core.leaderboard import leaderboard, leaderboard_per
 from core.leaderboard.per_topic import coverage_by_topic, mean_over_subtopics, topic_labels
 from core.project import Project, add_passages, refresh_pool, write_runs
@@ -63,7 +63,7 @@ def test_skipped_topics_may_be_left_out(project: Project) -> None:
 
 def test_labels_of_a_subtopic_come_from_its_questions_alone(project: Project) -> None:
     fill(project, BANK, RATINGS, RUNS)
-    assert topic_labels(project, Policy()) == {
+    assert topic_labels(project, basis(project, Policy())) == {
         "q1/s1": {"p1": 5, "p2": 1},
         "q1/s2": {"p1": 2, "p2": 4},
         "q2": {"p3": 5},
@@ -84,7 +84,7 @@ def test_runs_and_qrels_of_topics_are_asked_the_questions_of_the_subtopic(projec
     import_files(project, "qrels", [Source.of(qrels)], "ann")
     assert make_plan(project, SPEC, 1).needed == 2 * 1 + 1 * 2
     grade(project, {key: rating for key, rating in RATINGS.items() if key[0] != "D?"})
-    assert coverage_by_topic(project, Policy(), 5) == {"sections": {"q1/s1": 0.5, "q1/s2": 1.0}}
+    assert coverage_by_topic(project, basis(project, Policy()), 5) == {"sections": {"q1/s1": 0.5, "q1/s2": 1.0}}
     # q1 is answered by its topics; q2 has a question, and no run answers it.
     plain = leaderboard(project, "EXAM-Cover@5")
     assert plain.query_ids == ["q2", "q1/s1", "q1/s2"]

@@ -13,7 +13,7 @@ from core.bank import saving as bank_saving
 from core.errors import InputError
 from core.exchange import import_files
 from core.formats import Source
-from core.labels import Policy, coverage, labels
+from core.labels import Policy, basis, coverage, labels
 from core.project import Project
 from core.review import changes
 from core.types import MAX_WEIGHT, Question
@@ -51,7 +51,7 @@ def test_no_door_lets_an_unbounded_weight_in(filled: Project, weight: float) -> 
 
 def test_the_largest_weights_are_let_in_and_score(filled: Project) -> None:
     bank_saving.save(filled, [replace(A, weight=MAX_WEIGHT), replace(B, weight=-MAX_WEIGHT)], "n", "ann")
-    assert coverage(filled, Policy())[4] == {"one": {"q1": 1.0}, "two": {"q1": 0.0}}
+    assert coverage(filled, basis(filled, Policy()))[4] == {"one": {"q1": 1.0}, "two": {"q1": 0.0}}
 
 
 @pytest.mark.parametrize("rule", ["max", "mean"])
@@ -60,8 +60,8 @@ def test_a_coverage_is_a_number_whatever_an_older_project_holds(filled: Project,
     with filled.transaction() as cursor:
         cursor.execute("UPDATE question_revisions SET weight = ?", [first])
     policy = Policy(label=rule)
-    assert coverage(filled, policy)[4] == {"one": {"q1": 0.5}, "two": {"q1": 0.0}}
-    assert list(labels(filled, policy)["label"]) == [5, 2]
+    assert coverage(filled, basis(filled, policy))[4] == {"one": {"q1": 0.5}, "two": {"q1": 0.0}}
+    assert list(labels(filled, basis(filled, policy))["label"]) == [5, 2]
     edits = {"q1": [replace(A, weight=first), replace(B, weight=first, text="New?")]}
     found = changes(filled, "EXAM-Cover@20", policy, edits)
     for board in (found.before, found.after):

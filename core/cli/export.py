@@ -116,7 +116,7 @@ def _manifest(file: Path) -> Manifest:
 
 def _check(project: Project, asked: Asked) -> None:
     """Warn where the labels are incomplete, or refuse to go on where they have to be complete."""
-    state = readiness(project, asked.policy)
+    state = readiness(project, basis(project, asked.policy))
     if state.speaking_passages:
         tell(f"note: {state.speaking_passages:,} pooled passages speak to the grader: see exam passages --speaking")
     if state.complete:

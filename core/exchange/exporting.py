@@ -42,9 +42,10 @@ def qrels(project: Project, policy: Policy, source: str = "exam", binary: bool =
         InputError: there is nothing to export.
     """
     if source == "exam":
-        table = labels(project, policy).dropna(subset=["label"])
+        base = basis(project, policy)
+        table = labels(project, base).dropna(subset=["label"])
         rows = list(zip(table["query_id"], table["passage_id"], table["label"].astype(int).tolist(), strict=True))
-        threshold = basis(project, policy).min_rating
+        threshold = base.min_rating
     else:
         found = judgments(project, find_source(project, source))
         rows = [(query, passage, value) for query, values in found.items() for passage, value in values.items()]

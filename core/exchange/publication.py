@@ -66,7 +66,7 @@ def publish(project: Project, policy: Policy, author: str, binary: bool = False,
             "grader": _grader(base.grader.spec),
             "policy": resolved.as_dict(),
             "pool": _pool(project),
-            "counts": asdict(readiness(project, resolved)),
+            "counts": asdict(readiness(project, basis(project, resolved))),
             "qrels": {
                 "values": "binary" if binary else "graded",
                 "lines": content.count(b"\n"),
@@ -162,7 +162,7 @@ def _why(past: Project, manifest: Manifest, policy: Policy) -> str:
     now: Manifest = {
         "bank": _bank(past, manifest["bank"]["version"]),
         "pool": _pool(past),
-        "counts": asdict(readiness(past, policy)),
+        "counts": asdict(readiness(past, basis(past, policy))),
     }
     # A manifest of an earlier version has fewer counts; what it does not say cannot differ.
     now["counts"] = {name: count for name, count in now["counts"].items() if name in manifest["counts"]}

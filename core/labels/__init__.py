@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.labels.basis import Basis, basis, graded_pairs, ratings
-from core.labels.coverage import By, Scores, coverage, reference_coverage
+from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from core.labels.labels import answered_questions, label_qrels, labels
 from core.labels.one_query import QueryRatings, load_ratings, scored, wording
 from core.labels.overrides import Override, confirm, override, overrides, withdraw, write_override, write_withdrawal
@@ -16,8 +16,8 @@ from core.labels.union import coverage_of_union
 
 __all__ = [
     "MISSING",
+    "RANKED",
     "Basis",
-    "By",
     "Override",
     "Policy",
     "QueryRatings",
@@ -29,9 +29,12 @@ __all__ = [
     "basis",
     "confirm",
     "coverage",
+    "coverage_by_rank",
     "coverage_of",
     "coverage_of_union",
+    "covered",
     "failed_pairs",
+    "first_answers",
     "graded_pairs",
     "label_qrels",
     "label_sql",

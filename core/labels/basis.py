@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core.bank import bank_for, check_version
 from core.catalogue import StoredGrader, find_grader
 from core.labels.policy import Policy
+from core.labels.rules import label_sql
 from core.project import Project
 from core.types import ANSWERED, MAX_RATING, SEPARATOR
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,11 @@ class Basis:
     def key(self) -> tuple[object, ...]:
         """Names all that labels depend on, for a cache."""
         return (self.grader.key, self.version, self.policy.label, self.policy.weighted, self.overridden)
+
+    @property
+    def label_sql(self) -> str:
+        """The label of one passage as an SQL aggregate over the rows of its pairs."""
+        return label_sql(self.policy.rule, self.policy.weighted)
 
     @property
     def parameters(self) -> dict[str, Any]:

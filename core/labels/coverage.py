@@ -1,92 +1,153 @@
-"""EXAM-Cover: which share of the questions the top passages of a run, the gold texts or the pool answer."""
+"""EXAM-Cover: which share of the questions the top passages of a run, the gold texts or the pool answer.
+
+All of it is sums over one relation: the first rank at which each question is answered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.bank import bank_for
-from core.labels.basis import basis, ratings
-from core.labels.policy import Policy
+from core.labels.basis import Basis, ratings
 from core.labels.rules import weight_sql
 from core.project import GOLD, Project
 
-if TYPE_CHECKING:
-    pass
-
-By = Literal["gold", "pool"]
-
-
-def reference_coverage(project: Project, policy: Policy, by: By) -> tuple[dict[str, float], int]:
-    """Coverage by query of the gold texts or of the pool, as `coverage` has it for runs, and how many grades it has."""
-    base = basis(project, policy)
-    passages = GOLD if by == "gold" else "pool"
-
-    def compute() -> tuple[dict[str, float], int]:
-        rows = project.rows(
-            f"WITH bank AS (SELECT *, {weight_sql(policy.weighted)} AS w FROM {bank_for(base.grader.spec)}),"
-            " totals AS (SELECT query_key, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY 1),"
-            f" texts AS (SELECT DISTINCT s.query_key, p.text_key FROM {passages} s"
-            "  JOIN passages p USING (passage_key)),"
-            " best AS (SELECT query_key, question_key, any_value(w) AS w, max(g.rating) AS best, count(g.rating) AS n"
-            f"  FROM texts JOIN bank USING (query_key) LEFT JOIN {ratings(base)} g"
-            "  ON g.question_text_key = bank.text_key AND g.passage_text_key = texts.text_key GROUP BY 1, 2)"
-            " SELECT query_id, greatest(0, coalesce(sum(w) FILTER (best >= $tau), 0) / total), sum(n)::BIGINT"
-            " FROM best JOIN totals USING (query_key) JOIN queries USING (query_key)"
-            " WHERE total > 0 GROUP BY query_key, query_id, total ORDER BY query_key",
-            base.parameters | {"tau": base.min_rating},
-        )
-        return {query: score for query, score, _ in rows}, sum(n for _, _, n in rows)
-
-    key = ("reference", by, base.key, policy.weighted, base.min_rating)
-    return project.remember(key, compute)
-
+Reference = Literal["gold", "pool"]
 
 Scores = dict[str, dict[str, float]]
 """Score by query id, by run name."""
 
+RANKED = (
+    "SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key) WHERE rank <= $cutoff"
+)
+"""The top passages of every run, over $cutoff."""
 
-def coverage(project: Project, policy: Policy, min_ratings: Sequence[int] | None = None) -> dict[int, Scores]:
-    """EXAM-Cover@k of every run and query (exam-plus-plus, equation 1, with weights; DESIGN section 5).
 
-    The weight of the questions that any of the run's top k passages answers, minus that of the
-    "avoid" questions answered, over the weight of all questions; never below 0.
+def first_answers(
+    base: Basis,
+    texts: str,
+    unit: Sequence[str] = ("query_key",),
+    asked: str = "",
+    part: Sequence[str] = ("query_key",),
+    min_ratings: Sequence[int] = (),
+) -> str:
+    """The first rank at which each question is answered, as a subquery over $version, $grader and what `texts` needs.
+
+    Its columns are those of `unit`, question_key, w (the weight that counts), total (the positive weight of all that is
+    asked there), first_0, first_1, ... (by min rating; NULL where nothing answers the question) and usable (how many
+    of its pairs have a rating). What is asked nothing of positive weight is not there.
 
     Args:
-        min_ratings: the thresholds tau to compute at once; the policy's own for None. Where the grader's scale
-            ends below one, its top stands for it.
+        texts: a query whose columns are query_key, text_key, rank, and what else `unit` names.
+        unit: what a share is taken of, such as a run and a query.
+        asked: the questions, with the columns of `core.bank.bank_for`, which they are where nothing is given.
+        part: the columns of `asked` whose questions make up one whole.
+        min_ratings: from which rating a question counts as answered; that of the policy where none is given. Where the
+            grader's scale ends below one, its top stands for it.
+    """
+    top = base.grader.spec.max_rating
+    firsts = ", ".join(
+        f"min(rank) FILTER (g.rating >= {min(tau, top):d}) AS first_{place}"
+        for place, tau in enumerate(min_ratings or (base.min_rating,))
+    )
+    whole, one = ", ".join(part), ", ".join(unit)
+    return (
+        f"(WITH bank AS MATERIALIZED (SELECT *, {weight_sql(base.policy.weighted)} AS w"
+        f"  FROM {asked or bank_for(base.grader.spec)}),"
+        f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY ALL HAVING total > 0)"
+        f" SELECT {one}, question_key, any_value(w) AS w, any_value(total) AS total, {firsts},"
+        f"  count(g.rating) AS usable FROM ({texts}) t JOIN bank USING (query_key) JOIN totals USING ({whole})"
+        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = bank.text_key AND g.passage_text_key = t.text_key"
+        f" GROUP BY {one}, question_key)"
+    )
+
+
+def covered(place: int = 0) -> str:
+    """The coverage of a unit as an SQL aggregate over its rows of `first_answers`.
+
+    The weight of the questions answered, minus that of the "avoid" questions answered, over the weight of all
+    (exam-plus-plus, equation 1, with weights; DESIGN section 5); never below 0.
+
+    Args:
+        place: which of the min ratings counts.
+    """
+    return f"greatest(0, coalesce(sum(w) FILTER (first_{place} IS NOT NULL), 0) / any_value(total))"
+
+
+def coverage(
+    project: Project, base: Basis, cutoff: int | None = None, min_ratings: Sequence[int] = ()
+) -> dict[int, Scores]:
+    """EXAM-Cover@k of every run and query.
+
+    Args:
+        cutoff: k; that of the policy for None.
+        min_ratings: the thresholds tau to compute at once; that of the policy where none is given. Where the grader's
+            scale ends below one, its top stands for it.
 
     Returns:
         Per threshold: score by query by run. A query that a run skipped is not in its scores; a
         query without questions of positive weight is in no scores.
-
-    Raises:
-        InputError: there is no such grader or version.
     """
-    base = basis(project, policy)
-    thresholds = tuple(min_ratings or (policy.min_rating,))
-    top = base.grader.spec.max_rating
+    thresholds = tuple(min_ratings) or (base.policy.min_rating,)
+    depth = base.policy.cutoff if cutoff is None else cutoff
 
     def compute() -> dict[int, Scores]:
-        answered = ", ".join(
-            f"greatest(0, coalesce(sum(w) FILTER (best >= {min(tau, top):d}), 0) / total)" for tau in thresholds
-        )
         scores: dict[int, Scores] = {tau: {} for tau in thresholds}
         for run, query, *values in project.rows(
-            f"WITH bank AS (SELECT *, {weight_sql(policy.weighted)} AS w FROM {bank_for(base.grader.spec)}),"
-            " totals AS (SELECT query_key, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY 1),"
-            " top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
-            "  WHERE rank <= $cutoff),"
-            " best AS (SELECT run_key, query_key, question_key, any_value(w) AS w, max(g.rating) AS best"
-            f"  FROM top JOIN bank USING (query_key) LEFT JOIN {ratings(base)} g"
-            "  ON g.question_text_key = bank.text_key AND g.passage_text_key = top.text_key GROUP BY 1, 2, 3)"
-            f" SELECT name, query_id, {answered} FROM best JOIN totals USING (query_key)"
+            f"SELECT name, query_id, {', '.join(map(covered, range(len(thresholds))))}"
+            f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'), min_ratings=thresholds)}"
             " JOIN runs USING (run_key) JOIN queries USING (query_key)"
-            " WHERE total > 0 GROUP BY name, query_id, query_key, total ORDER BY name, query_key",
-            base.parameters | {"cutoff": policy.cutoff},
+            " GROUP BY name, query_id, query_key ORDER BY name, query_key",
+            base.parameters | {"cutoff": depth},
         ):
             for tau, value in zip(thresholds, values, strict=True):
                 scores[tau].setdefault(run, {})[query] = value
         return scores
 
-    return project.remember(("coverage", base.key, policy.cutoff, thresholds), compute)
+    return project.remember(("coverage", base.key, depth, thresholds), compute)
+
+
+def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """EXAM-Cover@k of every run and query for k = 1 to `max_k`; queries that a run skipped are not there."""
+
+    def compute() -> dict[str, dict[str, NDArray[np.float64]]]:
+        gains: dict[str, dict[str, NDArray[np.float64]]] = {}
+        for run, query, first, gain in project.rows(
+            "SELECT name, query_id, first_0, sum(w) / any_value(total)"
+            f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
+            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
+            " GROUP BY name, query_id, query_key, first_0 ORDER BY name, query_key, first_0",
+            base.parameters | {"cutoff": max_k},
+        ):
+            row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
+            if first is not None:
+                row[first - 1] = gain
+        # An "avoid" question takes away for good once it is answered, so sums are cut at 0 after they are made.
+        return {
+            run: {query: np.maximum(0, np.cumsum(row)) for query, row in by_query.items()}
+            for run, by_query in gains.items()
+        }
+
+    return project.remember(("coverage by rank", base.key, base.min_rating, max_k), compute)
+
+
+def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[dict[str, float], int]:
+    """Coverage by query of the gold texts or of the pool, taken whole, and how many grades it has."""
+    texts = (
+        f"SELECT DISTINCT query_key, p.text_key, 1 AS rank FROM {GOLD if of == 'gold' else 'pool'} s"
+        " JOIN passages p USING (passage_key)"
+    )
+
+    def compute() -> tuple[dict[str, float], int]:
+        rows = project.rows(
+            f"SELECT query_id, {covered()}, sum(usable)::BIGINT FROM {first_answers(base, texts)}"
+            " JOIN queries USING (query_key) GROUP BY query_key, query_id ORDER BY query_key",
+            base.parameters,
+        )
+        return {query: score for query, score, _ in rows}, sum(n for _, _, n in rows)
+
+    return project.remember(("reference", of, base.key, base.min_rating), compute)

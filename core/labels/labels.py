@@ -1,4 +1,4 @@
-"""From grades to scores: labels of passages and EXAM-Cover of runs, as pure functions of a policy."""
+"""Labels of passages, from the ratings that count: a pure function of the basis."""
 
 from __future__ import annotations
 
@@ -7,29 +7,21 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from core.bank import bank_for
-from core.labels.policy import Policy
-from core.labels.rules import label_sql
-from core.project import Project
+from core.labels.basis import Basis, graded_pairs, ratings
+from core.project import Project, Qrels
 
 if TYPE_CHECKING:
     import pandas as pd
 
-from core.labels.basis import basis, graded_pairs, ratings
-from core.project import Qrels
 
-
-def labels(project: Project, policy: Policy) -> pd.DataFrame:
+def labels(project: Project, base: Basis) -> pd.DataFrame:
     """The label of every pooled passage (DESIGN section 5; exam-plus-plus, equation 2).
 
     Returns:
         One row a (query, passage) of the pool, in the pool's order, with query_id, passage_id,
         label (NA where no pair has a usable grade), usable and needed (numbers of pairs that
         have a rating, and that should). A label with usable < needed is partial.
-
-    Raises:
-        InputError: there is no such grader or version.
     """
-    base = basis(project, policy)
 
     def compute() -> pd.DataFrame:
         import pandas as pd
@@ -37,7 +29,7 @@ def labels(project: Project, policy: Policy) -> pd.DataFrame:
         found: pd.DataFrame = project.table(
             # From the grades to the pool, not the other way round: pairs are never written out.
             f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
-            f" rated AS (SELECT p.query_key, p.passage_key, {label_sql(policy.rule, policy.weighted)} AS label,"
+            f" rated AS (SELECT p.query_key, p.passage_key, {base.label_sql} AS label,"
             f"  count(*) FILTER (weight > 0)::INTEGER AS usable FROM {ratings(base)} g"
             "  JOIN bank ON bank.text_key = g.question_text_key"
             "  JOIN pool p ON p.query_key = bank.query_key AND p.text_key = g.passage_text_key GROUP BY ALL),"
@@ -52,11 +44,11 @@ def labels(project: Project, policy: Policy) -> pd.DataFrame:
     return project.remember(("labels", base.key), compute)
 
 
-def label_qrels(project: Project, policy: Policy) -> Qrels:
+def label_qrels(project: Project, base: Basis) -> Qrels:
     """EXAM labels by query and passage id; passages without a label are left out."""
 
     def compute() -> Qrels:
-        table = labels(project, policy).dropna(subset=["label"])
+        table = labels(project, base).dropna(subset=["label"])
         found: Qrels = {}
         for query, passage, label in zip(
             table["query_id"], table["passage_id"], table["label"].astype(int).tolist(), strict=True
@@ -64,13 +56,11 @@ def label_qrels(project: Project, policy: Policy) -> Qrels:
             found.setdefault(query, {})[passage] = label
         return found
 
-    base = basis(project, policy)
     return project.remember(("qrels", base.key), compute)
 
 
-def answered_questions(project: Project, policy: Policy) -> dict[str, dict[str, dict[str, int]]]:
+def answered_questions(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int]]]:
     """Which questions of positive weight each graded passage answers: 1 or 0 by query, passage, question."""
-    base = basis(project, policy)
     found: dict[str, dict[str, dict[str, int]]] = {}
     for query, passage, asked, given in project.rows(
         "SELECT query_id, passage_id, list(question_id), list(rating) FROM"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.bank import AT_VERSION, bank_for
-from core.labels.basis import Basis, basis, graded_pairs
+from core.labels.basis import Basis, graded_pairs
 from core.labels.labels import labels
-from core.labels.policy import Policy
 from core.labels.speaking import speaking_passages
 from core.project import Project
 
@@ -46,14 +45,9 @@ class Readiness:
         return not (self.failed or self.ungraded or self.without_text or self.stale_overrides)
 
 
-def readiness(project: Project, policy: Policy) -> Readiness:
-    """Say how complete the labels of a policy are.
-
-    Raises:
-        InputError: there is no such grader or version.
-    """
-    base = basis(project, policy)
-    table = labels(project, policy)
+def readiness(project: Project, base: Basis) -> Readiness:
+    """Say how complete the labels of a policy are."""
+    table = labels(project, base)
     needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
     overridden = stale = 0
     if base.overridden:

@@ -8,7 +8,6 @@ import pyarrow as pa
 
 from core.bank import AT_VERSION, bank_for
 from core.labels.basis import Basis, ratings
-from core.labels.rules import label_sql
 from core.project import JUDGE, WITHDRAW, Project
 
 
@@ -35,7 +34,7 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
             f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
             f" counted AS MATERIALIZED {ratings(base)},"
             " rated AS (SELECT p.query_key, p.passage_key,"
-            f"  {label_sql(base.policy.rule, base.policy.weighted)} AS label,"
+            f"  {base.label_sql} AS label,"
             "  bit_or(1::INTEGER << rating::INTEGER) AS given, count(*)::INTEGER AS rated"
             f"  FROM counted{asked.format('counted')} GROUP BY ALL),"
             " lost AS (SELECT p.query_key, p.passage_key, count(*)::INTEGER AS failed FROM"

@@ -6,12 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from core.bank import bank_for
 from core.errors import InputError
-from core.labels import Policy, basis, ratings, weight_sql
+from core.labels import Policy, basis, coverage_by_rank
 from core.leaderboard.making import leaderboard
 from core.measures import COVER, system_score
 from core.project import Project, check_runs, pool_depth, rankings
@@ -81,7 +77,7 @@ def cover_curves(
     policy = policy or Policy()
     names = list(rankings(project)) if runs is None else check_runs(project, runs)
     queries = leaderboard(project, COVER, policy=policy).query_ids
-    by_run = _by_query(project, policy, max_k)
+    by_run = coverage_by_rank(project, basis(project, policy), max_k)
     curves = []
     for run in names:
         known = {query: values.tolist() for query, values in by_run.get(run, {}).items()}
@@ -94,35 +90,3 @@ def cover_curves(
         if len(scores) == max_k:
             curves.append(Curve(run, scores, [error for _, error, _ in points], points[0][2]))
     return CoverCurves(curves, max_k, project.read(pool_depth), policy)
-
-
-def _by_query(project: Project, policy: Policy, max_k: int) -> dict[str, dict[str, NDArray[np.float64]]]:
-    """Coverage at k = 1..max_k by query by run; queries that a run skipped are not there."""
-    base = basis(project, policy)
-
-    def compute() -> dict[str, dict[str, NDArray[np.float64]]]:
-        gains: dict[str, dict[str, NDArray[np.float64]]] = {}
-        for run, query, first, gain in project.rows(
-            f"WITH bank AS (SELECT *, {weight_sql(policy.weighted)} AS w FROM {bank_for(base.grader.spec)}),"
-            " totals AS (SELECT query_key, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY 1),"
-            " top AS (SELECT run_key, query_key, text_key, rank FROM rankings JOIN passages USING (passage_key)"
-            "  WHERE rank <= $max_k),"
-            " firsts AS (SELECT run_key, query_key, question_key, any_value(w) AS w,"
-            "  min(rank) FILTER (g.rating >= $tau) AS first"
-            f"  FROM top JOIN bank USING (query_key) LEFT JOIN {ratings(base)} g"
-            "  ON g.question_text_key = bank.text_key AND g.passage_text_key = top.text_key GROUP BY 1, 2, 3)"
-            " SELECT name, query_id, first, sum(w) / any_value(total) FROM firsts JOIN totals USING (query_key)"
-            " JOIN runs USING (run_key) JOIN queries USING (query_key)"
-            " WHERE total > 0 GROUP BY name, query_id, query_key, first ORDER BY name, query_key, first",
-            base.parameters | {"max_k": max_k, "tau": base.min_rating},
-        ):
-            row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
-            if first is not None:
-                row[first - 1] = gain
-        # An "avoid" question takes away for good once it is answered, so sums are cut at 0 after they are made.
-        return {
-            run: {query: np.maximum(0, np.cumsum(row)) for query, row in by_query.items()}
-            for run, by_query in gains.items()
-        }
-
-    return project.remember(("curves", base.key, base.min_rating, max_k), compute)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from core.bank import AT_VERSION
-from core.labels import Policy, basis, graded_pairs, label_sql
+from core.labels import Policy, basis, graded_pairs
 from core.leaderboard.board import Leaderboard
 from core.project import Project
 
@@ -95,7 +95,7 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
         for row in project.rows(
             f"WITH pairs AS (SELECT * FROM ({graded_pairs(base)}) JOIN queries USING (query_key)"
             "  WHERE query_id = $query),"
-            f" labelled AS (SELECT passage_key, {label_sql(policy.rule, policy.weighted)} AS label,"
+            f" labelled AS (SELECT passage_key, {base.label_sql} AS label,"
             "  arg_max(question_key, rating) FILTER (weight > 0 AND rating > 0) AS question_key"
             "  FROM pairs GROUP BY passage_key),"
             f" wording AS (SELECT question_key, text_key FROM {AT_VERSION})"

@@ -81,7 +81,7 @@ class _Scored:
 
 
 def _by_labels(project: Project, measure: Measure, base: Basis) -> _Scored:
-    qrels = label_qrels(project, base.policy)
+    qrels = label_qrels(project, base)
 
     def compute() -> Scores:
         return _per_query(score_runs(rankings(project), [measure.name], qrels, base.min_rating), measure.name)
@@ -91,7 +91,7 @@ def _by_labels(project: Project, measure: Measure, base: Basis) -> _Scored:
 
 
 def _by_intents(project: Project, measure: Measure, base: Basis) -> _Scored:
-    intents = answered_questions(project, base.policy)
+    intents = answered_questions(project, base)
 
     def compute() -> Scores:
         evaluator = make_intent_evaluator(measure, intents)
@@ -102,12 +102,12 @@ def _by_intents(project: Project, measure: Measure, base: Basis) -> _Scored:
 
 
 def _by_coverage(project: Project, measure: Measure, base: Basis) -> _Scored:
-    policy = replace(base.policy, cutoff=measure.depth)
-    return _Scored(coverage(project, policy)[policy.min_rating], _queries_with_questions(project, base))
+    scores = coverage(project, base, measure.depth)[base.policy.min_rating]
+    return _Scored(scores, _queries_with_questions(project, base))
 
 
 def _by_share(project: Project, measure: Measure, base: Basis) -> _Scored:
-    found = normalised_scores(project, measure, base.policy, _queries_with_questions(project, base))
+    found = normalised_scores(project, measure, base, _queries_with_questions(project, base))
     return _Scored(found.per_query, found.query_ids, found)
 
 
@@ -128,7 +128,7 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
         if not rankings(project):
             raise InputError("There are no runs to rank.", "Import them: exam import runs FILE...")
         base = basis(project, policy)
-        table = labels(project, policy)
+        table = labels(project, base)
         needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
         if not usable:
             raise InputError(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from core.catalogue import how_to_grade
 from core.errors import InputError
-from core.labels import By, Policy, Scores, basis, coverage, reference_coverage
+from core.labels import Basis, Scores, coverage, reference_coverage
 from core.measures import Measure, Skipped, mean_and_standard_error
 from core.project import Project, gold_name
 
@@ -62,7 +62,7 @@ def normalise(per_query: Scores, reference: Mapping[str, float], skipped: Skippe
     return scores
 
 
-def normalised_scores(project: Project, measure: Measure, policy: Policy, queries: Sequence[str]) -> Normalised:
+def normalised_scores(project: Project, measure: Measure, base: Basis, queries: Sequence[str]) -> Normalised:
     """Normalised coverage of every run.
 
     The gold texts and the pool count whole: the cutoff is for the runs.
@@ -73,9 +73,9 @@ def normalised_scores(project: Project, measure: Measure, policy: Policy, querie
     Raises:
         InputError: there are no gold texts for these queries, none of their pairs is graded, or they answer nothing.
     """
-    by: By = "gold" if measure.basis == "share of gold" else "pool"
-    reference, graded = reference_coverage(project, policy, by)
-    of = gold_name(project) if by == "gold" else "pool"
+    by_gold = measure.basis == "share of gold"
+    reference, graded = reference_coverage(project, base, "gold" if by_gold else "pool")
+    of = gold_name(project) if by_gold else "pool"
     if of is None:
         raise InputError(
             "There are no gold texts to normalise by.",
@@ -87,14 +87,13 @@ def normalised_scores(project: Project, measure: Measure, policy: Policy, querie
             f"No query with questions has passages of {of}.", "Import a gold text for each query, or normalise by pool."
         )
     if not graded:
-        spec = basis(project, policy).grader.spec
-        raise InputError(f"No passage of {of} has been graded yet.", how_to_grade(project, spec))
+        raise InputError(f"No passage of {of} has been graded yet.", how_to_grade(project, base.grader.spec))
     mean, error = mean_and_standard_error(known.values())
     if not mean:
         raise InputError(
-            f"{of} answers no question at min rating {policy.min_rating}: there is nothing to divide by.",
+            f"{of} answers no question at min rating {base.policy.min_rating}: there is nothing to divide by.",
             "Lower the min rating.",
         )
-    runs = coverage(project, replace(policy, cutoff=measure.depth))[policy.min_rating]
-    scores = normalise(runs, known, policy.skipped)
+    runs = coverage(project, base, measure.depth)[base.policy.min_rating]
+    scores = normalise(runs, known, base.policy.skipped)
     return Normalised(scores, list(known), of, mean, None if error is None else error / mean)

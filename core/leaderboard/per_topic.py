@@ -9,7 +9,18 @@ from typing import Literal
 
 from core.bank import AT_VERSION, TOPICS, bank_for
 from core.errors import InputError
-from core.labels import Basis, Policy, Scores, Skipped, basis, coverage_of_union, label_sql, ratings, weight_sql
+from core.labels import (
+    RANKED,
+    Basis,
+    Policy,
+    Scores,
+    Skipped,
+    basis,
+    coverage_of_union,
+    covered,
+    first_answers,
+    ratings,
+)
 from core.leaderboard.board import Leaderboard, order_systems
 from core.leaderboard.making import leaderboard, score_runs
 from core.measures import Measure, make_intent_evaluator, parse_measure
@@ -66,7 +77,7 @@ def leaderboard_per(
             )
         if per == "union":
             return _union_board(project, plain, wanted.depth)
-        scores, topics = _exam_scores(project, wanted, policy)
+        scores, topics = _exam_scores(project, wanted, basis(project, policy))
     else:
         stands_for = _topics_among_queries(project)
         scores, topics = plain.per_query, {topic: stands_for.get(topic, topic) for topic in plain.query_ids}
@@ -99,13 +110,8 @@ def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str]
     }
 
 
-def bank_topics(project: Project, policy: Policy) -> Topics:
-    """The topics that the bank's questions of positive weight make up.
-
-    Raises:
-        InputError: there is no such grader or version.
-    """
-    base = basis(project, policy)
+def bank_topics(project: Project, base: Basis) -> Topics:
+    """The topics that the bank's questions of positive weight make up."""
     rows = project.rows(
         f"SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM {TOPICS})) FROM {_parts(base)}"
         " WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
@@ -136,12 +142,11 @@ def _parts(base: Basis) -> str:
     )
 
 
-def _exam_scores(project: Project, measure: Measure, policy: Policy) -> tuple[Scores, Topics]:
+def _exam_scores(project: Project, measure: Measure, base: Basis) -> tuple[Scores, Topics]:
     """Score by topic by run, and the topics that the mean is over."""
-    topics = bank_topics(project, policy)
+    topics = bank_topics(project, base)
     if measure.basis == "coverage":
-        return coverage_by_topic(project, policy, measure.depth), topics
-    base = basis(project, policy)
+        return coverage_by_topic(project, base, measure.depth), topics
     runs = topic_runs(rankings(project), topics)
     scores: Scores
     if measure.basis == "intents":
@@ -149,7 +154,7 @@ def _exam_scores(project: Project, measure: Measure, policy: Policy) -> tuple[Sc
         evaluate = make_intent_evaluator(measure, intents)
         scores = {run: evaluate(ranking) for run, ranking in runs.items()}
         return scores, {topic: query for topic, query in topics.items() if topic in intents}
-    qrels = topic_labels(project, policy)
+    qrels = topic_labels(project, base)
     found = score_runs(runs, [measure.name], qrels, base.min_rating)
     scores = {run: by_measure.get(measure.name, {}) for run, by_measure in found.items()}
     return scores, {topic: query for topic, query in topics.items() if topic in qrels}
@@ -167,39 +172,27 @@ def topic_runs(runs: Runs, topics: Topics) -> Runs:
     }
 
 
-def coverage_by_topic(project: Project, policy: Policy, cutoff: int) -> Scores:
-    """EXAM-Cover@k of every run and topic: the definition of `core.labels.coverage` over a topic's questions.
+def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
+    """EXAM-Cover@k of every run and topic, over the questions of the topic.
 
     Args:
         cutoff: k; the policy's own is not looked at.
-
-    Raises:
-        InputError: there is no such grader or version.
     """
-    base = basis(project, policy)
-    rows = project.rows(
-        f"WITH parts AS MATERIALIZED (SELECT *, {weight_sql(policy.weighted)} AS w FROM {_parts(base)}),"
-        " totals AS (SELECT query_key, topic_id, sum(w) FILTER (w > 0) AS total FROM parts GROUP BY ALL),"
-        " top AS (SELECT run_key, query_key, text_key FROM rankings JOIN passages USING (passage_key)"
-        "  WHERE rank <= $cutoff),"
-        " best AS (SELECT run_key, query_key, topic_id, question_key, any_value(w) AS w, max(g.rating) AS best"
-        f"  FROM top JOIN parts USING (query_key) LEFT JOIN {ratings(base)} g"
-        "  ON g.question_text_key = parts.text_key AND g.passage_text_key = top.text_key GROUP BY ALL)"
-        " SELECT name, topic_id, greatest(0, coalesce(sum(w) FILTER (best >= $tau), 0) / total)"
-        " FROM best JOIN totals USING (query_key, topic_id) JOIN runs USING (run_key) JOIN queries USING (query_key)"
-        " WHERE total > 0 GROUP BY name, query_key, query_id, topic_id, total"
+    firsts = first_answers(base, RANKED, ("run_key", "query_key", "topic_id"), _parts(base), ("query_key", "topic_id"))
+    scores: Scores = {}
+    for run, topic, value in project.rows(
+        f"SELECT name, topic_id, {covered()} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " GROUP BY name, query_key, query_id, topic_id"
         # A run's own ranking for the topic comes after, and counts instead of, that for the query.
         " ORDER BY name, query_id = topic_id, query_key",
-        base.parameters | {"cutoff": cutoff, "tau": base.min_rating},
-    )
-    scores: Scores = {}
-    for run, topic, value in rows:
+        base.parameters | {"cutoff": cutoff},
+    ):
         scores.setdefault(run, {})[topic] = value
     return scores
 
 
 def _union_board(project: Project, plain: Leaderboard, cutoff: int) -> Leaderboard:
-    found = coverage_of_union(project, plain.policy, cutoff)
+    found = coverage_of_union(project, basis(project, plain.policy), cutoff)
     scores = {run: found.scores.get(run, {}) for run in rankings(project)}
     systems = order_systems(scores, found.query_ids, plain.policy)
     return replace(
@@ -222,16 +215,11 @@ def _rated(base: Basis) -> str:
     )
 
 
-def topic_labels(project: Project, policy: Policy) -> dict[str, dict[str, int]]:
-    """The label of passages by topic id and passage id, from the questions of the topic alone.
-
-    Raises:
-        InputError: there is no such grader or version.
-    """
-    base = basis(project, policy)
+def topic_labels(project: Project, base: Basis) -> dict[str, dict[str, int]]:
+    """The label of passages by topic id and passage id, from the questions of the topic alone."""
     found: dict[str, dict[str, int]] = {}
     for topic, passage, label in project.rows(
-        f"SELECT topic_id, passage_id, {label_sql(policy.rule, policy.weighted)} AS label FROM ({_rated(base)})"
+        f"SELECT topic_id, passage_id, {base.label_sql} AS label FROM ({_rated(base)})"
         " GROUP BY topic_id, passage_id HAVING label IS NOT NULL ORDER BY topic_id, passage_id",
         base.parameters,
     ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.project import judging
+from core.project import judging, migrations
 from core.project.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
@@ -25,7 +25,6 @@ from core.project.judging import (
 from core.project.judgments import Qrels, judged_values, judgments, sources, stage_judgments, write_judgments
 from core.project.kept_passages import PassageFiles
 from core.project.lengths import Length, lengths
-from core.project.migrations import MIGRATIONS, applied, upgrade
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
 from core.project.pool import list_passages, pool_depth, pooled_queries, refresh_pool, set_pool_depth
 from core.project.project import (
@@ -67,7 +66,6 @@ __all__ = [
     "IMPORTED",
     "JUDGE",
     "MARK",
-    "MIGRATIONS",
     "PREFIX",
     "RANKED",
     "SCALE",
@@ -86,7 +84,6 @@ __all__ = [
     "activity_csv",
     "add_passages",
     "add_queries",
-    "applied",
     "as_name",
     "assessed",
     "boards",
@@ -115,6 +112,7 @@ __all__ = [
     "list_passages",
     "log",
     "mark_gold",
+    "migrations",
     "name_passages",
     "name_passages_of",
     "no_room",
@@ -143,7 +141,6 @@ __all__ = [
     "state_ranks",
     "unknown_queries",
     "unstage_ranking",
-    "upgrade",
     "withdraw",
     "write_board",
     "write_gold",

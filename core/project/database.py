@@ -17,7 +17,7 @@ from pathlib import Path
 import duckdb
 
 from core.errors import ProjectError
-from core.project.checkpoints import Idle, mark, unmark
+from core.project import checkpoints
 from core.project.engine_errors import explained, fault, first_line
 
 Connection = duckdb.DuckDBPyConnection
@@ -76,7 +76,7 @@ class Database:
         self.writing = threading.RLock()
         self._marked = False
         self._closed = False
-        self._idle: Idle | None = None
+        self._idle: checkpoints.Idle | None = None
         _open.add(self)
 
     @property
@@ -104,7 +104,7 @@ class Database:
         if self._marked or self.read_only:
             return
         try:
-            mark(cursor, self.path)
+            checkpoints.mark(cursor, self.path)
         except duckdb.TransactionException as error:
             # Something else in this process is writing to the file: the mark is in the log and goes with it.
             if "CHECKPOINT" not in str(error):
@@ -114,7 +114,7 @@ class Database:
     def checkpoint_when_idle(self) -> None:
         """From now on let the log go into the file whenever nobody has written for a moment."""
         if self._idle is None and not self.read_only:
-            self._idle = Idle(self.checkpoint)
+            self._idle = checkpoints.Idle(self.checkpoint)
 
     def checkpoint(self) -> bool:
         """Write what the log holds into the file, unless somebody is writing or there is no room; whether it was."""
@@ -122,7 +122,7 @@ class Database:
             return False
         try:
             with self.cursor() as cursor:
-                mark(cursor, self.path)
+                checkpoints.mark(cursor, self.path)
                 self._marked = True
             return True
         except duckdb.TransactionException:
@@ -213,7 +213,7 @@ class Database:
         if not self.writing.acquire(timeout=LAST_WRITE):
             return
         try:
-            unmark(self._connection)
+            checkpoints.unmark(self._connection)
         except duckdb.Error as error:
             _log.warning("%s: it could not be closed as it should: %s", self.path, first_line(error))
         finally:

@@ -18,11 +18,9 @@ import duckdb
 import pyarrow as pa
 
 from core.errors import EngineError, InputError, ProjectError
-from core.project import checkpoints
-from core.project.checkpoints import has_log, log_of
+from core.project import checkpoints, migrations
 from core.project.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
 from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
-from core.project.migrations import MIGRATIONS, applied, upgrade
 from core.text import clean_text, one_line
 
 Cursor = duckdb.DuckDBPyConnection
@@ -350,12 +348,12 @@ def create(path: Path) -> Project:
         raise InputError(f"{path.parent}: the folder cannot be made ({error.strerror}).") from error
     connection = connect(path)
     try:
-        upgrade(connection)
+        migrations.upgrade(connection)
     except duckdb.Error as error:
         # What there is no room for leaves nothing behind that is no project.
         connection.close()
         path.unlink(missing_ok=True)
-        log_of(path).unlink(missing_ok=True)
+        checkpoints.log_of(path).unlink(missing_ok=True)
         raise explained(path, error) from error
     return Project(Database(path, connection))
 
@@ -380,7 +378,7 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     # Where this process has the file open already, its log is in use and nothing is amiss.
     shared = is_open(path)
-    had_log = has_log(path)
+    had_log = checkpoints.has_log(path)
     connection = connect(path, read_only)
     try:
         if missing := _missing_steps(path, connection):
@@ -399,8 +397,8 @@ def open_project(path: Path, read_only: bool = False) -> Project:
 
 
 def _missing_steps(path: Path, connection: Cursor) -> list[str]:
-    seen = applied(connection)
-    known = [name for name, _ in MIGRATIONS]
+    seen = migrations.applied(connection)
+    known = [name for name, _ in migrations.MIGRATIONS]
     if not seen:
         raise ProjectError(f"{path} is a database, but not a project of this program.", NAME_ANOTHER)
     if newer := [name for name in seen if name not in known]:
@@ -438,7 +436,7 @@ def _upgrade(path: Path, step: str) -> None:
             return
         copy.replace(backup)
         try:
-            upgrade(connection)
+            migrations.upgrade(connection)
         except duckdb.Error as error:
             raise ProjectError(
                 f"{path} cannot be upgraded: {first_line(error)}.",

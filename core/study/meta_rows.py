@@ -124,11 +124,11 @@ def row_boards(
     qrels: Qrels
     if exam:
         base = basis(project, policy)
-        table = labels(project, policy)
+        table = labels(project, base)
         needed, usable = int(table["needed"].sum()), int(table["usable"].sum())
         if not usable:
             return dict.fromkeys(measures, "No question of the bank has been graded for the pool yet.")
-        qrels, threshold = label_qrels(project, policy), base.min_rating
+        qrels, threshold = label_qrels(project, base), base.min_rating
         key: Hashable = base.key
     else:
         needed = usable = 0

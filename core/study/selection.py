@@ -216,7 +216,7 @@ def select(
     source = find_source(project, against)
     if source in dict(boards(project)):
         raise InputError(f"{source} is an imported leaderboard: it has no judgments.", "Name a source of judgments.")
-    qrels = label_qrels(project, policy)
+    qrels = label_qrels(project, base)
     unreadable = _unreadable(project, base, qrels)
     said = _relevant(qrels, base.min_rating)
     if unreadable_no:

@@ -10,7 +10,7 @@ from core.bank import check_version
 from core.catalogue import find_grader, graders
 from core.errors import InputError
 from core.grading import missing_pairs
-from core.labels import Policy, label_qrels
+from core.labels import Policy, basis, label_qrels
 from core.measures import mean_and_standard_error
 from core.project import Project, check_runs, judgments, pool_depth, rankings, sources
 
@@ -151,7 +151,7 @@ def judged_shares(
     Raises:
         InputError: an unknown grader or version.
     """
-    known = {"exam": label_qrels(project, policy)} if graders(project) else {}
+    known = {"exam": label_qrels(project, basis(project, policy))} if graders(project) else {}
     known |= {source: judgments(project, source) for source in sources(project) if official}
     tops: dict[str, dict[str, list[str]]] = {run: {} for run in runs}
     for run, query, passages in project.rows(

@@ -14,7 +14,7 @@ from core.exchange import Options, downloads, exporting, import_files
 from core.formats import Source, read_bank, read_boards, read_run_lines
 from core.formats.graded import read_graded, write_graded
 from core.formats.trec_qrels import read_qrels
-from core.labels import Policy, labels
+from core.labels import Policy, basis, labels
 from core.leaderboard import leaderboard
 from core.project import Project, boards, sources
 from tests.fuzz.bench import AUTHOR, Bench
@@ -160,7 +160,7 @@ def _exported(what: str, make: Callable[[], str | bytes]) -> bytes:
 
 
 def _qrels_go_out(project: Project) -> None:
-    table = labels(project, POLICY).dropna(subset=["label"])
+    table = labels(project, basis(project, POLICY)).dropna(subset=["label"])
     wanted = {(q, p, int(v)) for q, p, v in zip(table["query_id"], table["passage_id"], table["label"], strict=True)}
     if wanted:
         content = _exported("qrels", lambda: exporting.qrels(project, POLICY))

@@ -20,7 +20,7 @@ from core import bank
 from core import labels as the_labels
 from core.catalogue import find_grader
 from core.grading import running as grading
-from core.labels import Policy
+from core.labels import Policy, basis
 from core.leaderboard import score_runs
 from core.measures import COVER
 from core.project import Project, rankings
@@ -176,7 +176,7 @@ def labels(project: Project, policy: Mapping[str, Any]) -> dict[str, Any]:
     """
     chosen = Policy(**policy)
     ours = labels_of(grading_of(project, chosen.grader, chosen.overrides), chosen)
-    table = the_labels.labels(project, chosen)
+    table = the_labels.labels(project, basis(project, chosen))
     theirs = {
         (query, passage): None if isna(label) else int(label)
         for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import FileError, InputError, Problem
-from core.project import MIGRATIONS
+from core.project import migrations
 
 FORMAT = "exam-workbench project"
 FORMAT_VERSION = 1
@@ -176,7 +176,7 @@ def _read_manifest(folder: Path, source: Path) -> Manifest:
 
 
 def _steps(content: dict[str, Any], source: Path) -> list[str]:
-    known = [name for name, _ in MIGRATIONS]
+    known = [name for name, _ in migrations.MIGRATIONS]
     steps = content.get("migrations")
     if not isinstance(steps, list) or not all(isinstance(step, str) for step in steps):
         raise refused(source, MANIFEST, "it does not say of which schema the project is")

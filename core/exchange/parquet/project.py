@@ -27,7 +27,7 @@ from core.exchange.parquet.manifest import (
     sha256,
 )
 from core.exchange.zipping import write_zip
-from core.project import CONFIG, MARK, Cursor, Project, applied, first_line, log, no_room, open_project, upgrade
+from core.project import CONFIG, MARK, Cursor, Project, first_line, log, migrations, no_room, open_project
 
 CACHES = frozenset({"text_vectors"})
 """Tables that hold nothing that could not be computed again: they stay out of exports."""
@@ -82,7 +82,7 @@ def _write_folder(project: Project, folder: Path, name: str, author: str) -> lis
             "format_version": FORMAT_VERSION,
             "software": {"name": "Exam Workbench", "version": __version__},
             "project": project.name,
-            "migrations": applied(cursor),
+            "migrations": migrations.applied(cursor),
             "sequences": _sequences(cursor),
             "tables": [vars(table) for table in tables],
         }
@@ -137,7 +137,7 @@ def import_project(source: Path, path: Path) -> Project:
 def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
     """Make the project file in the schema that was exported, fill it, bring it to the current schema and check it."""
     with duckdb.connect(str(path), config=CONFIG) as connection:
-        upgrade(connection, manifest.steps)
+        migrations.upgrade(connection, manifest.steps)
         expected = _tables(connection)
         if odd := expected ^ {table.name for table in manifest.tables}:
             raise refused(source, MANIFEST, f"it does not fit its schema: {', '.join(sorted(odd))}")
@@ -150,11 +150,11 @@ def _build(path: Path, manifest: Manifest, folder: Path, source: Path) -> None:
         for table in manifest.tables:
             _load(connection, table, folder, source)
         connection.execute("COMMIT")
-        if applied(connection) != manifest.steps:
+        if migrations.applied(connection) != manifest.steps:
             raise refused(source, "migrations.parquet", "its steps are not those of the manifest")
         connection.execute("DELETE FROM settings WHERE name = ?", [MARK])
         _advance(connection, manifest.keys)
-        upgrade(connection)
+        migrations.upgrade(connection)
         _check(connection, source)
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from core.errors import InputError
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
+from core.graders.embedding import minilm
 from core.graders.embedding.minilm import (
     DIMENSIONS,
     MAX_TOKENS,
@@ -27,8 +28,6 @@ from core.graders.embedding.minilm import (
     SHA256,
     Encoder,
     Vectors,
-    load_encoder,
-    model_folder,
 )
 from core.graders.vectors import Kept, VectorStore
 from core.sentences import SPLITTER, Span, split_sentences
@@ -133,7 +132,7 @@ def _encode(texts: list[str], role: str) -> list[EncodedPassage]:
     Raises:
         GradingError: the model is not installed or its weights are not the expected ones.
     """
-    encoder = load_encoder(model_folder())
+    encoder = minilm.load_encoder(minilm.model_folder())
     if role == PASSAGE:
         return _encode_passages(encoder, texts)
     return [EncodedPassage(vector, [], _NO_SENTENCES) for vector in encoder.encode(texts)]

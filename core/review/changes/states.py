@@ -195,7 +195,7 @@ def _labels(project: Project, policy: Policy, pool: Sequence[tuple[str, str]]) -
     """Labels of the pool in its order, MISSING where there is none, and the numbers of pairs without a rating."""
 
     def align() -> tuple[Ratings, NDArray[np.int64]]:
-        table = labels(project, policy)
+        table = labels(project, basis(project, policy))
         found = table["label"].fillna(MISSING).to_numpy(np.int8)
         open_pairs = (table["needed"] - table["usable"]).to_numpy(np.int64)
         if len(table) == len(pool):

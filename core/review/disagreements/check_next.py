@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.errors import InputError
-from core.labels import Policy, label_qrels
+from core.labels import Policy, basis, label_qrels
 from core.leaderboard import Leaderboard, leaderboard, score_runs
 from core.measures import CrossTable, cohen_kappa, cross_table, halves, matching, merge, parse_measure, trec_order
 from core.project import Project, Qrels, find_source, judgments, rankings
@@ -176,7 +176,7 @@ def _kappa_changes(
 def _board(project: Project, side: Side, measure: str, rater: Rater) -> tuple[Leaderboard, Qrels]:
     """The leaderboard that a side makes, and its values."""
     if isinstance(side, Labels):
-        return leaderboard(project, measure, policy=side.policy), label_qrels(project, side.policy)
+        return leaderboard(project, measure, policy=side.policy), label_qrels(project, basis(project, side.policy))
     if not isinstance(side, Judgments):
         raise TypeError(f"{side} makes no leaderboard")
     source = find_source(project, side.source)

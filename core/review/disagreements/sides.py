@@ -163,7 +163,7 @@ def _counted(frame: pd.DataFrame) -> Values:
 
 def _labels(project: Project, base: Basis) -> _Resolved:
     def values() -> Values:
-        found = labels(project, base.policy).dropna(subset=["label"])
+        found = labels(project, base).dropna(subset=["label"])
         return _counted(found[["query_id", "passage_id"]].assign(value=found["label"].astype("int64")))
 
     return _Resolved(_grader(base, "label"), ("labels", base.key), values)

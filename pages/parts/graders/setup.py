@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -34,6 +33,7 @@ from core.graders import (
 from core.project import Project, as_name
 from pages.parts.graders.form import Form
 from pages.parts.shared import model_place, presses, ui
+from pages.parts.shared.job_plan import Chosen
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
 CHECK_NAMES = {"words": "Compare words", "model": "Ask a model"}
@@ -41,15 +41,6 @@ BY_NAMES = {"likelihood": "Likelihood of each choice", "letter": "Letter that it
 API_NAMES = {"chat": "Chat", "completions": "Plain completions"}
 NORMALISATION_NAMES = {"tokens": "Tokens", "characters": "Characters", "none": "Nothing"}
 STRUCTURED = {"auto": "Automatic", "json": "Always", "text": "Never"}
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """A grader with the kind and the parameters that make it."""
-
-    grader: Grader
-    kind: str
-    parameters: dict[str, Any]
 
 
 def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 import streamlit as st
 
@@ -13,7 +14,6 @@ from core.grading import LeftOut, Plan, PriceTag, Request, left_out, make_plan, 
 from core.labels import speaking_passages
 from core.project import Project, pool_depth, set_pool_depth
 from core.types import GraderSpec
-from pages.parts.graders.setup import Chosen
 from pages.parts.shared import presses, ui
 
 PRICED_AT_ONCE = 200_000
@@ -25,6 +25,15 @@ LEFT_OUT = {
     "no_answer_key": "{} without an answer key",
     "no_choices": "{} without choices",
 }
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A grader with the kind and the parameters that make it."""
+
+    grader: Grader
+    kind: str
+    parameters: dict[str, Any]
 
 
 def plan(project: Project, grader: Grader) -> Request | None:
