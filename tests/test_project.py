@@ -14,7 +14,8 @@ import pytest
 from core import bank
 from core.bank import saving as bank_saving
 from core.errors import InputError, ProjectError
-from core.project import MIGRATIONS, Project, create, migrations, open_project
+from core.project import Project, create, migrations, open_project
+from core.project.migrations import MIGRATIONS
 from core.types import Question
 from tests.small import fill, grade
 

@@ -18,7 +18,8 @@ import pytest
 from core import cli
 from core.cli.reading import READING
 from core.errors import ProjectError
-from core.project import MIGRATIONS, database, holders, migrations, open_project
+from core.project import database, holders, migrations, open_project
+from core.project.migrations import MIGRATIONS
 from tests.small import fill, judge, new_project
 from tests.test_reopening import QUESTIONS
 

@@ -199,7 +199,7 @@ def parse_measure(name: str, cutoff: int = DEFAULT_CUTOFF) -> Measure:
             if found := pattern.fullmatch(name.strip()):
                 depth = int(found[1] or cutoff)
                 if depth > deepest:
-                    raise _unknown(name)
+                    raise InputError(f"The cutoff of '{name[:60]}' is out of range.", f"Use at most {deepest:,}.")
                 return _named(family, depth)
     measure = trec_measure(name)
     family = _FAMILIES[str(measure.NAME)]
