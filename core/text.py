@@ -7,8 +7,6 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-import snowballstemmer
-
 _UNCLEAN = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _BLANKED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 LONGEST_ID = 512
@@ -152,4 +150,6 @@ def meaningful_words(text: str) -> list[str]:
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
     # A stemmer holds the word that it works on, so threads cannot share one; making one takes under a microsecond.
+    import snowballstemmer
+
     return str(snowballstemmer.stemmer("english").stemWord(word))

@@ -483,3 +483,15 @@ def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_ne
     heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair"}
     assert "core.project" in run.stderr.splitlines() or arguments == ["--help"]
     assert heavy & set(run.stderr.splitlines()) == set()
+
+
+def test_what_only_counts_loads_no_library_of_numbers_either(tmp_path: Path) -> None:
+    new_project(tmp_path / "p.duckdb").close()
+    program = "import sys, core.cli\ntry: core.cli.main()\nfinally: print('\\n'.join(sys.modules), file=sys.stderr)"
+    run = subprocess.run(
+        [sys.executable, "-c", program, "status", "--project", str(tmp_path / "p.duckdb")],
+        capture_output=True,
+        text=True,
+    )
+    loaded = set(run.stderr.splitlines())
+    assert "core.project" in loaded and loaded & {"pandas", "numpy", "pyarrow", "scipy"} == set()

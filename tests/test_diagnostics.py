@@ -13,8 +13,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from core import bank
-from core.bank import near_duplicates, repeats
+from core import bank, graders
+from core.bank import near_duplicates
 from core.bank import saving as bank_saving
 from core.errors import InputError
 from core.labels import Policy
@@ -228,7 +228,7 @@ def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.
         asked.append(texts)
         return np.array([[1.0 if a == b else cosines.get(frozenset((a, b)), 0.2) for b in texts] for a in texts])
 
-    monkeypatch.setattr(repeats, "similarity", similarity)
+    monkeypatch.setattr(graders, "similarity", similarity)
     questions = [Question(f"q1/{i}", "q1", f"{i}?") for i in range(4)]
     found = near_duplicates(questions)
     assert {key: (other.question_id, cosine) for key, (other, cosine) in found.items()} == {
@@ -244,7 +244,7 @@ def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.
 
 @pytest.mark.parametrize("questions", [[], [Question("q1/0", "q1", "0?")]])
 def test_no_question_is_a_near_duplicate_of_itself(questions: list[Question], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(repeats, "similarity", lambda texts: np.ones((len(texts), len(texts)), np.float32))
+    monkeypatch.setattr(graders, "similarity", lambda texts: np.ones((len(texts), len(texts)), np.float32))
     assert near_duplicates(questions) == {}
 
 

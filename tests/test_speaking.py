@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from core.bank import saving as bank_saving
+from core.bank import speaking_passages
 from core.graders import ANY, signs
-from core.graders.reading.speaking import PATTERNS, REPEATS
-from core.labels import Policy, basis, readiness, speaking_passages
+from core.labels import Policy, basis, readiness
 from core.project import Project, add_passages, list_passages, refresh_pool
 from core.review import Filters, read_passage, search
+from core.speaking import PATTERNS, REPEATS
 from core.types import Passage, Question
 from tests.injections import INJECTIONS
 from tests.small import fill, judge, new_project

@@ -58,6 +58,7 @@ from core.bank.questions import (
 )
 from core.bank.repeats import Repeat, marks, near_duplicates
 from core.bank.saving import clean_questions, name_questions, restore, save, save_questions
+from core.bank.speaking_passages import speaking_passages
 from core.bank.status import counts, judged_queries, next_step
 from core.bank.topics import (
     ANSWERED_BY_TOPIC,
@@ -154,6 +155,7 @@ __all__ = [
     "save_drafts",
     "save_questions",
     "settle",
+    "speaking_passages",
     "split",
     "steps",
     "take_back",

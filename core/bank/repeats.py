@@ -7,11 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from core.bank.drafts import drafted_bank
 from core.bank.proposals import STATES, Proposal, proposals
-from core.graders import similarity
 from core.project import Project
 from core.types import Question
 
@@ -123,6 +120,9 @@ def _proposed(every: Sequence[Proposal]) -> Iterator[_Known]:
 def _like(opened: Sequence[Proposal], known: Sequence[_Known], threshold: float) -> dict[int, Repeat]:
     if not opened or not known:
         return {}
+    # The model and its libraries are for those who ask for near-duplicates.
+    from core.graders import similarity
+
     cosines = similarity([*(proposal.text for proposal in opened), *(one.text for one in known)])
     found = {}
     for row, proposal in enumerate(opened):
@@ -149,9 +149,12 @@ def near_duplicates(questions: Sequence[Question], threshold: float = NEAR) -> d
     Raises:
         GradingError: the model cannot be loaded.
     """
+    from core.graders import similarity
+
     worded = [question for question in questions if question.active and (question.text or "").strip()]
     cosines = similarity([question.text or "" for question in worded])
-    np.fill_diagonal(cosines, -1.0)
+    for place in range(len(worded)):
+        cosines[place, place] = -1.0
     found = {}
     for row, question in enumerate(worded):
         nearest = int(cosines[row].argmax())

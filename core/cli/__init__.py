@@ -15,7 +15,8 @@ from core.errors import LONGEST_MESSAGE, InputError, WorkbenchError
 from core.text import one_line
 
 COMMANDS = {
-    "files": ("init", "demo", "import", "status", "export"),
+    "files": ("init", "demo", "import", "export"),
+    "status": ("status",),
     "bank": ("bank",),
     "grade": ("plan", "grade"),
     "generate": ("generate", "proposals"),

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import json_option, opened, policy_options, print_json, print_table, project_option, tell
+from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
+from core.cli.policy import policy_options
 from core.errors import InputError
 from core.labels import Policy
 from core.review import Judgments, Labels, Person, Side, machine, table_csv, table_latex

@@ -16,12 +16,12 @@ from core.cli.options import (
     author_option,
     json_option,
     opened,
-    policy_options,
     print_json,
     print_table,
     project_option,
     tell,
 )
+from core.cli.policy import policy_options
 from core.errors import InputError
 from core.labels import Policy
 from core.project import Project, find_source

@@ -8,22 +8,21 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from core.bank import counts, judged_queries
+from core.bank import counts
 from core.cli.export import EXPORTS, Asked, export_bytes, export_folder, write
 from core.cli.options import (
     json_option,
     opened,
-    policy_options,
     print_json,
-    print_table,
     project_option,
     required,
     tell,
 )
+from core.cli.policy import policy_options
 from core.errors import FileError, InputError
 from core.exchange import IMPORTERS, Options, import_files, import_project, make_demo
 from core.formats import Source
-from core.labels import Policy, speaking_passages
+from core.labels import Policy
 from core.project import create, current_author, projects_folder
 
 
@@ -124,20 +123,6 @@ def _import_project(folder: Path, path: Path, as_json: bool) -> None:
         print_json({"kind": "project", "files": [str(folder)], "counts": found, "notes": [], "replaced": []})
     else:
         tell(f"Made {path}.")
-
-
-@click.command()
-@project_option
-@json_option
-def status(project_path: Path | None, as_json: bool) -> None:
-    """Say what the project holds."""
-    with opened(project_path) as project:
-        speaking = {"passages that speak to the grader": len(speaking_passages(project))}
-        found = {**counts(project), **judged_queries(project).as_dict(), **speaking}
-    if as_json:
-        print_json(found)
-    else:
-        print_table(("what", "count"), list(found.items()))
 
 
 @click.command()

@@ -10,13 +10,13 @@ import click
 from core.cli.options import (
     json_option,
     opened,
-    policy_options,
     print_json,
     print_table,
     project_option,
     queries_option,
     tell,
 )
+from core.cli.policy import policy_options
 from core.labels import Policy
 from core.leaderboard import DEFAULT_MEASURE, PERS, Per, QueryChoice, compare, leaderboard_per
 from core.measures import Ties

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 
 import click
 
-from core.cli.options import Whole, json_option, opened, policy_options, print_json, print_table, project_option, tell
+from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.policy import policy_options
 from core.errors import InputError
 from core.labels import Policy
 from core.project import find_source, pooled_queries, run_names

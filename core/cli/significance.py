@@ -7,7 +7,8 @@ from typing import cast
 
 import click
 
-from core.cli.options import Whole, json_option, opened, policy_options, print_json, print_table, project_option
+from core.cli.options import Whole, json_option, opened, print_json, print_table, project_option
+from core.cli.policy import policy_options
 from core.labels import Policy
 from core.leaderboard import DEFAULT_MEASURE, leaderboard
 from core.measures import PERMUTATIONS

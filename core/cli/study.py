@@ -12,13 +12,13 @@ from core.cli.options import (
     counted,
     json_option,
     opened,
-    policy_options,
     print_json,
     print_table,
     project_option,
     queries_option,
     tell,
 )
+from core.cli.policy import policy_options
 from core.labels import Policy
 from core.leaderboard import DEFAULT_MAX_K, MAX_K, QueryChoice, cover_curves
 from core.project import Project

@@ -26,7 +26,6 @@ from core.errors import InputError, Report
 from core.grading import end, start, write_staged_grades
 from core.limits import exceeded, limit
 from core.project import (
-    RANKED,
     Cursor,
     Keeper,
     add_passages,
@@ -93,7 +92,7 @@ class _Batch:
     textless: list[str] = field(default_factory=list)
     listed: list[tuple[str, str]] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
-    ranked: pa.Table = field(default_factory=RANKED.empty_table)
+    ranked: pa.Table = field(default_factory=lambda: ranked_table({}))
     judgments: list[Judgment] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
     asked: list[tuple[int, str]] = field(default_factory=list)

@@ -64,12 +64,10 @@ from core.graders.reading.parsing import (
     parse_yes_no,
     unanswerable,
 )
-from core.graders.reading.speaking import ANY, Sign, repeatable, signs
 from core.graders.reading.trying import Trial, try_pair
 from core.graders.vectors import Kept
 
 __all__ = [
-    "ANY",
     "APIS",
     "BACK_ENDS",
     "CHECKS",
@@ -106,7 +104,6 @@ __all__ = [
     "Price",
     "Prompt",
     "ReadingGrader",
-    "Sign",
     "Steps",
     "Trial",
     "Usage",
@@ -137,10 +134,8 @@ __all__ = [
     "provide_keys",
     "read_prompt",
     "remade_from",
-    "repeatable",
     "said_of_models",
     "same_address",
-    "signs",
     "similarity",
     "try_injections",
     "try_pair",

@@ -10,7 +10,6 @@ from core.labels.overrides import Override, confirm, override, overrides, withdr
 from core.labels.policy import Policy, Skipped
 from core.labels.readiness import Readiness, failed_pairs, readiness
 from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weight_sql, weights_of
-from core.labels.speaking import speaking_passages
 from core.labels.summary import pool_summary
 from core.labels.union import coverage_of_union
 
@@ -48,7 +47,6 @@ __all__ = [
     "readiness",
     "reference_coverage",
     "scored",
-    "speaking_passages",
     "weight_sql",
     "weights_of",
     "withdraw",

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.bank import AT_VERSION, bank_for
+from core.bank import AT_VERSION, bank_for, speaking_passages
 from core.labels.basis import Basis, graded_pairs
 from core.labels.labels import labels
-from core.labels.speaking import speaking_passages
 from core.project import Project
 
 
@@ -25,7 +24,7 @@ class Readiness:
         stale_overrides: overrides of active questions that were reworded since: they do not count.
         partial_labels: labels where some pairs behind them have no rating.
         unlabelled_passages: pooled (query, passage) without a label.
-        speaking_passages: pooled (query, passage) whose text speaks to the grader: see `core.graders.reading.speaking`.
+        speaking_passages: pooled (query, passage) whose text speaks to the grader: see `core.speaking`.
     """
 
     needed: int

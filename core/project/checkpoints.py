@@ -66,7 +66,7 @@ def not_closed(connection: duckdb.DuckDBPyConnection, path: Path, had_log: bool)
     Returns:
         A sentence or two; empty where the file was closed, or holds all that was saved in any case.
     """
-    found = connection.execute("SELECT value FROM settings WHERE name = ?", [MARK]).fetchall()
+    found = connection.execute(f"SELECT value FROM settings WHERE name = '{MARK}'").fetchall()
     log = log_of(path).name
     if had_log:
         return f"{path.name} was not closed when it was used last. Nothing is lost: {log} had the rest, and was read."

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from core.project.project import table_of
 from core.types import Passage
 
 PASSAGES_A_BATCH = 20_000
 CHARACTERS_A_BATCH = 1 << 25
 
-_SCHEMA = pa.schema([("passage_id", pa.string()), ("text", pa.string())])
+_COLUMNS = {"passage_id": "VARCHAR", "text": "VARCHAR"}
 
 
 def in_batches(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
@@ -38,14 +36,16 @@ class PassageFiles:
     """
 
     def __init__(self, folder: Path) -> None:
+        import pyarrow.parquet as pq
+
         self._file = folder / "passages.parquet"
-        self._writer = pq.ParquetWriter(self._file, _SCHEMA)
+        self._writer = pq.ParquetWriter(self._file, table_of({name: [] for name in _COLUMNS}, _COLUMNS).schema)
 
     def take(self, passages: Iterable[Passage]) -> None:
         """Keep passages."""
         for batch in in_batches(passages):
             columns = {"passage_id": [p.passage_id for p in batch], "text": [p.text for p in batch]}
-            self._writer.write_table(pa.table(columns, schema=_SCHEMA))
+            self._writer.write_table(table_of(columns, _COLUMNS))
 
     def close(self) -> None:
         """Write them out; no more are taken."""
@@ -53,6 +53,8 @@ class PassageFiles:
 
     def passages(self) -> Iterator[Passage]:
         """All that were kept, in their order."""
+        import pyarrow.parquet as pq
+
         with pq.ParquetFile(self._file) as kept:
             for at in range(kept.num_row_groups):
                 columns = kept.read_row_group(at).to_pydict()

@@ -12,16 +12,19 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import duckdb
-import pyarrow as pa
 
 from core.errors import EngineError, InputError, ProjectError
 from core.project import checkpoints, migrations
 from core.project.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
 from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
+from core.project.values import Parameters, written_in
 from core.text import clean_text, one_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
@@ -106,24 +109,25 @@ class Project:
                 " export project and report what it says.",
             ) from error
 
-    def rows(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """Every row of a query as tuples; one that was asked before is answered again without asking, where nothing
         was written since: a screen asks much the same at every redraw."""
         commit, key = self._database.last_commit, _question(sql, parameters)
         known = self._answers.get(key)
         if known is not None and known[0] == commit:
             return list(known[1])
-        rows = self.read(lambda cursor: cursor.execute(sql, parameters).fetchall())
+        written, left = written_in(sql, parameters)
+        rows = self.read(lambda cursor: cursor.execute(written, left).fetchall())
         if key is not None and _can_be_kept(rows):
             self._keep(self._answers, key, (commit, rows), KNOWN_ANSWERS)
             return list(rows)
         return rows
 
-    def table(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> pa.Table:
+    def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
         """The result of a query as an Arrow table."""
         return self.read(lambda cursor: cursor.sql(sql, params=parameters).to_arrow_table())
 
-    def value(self, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> Any:
+    def value(self, sql: str, parameters: Parameters = None) -> Any:
         """The first column of the first row of a query, or None where there is no row."""
         rows = self.rows(sql, parameters)
         return rows[0][0] if rows else None
@@ -235,7 +239,7 @@ class Project:
         self._database.close()
 
 
-def _question(sql: str, parameters: list[Any] | dict[str, Any] | None) -> Hashable | None:
+def _question(sql: str, parameters: Parameters) -> Hashable | None:
     """What tells one question to the database from another; None where it may write, or has a long list in it."""
     if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:
         return None
@@ -266,8 +270,19 @@ def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types
         columns: values by column name, all of one length.
         types: SQL type by column name, in the order of the columns.
     """
-    arrays = {column: pa.array(columns[column], type=_ARROW[types[column]]) for column in types}
-    stage_table(cursor, name, pa.table(arrays))
+    stage_table(cursor, name, table_of(columns, types))
+
+
+def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
+    """Columns as an Arrow table.
+
+    Args:
+        columns: values by column name, all of one length.
+        types: SQL type by column name, in the order of the columns.
+    """
+    import pyarrow as pa
+
+    return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
 
 
 def stage_table(cursor: Cursor, name: str, table: pa.Table) -> None:
@@ -278,16 +293,22 @@ def stage_table(cursor: Cursor, name: str, table: pa.Table) -> None:
 
 
 _ARROW = {
-    "VARCHAR": pa.string(),
-    "INTEGER": pa.int32(),
-    "TINYINT": pa.int8(),
-    "DOUBLE": pa.float64(),
-    "FLOAT": pa.float32(),
-    "FLOAT[]": pa.list_(pa.float32()),
-    "VARCHAR[]": pa.list_(pa.string()),
-    "BOOLEAN": pa.bool_(),
-    "BLOB": pa.binary(),
+    "VARCHAR": "string",
+    "INTEGER": "int32",
+    "TINYINT": "int8",
+    "DOUBLE": "float64",
+    "FLOAT": "float32",
+    "BOOLEAN": "bool_",
+    "BLOB": "binary",
 }
+
+
+def arrow_type(sql_type: str) -> pa.DataType:
+    """Arrow's type for one of SQL, or for a list of them, such as `FLOAT[]`."""
+    import pyarrow as pa
+
+    kind = getattr(pa, _ARROW[sql_type.removesuffix("[]")])()
+    return pa.list_(kind) if sql_type.endswith("[]") else kind
 
 
 def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
 from core.project.passages import name_passages_of
-from core.project.project import Cursor, Project, stage_table
+from core.project.project import Cursor, Project, stage_table, table_of
 from core.project.queries import check_new
 from core.project.replacing import Keeper
 from core.types import Ranked
 
-RANKED = pa.schema(
-    [
-        ("run", pa.string()),
-        ("query_id", pa.string()),
-        ("passage_id", pa.string()),
-        ("score", pa.float64()),
-        ("rank", pa.int32()),
-    ]
-)
-"""Lines of runs as a table; `rank` is what a file states."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+RANKED = {"run": "VARCHAR", "query_id": "VARCHAR", "passage_id": "VARCHAR", "score": "DOUBLE", "rank": "INTEGER"}
+"""Columns of lines of runs as a table, with their SQL types; `rank` is what a file states."""
 
 
 def stage_rankings(cursor: Cursor, rankings: dict[str, list[Ranked]]) -> None:
@@ -47,7 +40,7 @@ def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
         "score": [ranked.score for ranked in lines],
         "rank": [ranked.rank for ranked in lines],
     }
-    return pa.table(columns, schema=RANKED)
+    return table_of(columns, RANKED)
 
 
 def stage_ranked(cursor: Cursor, ranked: pa.Table) -> None:

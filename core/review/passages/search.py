@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from core.bank import speaking_passages
 from core.catalogue import graders
-from core.labels import Basis, Policy, basis, pool_summary, speaking_passages
+from core.labels import Basis, Policy, basis, pool_summary
 from core.project import Cursor, Project
 
 State = Literal["failed", "ungraded", "complete"]
@@ -36,7 +37,7 @@ class Filters:
         flagged: label and judgment of `source` disagree on relevance.
         overridden: a person's rating counts for one of its pairs.
         unjudged_by: this source has no judgment of it.
-        speaking: its text speaks to the grader, see `core.graders.reading.speaking`.
+        speaking: its text speaks to the grader, see `core.speaking`.
     """
 
     query_id: str | None = None

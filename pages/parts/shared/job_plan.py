@@ -7,11 +7,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.bank import latest_version, overview
+from core.bank import latest_version, overview, speaking_passages
 from core.catalogue import prices, remember_settings
 from core.graders import Grader, ReadingGrader
 from core.grading import LeftOut, Plan, PriceTag, Request, left_out, make_plan, price_tag, start_job
-from core.labels import speaking_passages
 from core.project import Project, pool_depth, set_pool_depth
 from core.types import GraderSpec
 from pages.parts.shared import presses, ui

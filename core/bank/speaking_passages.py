@@ -6,11 +6,10 @@ import threading
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-import pyarrow as pa
-
-from core.bank import bank_for, latest_version
-from core.graders import ANY, repeatable
-from core.project import Cursor, Project
+from core.bank.asked import bank_for
+from core.bank.questions import latest_version
+from core.project import Project
+from core.speaking import ANY, repeatable
 from core.types import GraderSpec
 
 Place = tuple[int, int]
@@ -38,6 +37,17 @@ class _Seen:
 _SEEN: WeakKeyDictionary[Project, _Seen] = WeakKeyDictionary()
 _QUESTIONS = GraderSpec("any", "self-rating", "", kinds=("question",))
 """Reads questions and no key facts: a passage that has a fact word by word is as it should be."""
+
+
+_REPEATING = (
+    "WITH said_questions AS MATERIALIZED"
+    "  (SELECT unnest($queries) AS query_key, unnest($said) AS said, unnest($asks) AS asks)"
+    " SELECT DISTINCT query_key, passage_key FROM (SELECT query_key, passage_key, lower(text) AS lowered,"
+    "  contains(text, '?') AS has_mark FROM pool JOIN passage_texts USING (text_key)"
+    "  WHERE query_key IN (SELECT query_key FROM said_questions))"
+    # Most passages ask nothing, which is soon seen.
+    " JOIN said_questions USING (query_key) WHERE (has_mark OR NOT asks) AND contains(lowered, said)"
+)
 
 
 def speaking_passages(project: Project, version: int | None = None) -> frozenset[Place]:
@@ -96,21 +106,9 @@ def _seek_repeats(project: Project, version: int, known: dict[int, tuple[Asked, 
             asked.setdefault(query, set()).add((said, "?" in text))
     changed = {query: said for query, said in asked.items() if query not in known or known[query][0] != said}
     rows = [(query, *one) for query, sayings in changed.items() for one in sayings]
-    columns = {"query_key": pa.int32(), "said": pa.string(), "asks": pa.bool_()}
-    table = pa.table({name: pa.array([row[i] for row in rows], columns[name]) for i, name in enumerate(columns)})
-
-    def find(cursor: Cursor) -> list[Place]:
-        cursor.register("said_questions", table)
-        return cursor.execute(
-            "SELECT DISTINCT query_key, passage_key FROM (SELECT query_key, passage_key, lower(text) AS lowered,"
-            "  contains(text, '?') AS has_mark FROM pool JOIN passage_texts USING (text_key)"
-            "  WHERE query_key IN (SELECT query_key FROM said_questions))"
-            # Most passages ask nothing, which is soon seen.
-            " JOIN said_questions USING (query_key) WHERE (has_mark OR NOT asks) AND contains(lowered, said)"
-        ).fetchall()
-
+    parameters = {name: [row[i] for row in rows] for i, name in enumerate(("queries", "said", "asks"))}
     found: dict[int, set[Place]] = {query: set() for query in changed}
-    for place in project.read(find) if rows else ():
+    for place in project.rows(_REPEATING, parameters) if rows else ():
         found[place[0]].add(place)
     for query, sayings in changed.items():
         known[query] = frozenset(sayings), frozenset(found[query])

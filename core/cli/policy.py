@@ -1,0 +1,62 @@
+"""The policy options, which every command takes that turns grades into labels or scores."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import click
+
+from core.cli.options import Command, Whole
+from core.labels import Policy
+
+
+def policy_options(command: Command) -> Command:
+    """Add the policy options to a command; it gets a `policy`."""
+
+    @functools.wraps(command)
+    def with_policy(
+        *args: Any,
+        grader: str | None,
+        bank_version: int | None,
+        min_rating: int,
+        cutoff: int,
+        label: str,
+        unweighted: bool,
+        skipped: str,
+        min_judgment: int,
+        no_overrides: bool,
+        **others: Any,
+    ) -> Any:
+        policy = Policy(
+            grader=grader,
+            bank_version=bank_version,
+            min_rating=min_rating,
+            cutoff=cutoff,
+            label=label,
+            weighted=not unweighted,
+            skipped="ignore" if skipped == "ignore" else "zero",
+            min_judgment=min_judgment,
+            overrides=not no_overrides,
+        )
+        return command(*args, policy=policy, **others)
+
+    default = Policy()
+    for option in (
+        click.option("--min-judgment", type=Whole(), default=default.min_judgment, show_default=True,
+                     help="Judgment from which a passage is relevant in binary measures."),
+        click.option("--skipped", type=click.Choice(["zero", "ignore"]), default=default.skipped,
+                     show_default=True, help="A query that a run skipped scores zero, or is ignored."),
+        click.option("--no-overrides", is_flag=True, help="Let the machine's ratings stand."),
+        click.option("--unweighted", is_flag=True, help="Let every question count the same."),
+        click.option("--label", default=default.label, show_default=True, metavar="max|support:M|mean",
+                     help="How ratings become a label."),
+        click.option("--cutoff", type=Whole(), default=default.cutoff, show_default=True,
+                     help="Rank depth of EXAM-Cover."),
+        click.option("--min-rating", type=Whole(), default=default.min_rating, show_default=True,
+                     help="Rating from which a question counts as answered."),
+        click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given."),
+        click.option("--grader", help="The grader: see exam graders list."),
+    ):  # fmt: skip
+        with_policy = option(with_policy)
+    return with_policy

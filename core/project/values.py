@@ -1,0 +1,64 @@
+"""Values written into a statement: at the first parameter DuckDB loads pandas, which most commands need for nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+Parameters = list[Any] | dict[str, Any] | None
+
+LONGEST_LIST = 5_000
+"""Elements of a list that is written out; longer ones are parameters."""
+
+# A text or a quoted name is one token, so that what looks like a parameter in it is none.
+_TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[a-z_]\w*")
+
+
+def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
+    """A statement with the values of its parameters in their places.
+
+    Args:
+        parameters: by name, or in the order of the question marks.
+
+    Returns:
+        The statement, and None; or both as they are where a value has no literal here.
+    """
+    if not parameters:
+        return sql, None
+    named = isinstance(parameters, dict)
+    literals = {
+        (f"${name}" if named else name): literal(value)
+        for name, value in (parameters.items() if isinstance(parameters, dict) else enumerate(parameters))
+    }
+    if None in literals.values():
+        return sql, parameters
+    marks = iter(range(len(literals)))
+
+    def write(token: re.Match[str]) -> str:
+        text = token[0]
+        if text == "?" and not named:
+            return str(literals[next(marks)])
+        return str(literals.get(text, text)) if named else text
+
+    return _TOKEN.sub(write, sql), None
+
+
+def literal(value: Any) -> str | None:
+    """A value as SQL, of the type that it has as a parameter; None for what is left to be one."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if type(value) is int:
+        return f"({value})"
+    if type(value) is str:
+        return None if "\0" in value else "('" + value.replace("'", "''") + "'::VARCHAR)"
+    if isinstance(value, list | tuple) and 0 < len(value) <= LONGEST_LIST:
+        return _list(value)
+    return None
+
+
+def _list(values: Sequence[Any]) -> str | None:
+    written = [literal(value) for value in values]
+    return None if None in written else f"[{', '.join(map(str, written))}]"
