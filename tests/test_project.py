@@ -10,14 +10,17 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from core import bank
 from core.bank import saving as bank_saving
 from core.errors import InputError, ProjectError
 from core.project import Project, create, migrations, open_project
 from core.project.migrations import MIGRATIONS
+from core.project.values import written_in
 from core.types import Question
-from tests.small import fill, grade
+from tests.small import examples, fill, grade
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 
@@ -274,3 +277,22 @@ def test_an_answer_is_given_again_until_something_is_written_by_whomever(project
         assert project.rows(asked, ["q1"]) == [("q2", "")]
     finally:
         other.close()
+
+
+ANY_VALUE = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**40), 2**40), st.text(max_size=20), st.floats(-1e3, 1e3),
+    st.lists(st.integers(-5, 5), max_size=4), st.lists(st.text(max_size=5), max_size=4),
+)  # fmt: skip
+
+
+@given(values=st.lists(ANY_VALUE, min_size=1, max_size=4))
+@settings(max_examples=examples(40), deadline=None)
+def test_a_value_written_into_a_statement_is_the_one_that_was_given(values: list[object]) -> None:
+    said = ", ".join(["?"] * len(values)) + ", '?', '$p0', \"no ?\""
+    named = ", ".join(f"$p{i}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
+    given_by_name = {f"p{i}": value for i, value in enumerate(values)}
+    with duckdb.connect() as database:
+        for sql, parameters in ((said, list(values)), (named, given_by_name)):
+            sql = f"SELECT {sql} FROM (SELECT 'x' AS \"no ?\")"
+            expected = database.execute(sql, parameters).fetchall()
+            assert database.execute(*written_in(sql, parameters)).fetchall() == expected

@@ -10,11 +10,10 @@ import pytest
 
 from core.bank import saving as bank_saving
 from core.bank import speaking_passages
-from core.graders import ANY, signs
 from core.labels import Policy, basis, readiness
 from core.project import Project, add_passages, list_passages, refresh_pool
 from core.review import Filters, read_passage, search
-from core.speaking import PATTERNS, REPEATS
+from core.speaking import ANY, PATTERNS, REPEATS, signs
 from core.types import Passage, Question
 from tests.injections import INJECTIONS
 from tests.small import fill, judge, new_project
