@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from core.catalogue import StoredGrader
 from core.labels.basis import Basis
 from core.labels.basis import ratings as ratings_of
-from core.labels.rules import MISSING, Ratings
+from core.labels.rules import MISSING, Ratings, labels_of, weights_of
 from core.project import Project
 from core.types import SEPARATOR, GraderSpec, Question
 
@@ -58,6 +58,12 @@ def scored(questions: Sequence[Question], grader: StoredGrader) -> list[Question
     """The questions that a grader can grade and that are active."""
     spec = grader.spec
     return [q for q in questions if q.active and q.kind in spec.takes and (not spec.reads or spec.asked_text(q))]
+
+
+def labels_under(base: Basis, known: QueryRatings, questions: Sequence[Question]) -> Ratings:
+    """The label of every passage of a query, were these its questions; MISSING where there is none."""
+    active = scored(questions, base.grader)
+    return labels_of(known.of(active), weights_of(active, base.policy.weighted), base.policy.rule)
 
 
 def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequence[Question]) -> QueryRatings:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from core.review.changes.causes import QuestionChange, why_label
-from core.review.changes.impact import Changes, Edits, LabelChange, SystemChange, changes, version_edits, why
+from core.review.changes.impact import Changes, Edits, LabelChange, changes, version_edits, why
 from core.review.changes.override_effect import Effect, override_labels, rating_effect
+from core.review.changes.rescoring import SystemChange
 from core.review.changes.states import LabelFlip, StateChanges, flips_csv, state_changes
 from core.review.disagreements import settling
 from core.review.disagreements.agreement import Agreement, agreement, table_csv, table_latex

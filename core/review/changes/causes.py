@@ -12,21 +12,18 @@ from core import bank
 from core.bank import asked_questions, query_as_question, questions_by_query
 from core.errors import InputError
 from core.labels import (
-    MISSING,
     Basis,
     Policy,
     QueryRatings,
     basis,
     graded_pairs,
-    labels_of,
+    labels_under,
     load_ratings,
     scored,
-    weights_of,
-    wording,
 )
 from core.project import Project
-from core.review.changes.impact import RatingRow
-from core.types import GraderSpec, Question
+from core.review.changes.comparing import RatingRow, rating_rows, ratings_of_passage, scoring_part, swapped
+from core.types import Question
 
 
 @dataclass(frozen=True)
@@ -80,15 +77,8 @@ def changed_questions(before: Basis, after: Basis, of: Banks, query_id: str) -> 
     return {
         key: _kinds(old.get(key), new.get(key))
         for key in {**new, **old}
-        if any(_scoring_part(old.get(key), spec) != _scoring_part(new.get(key), spec) for spec in specs)
+        if any(scoring_part(old.get(key), spec) != scoring_part(new.get(key), spec) for spec in specs)
     }
-
-
-def _scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
-    """What of a question can change a score; None for one that is not there or not active."""
-    if question is None or not question.active:
-        return None
-    return (wording(question, spec), question.kind, question.weight)
 
 
 def _kinds(old: Question | None, new: Question | None) -> tuple[str, ...]:
@@ -144,27 +134,16 @@ def responsible_questions(
             known[view] = load_ratings(project, base, query_id, texts)
         ratings = known[view]
         passage_ids = ratings.passage_ids
-        whole = _labels(base, ratings, state)
+        whole = labels_under(base, ratings, list(state.values()))
         for key in keys:
             moved = np.zeros(len(passage_ids), bool)
             if base.grader.spec.method != "direct":
-                moved = _labels(base, ratings, _swapped(state, other, key)) != whole
+                moved = labels_under(base, ratings, list(swapped(state, other, key).values())) != whole
             did[key] = did.get(key, np.zeros(len(passage_ids), bool)) | moved
     return {
         passage_id: tuple(key for key in keys if did[key][row]) or tuple(keys)
         for row, passage_id in enumerate(passage_ids)
     }
-
-
-def _swapped(state: Mapping[str, Question], other: Mapping[str, Question], key: str) -> dict[str, Question]:
-    """A state with one question as it is in the other state."""
-    rest = {k: question for k, question in state.items() if k != key}
-    return rest | ({key: other[key]} if key in other else {})
-
-
-def _labels(base: Basis, ratings: QueryRatings, questions: Mapping[str, Question]) -> NDArray[np.int8]:
-    active = scored(list(questions.values()), base.grader)
-    return labels_of(ratings.of(active), weights_of(active, base.policy.weighted), base.policy.rule)
 
 
 def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:
@@ -192,11 +171,7 @@ def why_label(project: Project, before: Policy, after: Policy, query_id: str, pa
     """
     states = [_ratings_of_passage(project, basis(project, policy), query_id, passage_id) for policy in (before, after)]
     (old, was), (new, now) = states
-    return [
-        RatingRow(key, (new.get(key) or old[key]).shown, was.get(key), now.get(key), now.get(key, MISSING) is not None)
-        for key in {**old, **new}
-        if key in was or key in now
-    ]
+    return rating_rows(old, new, was, now)
 
 
 def _ratings_of_passage(
@@ -213,8 +188,5 @@ def _ratings_of_passage(
     known = load_ratings(project, base, query_id, asked)
     if passage_id not in known.passage_ids:
         raise InputError(f"There is no passage {passage_id} for the query {query_id}.", "Choose one from the list.")
-    row = known.of(asked)[known.passage_ids.index(passage_id)]
-    return {q.question_id: q for q in questions}, {
-        question.question_id: None if value == MISSING else int(value)
-        for question, value in zip(asked, row, strict=True)
-    }
+    row = known.passage_ids.index(passage_id)
+    return {q.question_id: q for q in questions}, ratings_of_passage(base, known, questions, row)

@@ -19,13 +19,16 @@ from core.labels import (
     Ratings,
     basis,
     labels_of,
+    labels_under,
     load_ratings,
     scored,
     weights_of,
     wording,
 )
-from core.leaderboard import Leaderboard, leaderboard, order_systems, query_scores
+from core.leaderboard import Leaderboard, leaderboard, query_scores
 from core.project import Project
+from core.review.changes.comparing import RatingRow, rating_rows, ratings_of_passage, scoring_part, swapped
+from core.review.changes.rescoring import SystemChange, moves, rescored
 from core.types import GraderSpec, Question
 
 Edits = Mapping[str, Sequence[Question]]
@@ -51,17 +54,6 @@ class LabelChange:
     after: int | None
     questions: tuple[str, ...]
     unknown: int
-
-
-@dataclass(frozen=True)
-class SystemChange:
-    """A system on the boards before and after."""
-
-    run: str
-    score_before: float | None
-    score_after: float | None
-    rank_before: int | None
-    rank_after: int | None
 
 
 @dataclass(frozen=True)
@@ -105,34 +97,18 @@ def changes(project: Project, measure: str, policy: Policy, edits: Edits) -> Cha
     before = leaderboard(project, measure, policy=policy)
     base = basis(project, policy)
     deltas = _deltas(project, base, edits)
-    after = _board_after(project, before, policy, deltas)
+    after = _board_after(project, before, deltas)
     known, to_grade = _pairs(deltas)
     return Changes(
         before=before,
         after=after,
         edited=tuple(dict.fromkeys(question_id for delta in deltas for question_id in delta.edited)),
         labels=[change for delta in deltas for change in _label_changes(delta)],
-        systems=_system_changes(before, after),
+        systems=moves(before, after),
         known=known,
         to_grade=to_grade,
         undecided=sum(_undecided(delta) for delta in deltas),
     )
-
-
-@dataclass(frozen=True)
-class RatingRow:
-    """One question and what it gives a passage, before and after a change.
-
-    Args:
-        before, after: the ratings; None where the question is not there, not active or not graded.
-        graded: whether the wording after has a grade for the passage.
-    """
-
-    question_id: str
-    text: str
-    before: int | None
-    after: int | None
-    graded: bool
 
 
 def why(project: Project, policy: Policy, query_id: str, after: Sequence[Question], passage_id: str) -> list[RatingRow]:
@@ -148,23 +124,10 @@ def why(project: Project, policy: Policy, query_id: str, after: Sequence[Questio
     base = basis(project, policy)
     delta = _delta(project, base, query_id, *_asked(project, base, query_id, {}, _by_query(after)))
     row = delta.ratings.passage_ids.index(passage_id)
-
-    def rating(question: Question | None) -> int | None:
-        if question is None or not question.active:
-            return None
-        value = int(delta.ratings.of([question])[row, 0])
-        return None if value == MISSING else value
-
-    return [
-        RatingRow(
-            key,
-            (delta.after.get(key) or delta.before[key]).shown,
-            rating(delta.before.get(key)),
-            rating(delta.after.get(key)),
-            key not in delta.after or int(delta.ratings.of([delta.after[key]])[row, 0]) != MISSING,
-        )
-        for key in {**delta.before, **delta.after}
-    ]
+    was, now = (
+        ratings_of_passage(base, delta.ratings, list(asked.values()), row) for asked in (delta.before, delta.after)
+    )
+    return rating_rows(delta.before, delta.after, was, now)
 
 
 def version_edits(project: Project, before: int, after: int) -> dict[str, list[Question]]:
@@ -182,13 +145,6 @@ def _by_query(questions: Sequence[Question]) -> dict[str, list[Question]]:
     for question in questions:
         found.setdefault(question.query_id, []).append(question)
     return found
-
-
-def _scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, ...] | None:
-    """What of a question can change a score; None for one that is not there or not active."""
-    if question is None or not question.active:
-        return None
-    return (wording(question, spec), question.kind, question.weight)
 
 
 @dataclass(frozen=True)
@@ -219,20 +175,13 @@ class _Delta:
 
     def labels(self, questions: Mapping[str, Question]) -> Ratings:
         """Labels of all passages under some questions, MISSING where there is none."""
-        active = scored(list(questions.values()), self.base.grader)
-        policy = self.base.policy
-        return labels_of(self.ratings.of(active), weights_of(active, policy.weighted), policy.rule)
+        return labels_under(self.base, self.ratings, list(questions.values()))
 
     def labels_if(self, rating: int) -> Ratings:
         """Labels after, were every missing rating this one."""
         active = scored(list(self.after.values()), self.base.grader)
         ratings = np.where(self.ratings_after == MISSING, rating, self.ratings_after).astype(self.ratings_after.dtype)
         return labels_of(ratings, weights_of(active, self.base.policy.weighted), self.base.policy.rule)
-
-    def swapped(self, state: Mapping[str, Question], other: Mapping[str, Question], key: str) -> dict[str, Question]:
-        """A state with one question as it is in the other state."""
-        changed = {k: question for k, question in state.items() if k != key}
-        return changed | ({key: other[key]} if key in other else {})
 
     @cached_property
     def unknown(self) -> NDArray[np.int64]:
@@ -243,7 +192,7 @@ class _Delta:
 
 def _edited(before: Mapping[str, Question], after: Mapping[str, Question], spec: GraderSpec) -> list[str]:
     ids = {**before, **after}
-    return [key for key in ids if _scoring_part(before.get(key), spec) != _scoring_part(after.get(key), spec)]
+    return [key for key in ids if scoring_part(before.get(key), spec) != scoring_part(after.get(key), spec)]
 
 
 _Asked = tuple[dict[str, Question], dict[str, Question]]
@@ -321,8 +270,8 @@ def _label_changes(delta: _Delta) -> list[LabelChange]:
     if not len(rows):
         return []
     responsible = {
-        key: (delta.labels(delta.swapped(delta.before, delta.after, key)) != old)
-        | (delta.labels(delta.swapped(delta.after, delta.before, key)) != new)
+        key: (delta.labels(swapped(delta.before, delta.after, key)) != old)
+        | (delta.labels(swapped(delta.after, delta.before, key)) != new)
         for key in delta.edited
     }
     return [
@@ -345,22 +294,7 @@ def _undecided(delta: _Delta) -> int:
     return int((can_be_graded & moves).sum())
 
 
-def _system_changes(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:
-    old = {system.run: system for system in before.systems}
-    new = {system.run: system for system in after.systems}
-    return [
-        SystemChange(
-            run,
-            old[run].score if run in old else None,
-            new[run].score if run in new else None,
-            old[run].rank if run in old else None,
-            new[run].rank if run in new else None,
-        )
-        for run in {**new, **old}
-    ]
-
-
-def _board_after(project: Project, before: Leaderboard, policy: Policy, deltas: Sequence[_Delta]) -> Leaderboard:
+def _board_after(project: Project, before: Leaderboard, deltas: Sequence[_Delta]) -> Leaderboard:
     """The board before with the scores of the edited queries replaced."""
     changed = {
         delta.ratings.query_id: query_scores(
@@ -368,13 +302,6 @@ def _board_after(project: Project, before: Leaderboard, policy: Policy, deltas: 
         )
         for delta in deltas
     }
-    per_query = {
-        run: {query: score for query, score in scores.items() if query not in changed}
-        | {query: found[run] for query, found in changed.items() if found is not None and run in found}
-        for run, scores in before.per_query.items()
-    }
-    kept = [query for query in before.query_ids if changed.get(query, {}) is not None]
-    query_ids = kept + [query for query, found in changed.items() if found is not None and query not in kept]
     needed, usable = before.needed, before.usable
     for delta in deltas:
         for state, sign in ((delta.before, -1), (delta.after, 1)):
@@ -382,11 +309,4 @@ def _board_after(project: Project, before: Leaderboard, policy: Policy, deltas: 
             ratings = delta.ratings.of(active)[delta.ratings.pooled]
             needed += sign * ratings.size
             usable += sign * int((ratings != MISSING).sum())
-    return replace(
-        before,
-        systems=order_systems(per_query, query_ids, policy),
-        per_query=per_query,
-        query_ids=query_ids,
-        needed=needed,
-        usable=usable,
-    )
+    return replace(rescored(before, changed), needed=needed, usable=usable)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,14 +13,11 @@ from core.labels import MISSING, Basis, Override, Policy, basis, labels_of, load
 from core.leaderboard import (
     Leaderboard,
     Shift,
-    correlation_shift,
     leaderboard,
-    official_board,
-    order_systems,
     query_scores,
 )
 from core.project import Project
-from core.review.changes.impact import SystemChange
+from core.review.changes.rescoring import SystemChange, moves, rescored, shift_against
 
 
 @dataclass(frozen=True)
@@ -69,9 +66,7 @@ def rating_effect(
     given = None if given is None else base.grader.spec.on_scale(given)
     states = [_scored_again(project, base, board, question_id, passage_id, rating) for rating in (was, given)]
     (label_before, before), (label_after, after) = states
-    shift = None
-    if against is not None:
-        shift = correlation_shift(before, after, official_board(project, against, measure, policy))
+    shift = shift_against(project, before, after, against, measure)
     return Effect(label_before, label_after, before, after, _moved(before, after), shift)
 
 
@@ -147,8 +142,7 @@ def _scored_again(
 ) -> tuple[int | None, Leaderboard]:
     """The label of a passage, and the board, with one rating set to a value."""
     text, places = _question(project, base, question_id)
-    per_query = {run: dict(scores) for run, scores in board.per_query.items()}
-    query_ids = list(board.query_ids)
+    found: dict[str, dict[str, float] | None] = {}
     labels: dict[str, int] = {}
     for query_id in _asking(project, base, question_id):
         asked = asked_questions(project, base.version, query_id)
@@ -164,19 +158,10 @@ def _scored_again(
                 labels[query_id] = int(
                     labels_of(cells, weights_of(questions, base.policy.weighted), base.policy.rule)[row]
                 )
-        scores = query_scores(project, base, board.measure, known, asked, cells)
-        for run, by_query in per_query.items():
-            by_query.pop(query_id, None)
-            if scores is not None and run in scores:
-                by_query[query_id] = scores[run]
-        if scores is None and query_id in query_ids:
-            query_ids.remove(query_id)
-        elif scores is not None and query_id not in query_ids:
-            query_ids.append(query_id)
-    systems = order_systems(per_query, query_ids, base.policy)
+        found[query_id] = query_scores(project, base, board.measure, known, asked, cells)
     value = next((labels[query_id] for query_id in places if query_id in labels), MISSING)
     label = None if value == MISSING else value
-    return label, replace(board, per_query=per_query, query_ids=query_ids, systems=systems)
+    return label, rescored(board, found)
 
 
 def _question(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
@@ -205,11 +190,11 @@ def _asking(project: Project, base: Basis, question_id: str) -> list[str]:
 
 
 def _moved(before: Leaderboard, after: Leaderboard) -> list[SystemChange]:
-    old = {system.run: system for system in before.systems}
     moved = [
-        SystemChange(now.run, old[now.run].score, now.score, old[now.run].rank, now.rank)
-        for now in after.systems
-        if now.run in old and (old[now.run].score, old[now.run].rank) != (now.score, now.rank)
+        one
+        for one in moves(before, after)
+        if None not in (one.rank_before, one.rank_after)
+        and (one.score_before, one.rank_before) != (one.score_after, one.rank_after)
     ]
     return sorted(moved, key=lambda s: (s.rank_before == s.rank_after, -abs(_gain(s))))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from core.bank import check_version, overview
 from core.errors import InputError
 from core.labels import MISSING, Policy, Ratings, basis, labels
-from core.leaderboard import Leaderboard, QueryChoice, Shift, correlation_shift, leaderboard, official_board
+from core.leaderboard import Leaderboard, QueryChoice, Shift, leaderboard
 from core.measures import parse_measure
 from core.project import Project
 from core.review.changes.causes import (
@@ -28,7 +28,7 @@ from core.review.changes.causes import (
     question_changes,
     responsible_questions,
 )
-from core.review.changes.impact import SystemChange
+from core.review.changes.rescoring import SystemChange, moves, shift_against
 from core.tables import csv_text
 
 WORDS = {
@@ -156,10 +156,7 @@ def _compare(
     flips = _flips(project, old, new, of, pool)
     done = Counter(key for flip in flips for key in flip.questions)
     (board_before, no_before), (board_after, no_after) = (_board(project, measure, policy) for policy in (old, new))
-    shift = None
-    if against is not None and board_before is not None and board_after is not None:
-        official = official_board(project, against, measure, new)
-        shift = correlation_shift(board_before, board_after, official, queries=queries)
+    shift = shift_against(project, board_before, board_after, against, measure, queries)
     return StateChanges(
         before=old,
         after=new,
@@ -171,7 +168,7 @@ def _compare(
         board_before=board_before,
         board_after=board_after,
         no_board=no_before or no_after,
-        systems=_systems(board_before, board_after),
+        systems=moves(board_before, board_after),
         shift=shift,
     )
 
@@ -278,20 +275,6 @@ def _board(project: Project, measure: str, policy: Policy) -> tuple[Leaderboard 
     except InputError as error:
         # One state may have nothing to score, as the bank before its first version; its labels still compare.
         return None, f"The state of bank version {policy.bank_version} has no leaderboard. {error}"
-
-
-def _systems(before: Leaderboard | None, after: Leaderboard | None) -> list[SystemChange]:
-    old, new = ({system.run: system for system in board.systems} if board else {} for board in (before, after))
-    return [
-        SystemChange(
-            run,
-            old[run].score if run in old else None,
-            new[run].score if run in new else None,
-            old[run].rank if run in old else None,
-            new[run].rank if run in new else None,
-        )
-        for run in {**new, **old}
-    ]
 
 
 def flips_csv(project: Project, found: StateChanges) -> str:
