@@ -65,7 +65,7 @@ def by_id(project: Project) -> Project:
 def ratings_of(project: Project, version: int | None = None) -> dict[str, list[int]]:
     """The ratings that questions have in a bank version, by id."""
     rows = project.rows(
-        f"SELECT question_id, list(rating ORDER BY passage_text_key) FROM {bank.AT_VERSION} JOIN questions"
+        "SELECT question_id, list(rating ORDER BY passage_text_key) FROM bank_at($version) JOIN questions"
         " USING (question_key) JOIN grades ON question_text_key = text_key GROUP BY 1 ORDER BY 1",
         {"version": bank.check_version(project, version)},
     )

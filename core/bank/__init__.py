@@ -46,7 +46,6 @@ from core.bank.proposals import (
     reject,
 )
 from core.bank.questions import (
-    AT_VERSION,
     QueryOverview,
     check_version,
     difference,
@@ -61,10 +60,6 @@ from core.bank.saving import clean_questions, name_questions, restore, save, sav
 from core.bank.speaking_passages import speaking_passages
 from core.bank.status import counts, judged_queries, next_step
 from core.bank.topics import (
-    ANSWERED_BY_TOPIC,
-    PLACES,
-    TITLES,
-    TOPICS,
     add_topics,
     answered_by_topic,
     asked_questions,
@@ -79,12 +74,7 @@ from core.bank.wording import word_difference
 from core.bank.words import Words, in_their_words, take_words
 
 __all__ = [
-    "ANSWERED_BY_TOPIC",
-    "AT_VERSION",
-    "PLACES",
     "STATES",
-    "TITLES",
-    "TOPICS",
     "Conflict",
     "CrossedEdit",
     "Drafted",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from core.bank.questions import AT_VERSION
-from core.bank.topics import PLACES, TITLES, asks
+from core.bank.topics import asks
 from core.project import Cursor
 from core.types import SEPARATOR, GraderSpec
 
 _PLACED = (
-    f"(SELECT r.*, t.asking_key AS query_key FROM {AT_VERSION} r JOIN questions o USING (question_key)"
-    f" JOIN {PLACES} t ON t.query_key = o.query_key AND {asks('t', 'r')})"
+    f"(SELECT r.*, t.asking_key AS query_key FROM bank_at($version) r JOIN questions o USING (question_key)"
+    f" JOIN places() t ON t.query_key = o.query_key AND {asks('t', 'r')})"
 )
 """The revisions of the bank, one row a query or topic that asks the question."""
 
@@ -32,7 +31,7 @@ def asked_bank(spec: GraderSpec) -> str:
     if spec.method == "direct":
         source = (
             "SELECT query_key, query_key AS question_key, 1.0 AS weight, text, answer AS answer_key, '[]' AS choices"
-            f" FROM {TITLES} WHERE $version >= 0"
+            " FROM titles() WHERE $version >= 0"
         )
     else:
         kinds = ", ".join(f"'{kind}'" for kind in spec.takes)

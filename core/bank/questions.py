@@ -12,12 +12,6 @@ from core.errors import InputError
 from core.project import Project
 from core.types import Question
 
-AT_VERSION = (
-    "(FROM question_revisions WHERE version <= $version"
-    " QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1)"
-)
-"""The revisions that make up the bank at `$version`, one a question: a subquery for a FROM clause."""
-
 
 @dataclass(frozen=True)
 class BankVersion:
@@ -86,7 +80,7 @@ def questions(project: Project, version: int | None = None, query_id: str | None
     return [
         _question(row)
         for row in project.rows(
-            f"SELECT {_COLUMNS} FROM {AT_VERSION} r JOIN questions USING (question_key)"
+            f"SELECT {_COLUMNS} FROM bank_at($version) r JOIN questions USING (question_key)"
             " JOIN queries q USING (query_key) JOIN question_texts t USING (text_key)"
             " WHERE $query_id IS NULL OR query_id = $query_id ORDER BY query_key, r.position, question_key",
             {"version": check_version(project, version), "query_id": query_id},
@@ -137,7 +131,7 @@ def overview(project: Project) -> list[QueryOverview]:
             "SELECT query_id, q.text, coalesce(b.questions, 0), coalesce(b.active, 0), coalesce(p.pooled, 0),"
             " coalesce(p.without_text, 0) FROM queries q"
             " LEFT JOIN (SELECT query_key, count(*) AS questions, count(*) FILTER (active) AS active"
-            f"  FROM {AT_VERSION} JOIN questions USING (question_key) GROUP BY query_key) b USING (query_key)"
+            "  FROM bank_at($version) JOIN questions USING (question_key) GROUP BY query_key) b USING (query_key)"
             " LEFT JOIN (SELECT query_key, count(*) AS pooled, count(*) FILTER (text_key IS NULL)"
             "  AS without_text FROM pool GROUP BY query_key) p USING (query_key) ORDER BY query_key",
             {"version": latest_version(project)},

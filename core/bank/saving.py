@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from core.bank.questions import AT_VERSION, questions
+from core.bank.questions import questions
 from core.errors import InputError
 from core.project import Cursor, Project, as_name, check_new, kept_as_they_are, log, stage
 from core.text import clean_or_none, clean_text
@@ -222,7 +222,7 @@ def _append_revisions(cursor: Cursor, note: str, author: str) -> int | None:
         " SELECT questions.question_key, coalesce(t.text_key, f.text_key, p.text_key, r.text_key) AS text_key, i.*,"
         " r.revision_key AS parent, r.position AS old_position"
         " FROM incoming_bank i JOIN questions USING (question_id)"
-        f" LEFT JOIN {AT_VERSION} r ON r.question_key = questions.question_key"
+        " LEFT JOIN bank_at($version) r ON r.question_key = questions.question_key"
         " LEFT JOIN question_texts t ON t.text = i.text"
         " LEFT JOIN question_texts p ON p.placeholder = i.question_id AND r.revision_key IS NULL"
         "  AND i.text IS NULL"

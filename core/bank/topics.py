@@ -8,29 +8,9 @@ from core.bank.questions import questions as bank_questions
 from core.project import Cursor, Keeper, Project, add_queries, stage
 from core.types import Query, Question
 
-SUBTOPICS = (
-    "(SELECT query_key, subtopic_id, text FROM subtopics UNION ALL SELECT DISTINCT query_key, subtopic_id, subtopic_id"
-    " FROM question_revisions JOIN questions USING (question_key) ANTI JOIN subtopics USING (query_key, subtopic_id)"
-    " WHERE subtopic_id IS NOT NULL)"
-)
-"""Every subtopic that a query declares or a question names: query_key, subtopic_id, text."""
-
-TOPICS = (
-    "(SELECT DISTINCT t.query_key AS topic_key, s.query_key, s.subtopic_id"
-    f" FROM {SUBTOPICS} s JOIN queries q ON q.query_key = s.query_key"
-    " JOIN queries t ON t.query_id = q.query_id || '/' || s.subtopic_id)"
-)
-"""The topics among the queries: topic_key (their own query_key), and the query_key and subtopic_id they stand for."""
-
-ANSWERED_BY_TOPIC = f"(SELECT DISTINCT query_key FROM {TOPICS} ANTI JOIN rankings USING (query_key))"
-"""The queries that have topics and no ranking of their own: runs answer them topic by topic, or not at all."""
-
-PLACES = f"(SELECT query_key AS asking_key, query_key, NULL AS subtopic_id FROM queries UNION ALL FROM {TOPICS})"
-"""Who may ask the questions of a query: asking_key is the query itself, then every topic of it with its subtopic_id."""
-
 
 def asks(place: str, question: str) -> str:
-    """Whether a row of `PLACES` asks a question, as a condition: what has no subtopic is asked of every section.
+    """Whether a row of places() asks a question, as a condition: what has no subtopic is asked of every section.
 
     TREC CAR's manual questions have none, and the papers ask them of every section of their query (exam-plus-plus,
     section 5.1).
@@ -43,25 +23,14 @@ def asks(place: str, question: str) -> str:
     return f"({own} OR {question}.subtopic_id IS NULL OR {question}.subtopic_id = {place}.subtopic_id)"
 
 
-TITLES = (
-    "(SELECT q.query_key, coalesce(w.text, q.text) AS text, coalesce(w.answer, q.answer) AS answer FROM queries q"
-    f" LEFT JOIN (SELECT topic_key, min(query_key) AS query_key FROM {TOPICS} GROUP BY topic_key) t"
-    " ON t.topic_key = q.query_key LEFT JOIN queries w ON w.query_key = t.query_key)"
-)
-"""What a direct judge is asked of every query: its title and answer; of a topic those of the query that it is part of.
-
-The papers' judges are asked by the query's title, and their verdict counts in every section of it.
-"""
-
-
 def take_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper: Keeper | None = None) -> int:
     """Add queries and their subtopics, and let topics that were named after them follow their new names.
 
     Args, returns: as for `core.project.add_queries`.
     """
     named = (
-        f"SELECT topic_key, any_value({_NAME}) AS text FROM {TOPICS}"
-        f" JOIN {SUBTOPICS} s USING (query_key, subtopic_id) JOIN queries q USING (query_key) GROUP BY topic_key"
+        f"SELECT topic_key, any_value({_NAME}) AS text FROM topics()"
+        f" JOIN all_subtopics() s USING (query_key, subtopic_id) JOIN queries q USING (query_key) GROUP BY topic_key"
     )
     cursor.execute(
         f"CREATE OR REPLACE TEMP TABLE named_topics AS SELECT topic_key FROM ({named}) n"
@@ -99,7 +68,7 @@ def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
     made = cursor.execute(
         "INSERT INTO queries SELECT nextval('keys'), query_id, text, NULL, NULL FROM ("
         f" SELECT n.query_id, any_value({_NAME}) AS text, min(n.rowid) AS first"
-        f" FROM {SUBTOPICS} s JOIN queries q USING (query_key)"
+        f" FROM all_subtopics() s JOIN queries q USING (query_key)"
         " JOIN new_topics n ON n.query_id = q.query_id || '/' || s.subtopic_id"
         " ANTI JOIN queries k ON k.query_id = n.query_id GROUP BY n.query_id ORDER BY first)"
     ).fetchall()[0][0]
@@ -180,7 +149,7 @@ def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]
     places = list(dict.fromkeys(places))
     found: dict[str, dict[str, None]] = {}
     for query, subtopic in project.rows(
-        f"SELECT query_id, subtopic_id FROM {TOPICS} JOIN queries USING (query_key)"
+        "SELECT query_id, subtopic_id FROM topics() JOIN queries USING (query_key)"
         " WHERE list_contains(?, query_id) ORDER BY topic_key",
         [list(dict.fromkeys(query for query, _ in places))],
     ):
@@ -194,7 +163,7 @@ def _topics_of(project: Project, places: Iterable[Place]) -> dict[str, list[str]
 
 
 def answered_by_topic(project: Project, query_id: str, questions: Iterable[Question] = ()) -> bool:
-    """Whether a query is one of `ANSWERED_BY_TOPIC`, or would be if it had some questions too."""
+    """Whether a query is answered topic by topic, or would be if it had some questions too."""
     if project.value("SELECT count(*) FROM rankings JOIN queries USING (query_key) WHERE query_id = ?", [query_id]):
         return False
     places = [(query_id, None), *_places(q for q in questions if q.query_id == query_id)]
@@ -203,7 +172,7 @@ def answered_by_topic(project: Project, query_id: str, questions: Iterable[Quest
 
 def without_answered_by_topic(project: Project, query_ids: Iterable[str]) -> list[str]:
     """Those queries whose scores a mean over queries takes: not those that runs answer topic by topic."""
-    rows = project.rows(f"SELECT query_id FROM queries WHERE query_key IN {ANSWERED_BY_TOPIC}")
+    rows = project.rows("SELECT query_id FROM queries WHERE query_key IN (FROM answered_by_topic())")
     left_out = {query_id for (query_id,) in rows}
     return [query_id for query_id in query_ids if query_id not in left_out]
 
@@ -211,7 +180,7 @@ def without_answered_by_topic(project: Project, query_ids: Iterable[str]) -> lis
 def query_as_question(project: Project, query_id: str) -> Question:
     """The query itself as the one question of a direct judge: the title that it is asked by, its answer as the key."""
     ((text, answer),) = project.rows(
-        f"SELECT t.text, t.answer FROM {TITLES} t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
+        "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?", [query_id]
     )
     return Question(query_id, query_id, text, answer_key=answer)
 

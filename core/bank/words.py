@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.bank.questions import AT_VERSION
 from core.bank.saving import stage_questions
 from core.project import Cursor
 from core.types import Question
@@ -98,7 +97,7 @@ def in_their_words(cursor: Cursor, named: Sequence[Question]) -> list[Question]:
     """The questions of a file; those that it names by id only in the words that the newest version has."""
     said = dict(
         cursor.execute(
-            f"SELECT question_id, text FROM {AT_VERSION} JOIN questions USING (question_key)"
+            "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"
             " JOIN question_texts USING (text_key)",
             {"version": cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]},
         ).fetchall()

@@ -6,7 +6,6 @@ import io
 from collections.abc import Iterator, Mapping
 
 from core import bank
-from core.bank import TITLES, TOPICS
 from core.catalogue import graders, how_to_grade
 from core.errors import InputError
 from core.formats import TableRow, graded, question_bank, trec_qrels, write_board_latex, write_board_tsv
@@ -159,7 +158,7 @@ def _topics(project: Project) -> dict[int, dict[int, str]]:
     """The topics of queries, key by id, by the key of the query that they are part of; each once."""
     found: dict[int, dict[int, str]] = {}
     for query, topic, topic_id in project.rows(
-        f"SELECT min(t.query_key), topic_key, query_id FROM {TOPICS} t JOIN queries q ON q.query_key = topic_key"
+        "SELECT min(t.query_key), topic_key, query_id FROM topics() t JOIN queries q ON q.query_key = topic_key"
         " GROUP BY topic_key, query_id ORDER BY topic_key"
     ):
         found.setdefault(query, {})[topic] = topic_id
@@ -227,7 +226,7 @@ def _grades(
         "WITH wordings AS (SELECT question_id, text_key, text, answer_key, choices FROM question_revisions"
         "  JOIN questions USING (question_key) JOIN question_texts USING (text_key) WHERE query_key = $query"
         "  QUALIFY row_number() OVER (PARTITION BY question_key ORDER BY version DESC) = 1"
-        f"  UNION ALL SELECT query_id, NULL, t.text, t.answer, '[]' FROM {TITLES} t JOIN queries USING (query_key)"
+        f"  UNION ALL SELECT query_id, NULL, t.text, t.answer, '[]' FROM titles() t JOIN queries USING (query_key)"
         "  WHERE query_key = $query), passage AS (SELECT passage_id, pool.text_key,"
         "   min((list_position($members, query_key), position)) AS place FROM pool JOIN passages USING (passage_key)"
         "   WHERE list_contains($members, query_key) GROUP BY ALL),"

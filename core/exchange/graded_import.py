@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 
 from core.bank import (
-    TITLES,
     Words,
     add_topics,
     clean_questions,
@@ -323,7 +322,7 @@ class GradedImport:
         """The key of what a direct judge, or a grader that reads answer keys, was asked; None where that is unknown."""
         if spec.method == "direct":
             found = self.cursor.execute(
-                f"SELECT t.text, t.answer FROM {TITLES} t JOIN queries USING (query_key) WHERE query_id = ?",
+                "SELECT t.text, t.answer FROM titles() t JOIN queries USING (query_key) WHERE query_id = ?",
                 [question_id],
             ).fetchall()
             question = Question(question_id, question_id, found[0][0], answer_key=found[0][1])

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from core.bank import AT_VERSION, Words, add_topics, in_their_words, save_questions, take_queries, take_words
+from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from core.errors import FileError, InputError, Problem, Report
 from core.exchange.graded_import import GradedFiles, GradedImport
 from core.exchange.rehearsal import rehearsal
@@ -385,7 +385,7 @@ def _remark_on_rest(cursor: Cursor, found: Sequence[Question], names: str, repor
     named = {question.question_id for question in found}
     queries = {question.query_id for question in found}
     rows = cursor.execute(
-        f"SELECT question_id, query_id FROM {AT_VERSION} JOIN questions USING (question_key)"
+        "SELECT question_id, query_id FROM bank_at($version) JOIN questions USING (question_key)"
         " JOIN queries USING (query_key) WHERE active ORDER BY question_key",
         {"version": cursor.execute("SELECT coalesce(max(version), 0) FROM bank_versions").fetchall()[0][0]},
     ).fetchall()

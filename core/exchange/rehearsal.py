@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from core.project import CONFIG, Cursor, Project
+from core.project import CONFIG, Cursor, Project, migrations
 
 _WITH_TEXTS = frozenset({"passages", "graded", "responses"})
 _RANKED = frozenset({"runs", "graded", "responses"})
@@ -80,3 +80,4 @@ def _copy(cursor: Cursor, copy: Cursor, kinds: Collection[str]) -> None:
         copy.register("copied", rows)
         copy.execute(f"INSERT INTO {name} FROM copied")
         copy.unregister("copied")
+    migrations.add_relations(copy)

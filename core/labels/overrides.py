@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from core.bank import AT_VERSION, latest_version
+from core.bank import latest_version
 from core.errors import InputError
 from core.project import Cursor, Project, as_name, log
 from core.text import clean_text
@@ -60,7 +60,7 @@ def write_override(
         raise InputError("The reason is empty.", "Say why the machine's rating is wrong.")
     pair = cursor.execute(
         "SELECT question_key, passage_key, r.text_key, p.text_key"
-        f" FROM {AT_VERSION} r JOIN questions USING (question_key), passages p"
+        " FROM bank_at($version) r JOIN questions USING (question_key), passages p"
         " WHERE question_id = $question AND passage_id = $passage AND p.text_key IS NOT NULL",
         {"version": latest_version(project), "question": question_id, "passage": passage_id},
     ).fetchall()
@@ -132,7 +132,7 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
             # A question that came after the version is not reworded in it.
             " coalesce(o.question_text_key <> r.text_key, false) FROM overrides o JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
-            f" LEFT JOIN {AT_VERSION} r USING (question_key)"
+            " LEFT JOIN bank_at($version) r USING (question_key)"
             " JOIN question_texts was ON was.text_key = o.question_text_key"
             " LEFT JOIN question_texts now ON now.text_key = r.text_key"
             " WHERE withdrawn_at IS NULL AND ($query IS NULL OR query_id = $query) ORDER BY override_key DESC",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.bank import AT_VERSION, bank_for, speaking_passages
+from core.bank import bank_for, speaking_passages
 from core.labels.basis import Basis, graded_pairs
 from core.labels.labels import labels
 from core.project import Project
@@ -56,7 +56,7 @@ def readiness(project: Project, base: Basis) -> Readiness:
             base.parameters | {"grader": -1},
         )
         stale = project.value(
-            f"SELECT count(*) FROM overrides o JOIN {AT_VERSION} r USING (question_key)"
+            "SELECT count(*) FROM overrides o JOIN bank_at($version) r USING (question_key)"
             " WHERE withdrawn_at IS NULL AND active AND o.question_text_key <> r.text_key",
             {"version": base.version},
         )

@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from core.bank import AT_VERSION, bank_for
+from core.bank import bank_for
 from core.labels.basis import Basis, ratings
 from core.project import JUDGE, WITHDRAW, Project
 
@@ -44,7 +44,7 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
             " people AS (SELECT DISTINCT p.query_key, p.passage_key, true AS overridden"
             "  FROM current_overrides o JOIN pool p ON p.text_key = o.passage_text_key"
             "  JOIN questions USING (query_key)"
-            f"  JOIN (SELECT question_key, text_key FROM {AT_VERSION}) r"
+            f"  JOIN (SELECT question_key, text_key FROM bank_at($version)) r"
             "  ON r.question_key = questions.question_key AND r.text_key = o.question_text_key"
             "  WHERE $overridden),"
             " asked AS (SELECT query_key, count(*)::INTEGER AS needed FROM bank GROUP BY 1)"

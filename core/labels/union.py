@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.bank import TOPICS, bank_for
+from core.bank import bank_for
 from core.labels.basis import Basis, ratings
 from core.labels.coverage import RANKED, Scores, covered, first_answers
 from core.project import Project
 
 _WHOLE = (
     "(SELECT q.query_key AS part_key, coalesce(min(t.query_key), q.query_key) AS query_key"
-    f" FROM queries q LEFT JOIN {TOPICS} t ON t.topic_key = q.query_key GROUP BY q.query_key)"
+    " FROM queries q LEFT JOIN topics() t ON t.topic_key = q.query_key GROUP BY q.query_key)"
 )
 """The query that each query is a part of: its own topics are, and it is itself."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import fmean
 
-from core.bank import AT_VERSION
 from core.labels import Policy, basis, graded_pairs
 from core.leaderboard.board import Leaderboard
 from core.project import Project
@@ -98,7 +97,7 @@ def inspect_query(project: Project, run: str, query_id: str, policy: Policy, sou
             f" labelled AS (SELECT passage_key, {base.label_sql} AS label,"
             "  arg_max(question_key, rating) FILTER (weight > 0 AND rating > 0) AS question_key"
             "  FROM pairs GROUP BY passage_key),"
-            f" wording AS (SELECT question_key, text_key FROM {AT_VERSION})"
+            f" wording AS (SELECT question_key, text_key FROM bank_at($version))"
             " SELECT r.rank, passage_id, t.text, label, value,"
             "  coalesce(qt.text, asked.question_id) FROM rankings r"
             " JOIN runs ON runs.run_key = r.run_key AND runs.name = $run"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from core.bank import ANSWERED_BY_TOPIC, bank_for, without_answered_by_topic
+from core.bank import bank_for, without_answered_by_topic
 from core.catalogue import how_to_grade
 from core.errors import InputError
 from core.labels import Basis, Policy, Scores, answered_questions, basis, coverage, label_qrels, labels
@@ -174,7 +174,7 @@ def label_board(project: Project, measure: str, policy: Policy, qrels: Qrels) ->
 def _queries_with_questions(project: Project, base: Basis) -> list[str]:
     rows = project.rows(
         f"SELECT query_id FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key)"
-        f" WHERE $grader IS NOT NULL AND query_key NOT IN {ANSWERED_BY_TOPIC}"
+        f" WHERE $grader IS NOT NULL AND query_key NOT IN (FROM answered_by_topic())"
         " GROUP BY query_id, query_key HAVING max(weight) > 0 ORDER BY query_key",
         base.parameters,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
-from core.bank import AT_VERSION, TOPICS, bank_for
+from core.bank import bank_for
 from core.errors import InputError
 from core.labels import (
     RANKED,
@@ -113,7 +113,7 @@ def mean_over_subtopics(by_topic: Mapping[str, float], topics: Mapping[str, str]
 def bank_topics(project: Project, base: Basis) -> Topics:
     """The topics that the bank's questions of positive weight make up."""
     rows = project.rows(
-        f"SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM {TOPICS})) FROM {_parts(base)}"
+        f"SELECT topic_id, query_id, bool_and(query_key IN (SELECT query_key FROM topics())) FROM {_parts(base)}"
         " WHERE $grader IS NOT NULL GROUP BY topic_id, query_id HAVING max(weight) > 0"
         " ORDER BY min(query_key), min(question_key)",
         base.parameters,
@@ -134,10 +134,10 @@ def _parts(base: Basis) -> str:
         "  ELSE list_prepend(q.query_id, coalesce(own.topic_ids, [])) END) AS topic_id,"
         " coalesce(parent.query_id, q.query_id) AS query_id"
         f" FROM {bank_for(base.grader.spec)} b JOIN queries q ON q.query_key = b.query_key"
-        f" LEFT JOIN {AT_VERSION} r ON r.question_key = b.question_key"
-        f" LEFT JOIN {TOPICS} t ON t.topic_key = b.query_key"
+        f" LEFT JOIN bank_at($version) r ON r.question_key = b.question_key"
+        f" LEFT JOIN topics() t ON t.topic_key = b.query_key"
         " LEFT JOIN queries parent ON parent.query_key = t.query_key"
-        f" LEFT JOIN (SELECT s.query_key, list(k.query_id ORDER BY topic_key) AS topic_ids FROM {TOPICS} s"
+        f" LEFT JOIN (SELECT s.query_key, list(k.query_id ORDER BY topic_key) AS topic_ids FROM topics() s"
         "  JOIN queries k ON k.query_key = topic_key GROUP BY s.query_key) own ON own.query_key = b.query_key)"
     )
 
@@ -241,7 +241,7 @@ def _intents(project: Project, base: Basis) -> dict[str, dict[str, dict[str, int
 def _topics_among_queries(project: Project) -> Topics:
     return dict(
         project.rows(
-            f"SELECT t.query_id, q.query_id FROM {TOPICS} s JOIN queries t ON t.query_key = s.topic_key"
+            "SELECT t.query_id, q.query_id FROM topics() s JOIN queries t ON t.query_key = s.topic_key"
             " JOIN queries q ON q.query_key = s.query_key"
         )
     )

@@ -17,6 +17,9 @@ def _script(name: str) -> Callable[[duckdb.DuckDBPyConnection], None]:
     return run
 
 
+add_relations = _script("0014_relations")
+"""Give a database that has the tables of a project the relations that statements ask for by name."""
+
 MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] = (
     ("0001_initial", _script("0001_initial")),
     ("0002_draft_steps", _script("0002_draft_steps")),
@@ -31,6 +34,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0011_text_vectors", _script("0011_text_vectors")),
     ("0012_words_of_overrides", _script("0012_words_of_overrides")),
     ("0013_replacements", _script("0013_replacements")),
+    ("0014_relations", add_relations),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.bank import AT_VERSION, PLACES, asked_questions, asking, asks, bank_for
+from core.bank import asked_questions, asking, asks, bank_for
 from core.errors import InputError
 from core.labels import MISSING, Basis, Override, Policy, basis, labels_of, load_ratings, overrides, scored, weights_of
 from core.leaderboard import (
@@ -118,10 +118,10 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
     found: dict[int, list[_Pair]] = {}
     for key, weight, rating, question_text, passage_text in project.rows(
         f"WITH bank AS MATERIALIZED {bank_for(base.grader.spec)},"
-        f" versions AS MATERIALIZED (SELECT * FROM {AT_VERSION}),"
+        f" versions AS MATERIALIZED (SELECT * FROM bank_at($version)),"
         " places AS (SELECT override_key, pool.query_key, passage_key, pool.text_key"
         "  FROM overrides o JOIN questions q USING (question_key) LEFT JOIN versions r USING (question_key)"
-        f"  JOIN {PLACES} t ON t.query_key = q.query_key AND {asks('t', 'r')}"
+        f"  JOIN places() t ON t.query_key = q.query_key AND {asks('t', 'r')}"
         "  JOIN pool USING (passage_key) WHERE withdrawn_at IS NULL AND pool.query_key = t.asking_key QUALIFY"
         "  row_number() OVER (PARTITION BY override_key ORDER BY pool.query_key <> q.query_key, pool.query_key) = 1)"
         # A grader that reads more than the question has a text of its own for it; one never asked counts for nobody.
@@ -167,7 +167,7 @@ def _scored_again(
 def _question(project: Project, base: Basis, question_id: str) -> tuple[str, list[str]]:
     """The words of a question, and the queries that ask it: its own, then its topic."""
     rows = project.rows(
-        f"SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM {AT_VERSION}"
+        "SELECT coalesce(t.text, question_id), query_id, subtopic_id FROM bank_at($version)"
         " JOIN question_texts t USING (text_key) JOIN questions USING (question_key) JOIN queries q USING (query_key)"
         " WHERE question_id = $question",
         {"version": base.version, "question": question_id},
@@ -181,7 +181,7 @@ def _question(project: Project, base: Basis, question_id: str) -> tuple[str, lis
 def _asking(project: Project, base: Basis, question_id: str) -> list[str]:
     """The queries that ask a question in the same words."""
     places = project.rows(
-        f"WITH bank AS (SELECT * FROM {AT_VERSION}) SELECT DISTINCT query_id, subtopic_id FROM bank"
+        "WITH bank AS (SELECT * FROM bank_at($version)) SELECT DISTINCT query_id, subtopic_id FROM bank"
         " JOIN questions USING (question_key) JOIN queries USING (query_key) WHERE bank.text_key ="
         " (SELECT text_key FROM bank JOIN questions USING (question_key) WHERE question_id = $question)",
         {"version": base.version, "question": question_id},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from core.bank import AT_VERSION, latest_version
+from core.bank import latest_version
 from core.measures import (
     Coefficient,
     CrossTable,
@@ -228,7 +228,7 @@ def _listing(project: Project, pairs: pd.DataFrame, limit: int, offset: int) -> 
     passages = _texts(project, "passages LEFT JOIN passage_texts USING (text_key)", "passage_id", shown)
     questions: dict[str, str | None] = {}
     if "question_id" in shown:
-        source = f"{AT_VERSION} JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
+        source = "bank_at($version) JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
         questions = _texts(project, source, "question_id", shown, version=latest_version(project))
     return Listing(
         len(pairs),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from core.bank import AT_VERSION, latest_version
+from core.bank import latest_version
 from core.labels import Policy, basis, graded_pairs
 from core.measures import matching
 from core.project import Project
@@ -243,7 +243,7 @@ _TEXTS = (
     "SELECT query_id, text FROM queries WHERE query_id IN (SELECT unnest($ids::VARCHAR[]))",
     "SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"
     " WHERE passage_id IN (SELECT unnest($ids::VARCHAR[]))",
-    f"SELECT question_id, text FROM {AT_VERSION} JOIN questions USING (question_key)"
+    "SELECT question_id, text FROM bank_at($version) JOIN questions USING (question_key)"
     " JOIN question_texts USING (text_key) WHERE question_id IN (SELECT unnest($ids::VARCHAR[]))",
 )
 
@@ -260,7 +260,7 @@ def _given_by(project: Project, side: Side, pairs: Sequence[Pair]) -> dict[tuple
         " SELECT query_id, passage_id, question_id, coalesce(t.text, question_id), rating"
         f" FROM ({graded_pairs(base)}) p JOIN queries USING (query_key) JOIN passages USING (passage_key)"
         f" JOIN wanted USING (query_id, passage_id) JOIN questions USING (question_key)"
-        f" JOIN {AT_VERSION} r USING (question_key)"
+        f" JOIN bank_at($version) r USING (question_key)"
         " JOIN question_texts t ON t.text_key = r.text_key WHERE rating > 0 AND p.weight > 0"
         " ORDER BY rating DESC, r.position, question_key",
         base.parameters | {"queries": [query for query, _ in wanted], "passages": [passage for _, passage in wanted]},

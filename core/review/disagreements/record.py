@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.bank import AT_VERSION, latest_version
+from core.bank import latest_version
 from core.project import Project
 from core.tables import csv_text
 from core.types import Act
@@ -85,7 +85,7 @@ _CASES = (
     " LEFT JOIN (SELECT settling_key FROM settled_cases) c USING (settling_key)"
     " JOIN queries USING (query_key) JOIN passages USING (passage_key) LEFT JOIN questions q USING (question_key)"
     " LEFT JOIN questions touched ON touched.question_key = touched_question_key"
-    f" LEFT JOIN {AT_VERSION} r ON r.question_key = coalesce(touched_question_key, s.question_key)"
+    " LEFT JOIN bank_at($version) r ON r.question_key = coalesce(touched_question_key, s.question_key)"
     " LEFT JOIN question_texts words ON words.text_key = r.text_key"
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from core.bank import AT_VERSION, latest_version
+from core.bank import latest_version
 from core.errors import InputError
 from core.labels import Basis, Policy, basis, graded_pairs, labels
 from core.project import PREFIX, SCALE, Project, find_source, sources
@@ -230,7 +230,7 @@ def _person(project: Project, side: Person, version: int) -> _Resolved:
         # A rating of an older wording says nothing of the question as it is.
         frame = project.table(
             "SELECT query_id, passage_id, question_id, arg_max(rating, override_key)::INTEGER AS value"
-            f" FROM overrides o JOIN {AT_VERSION} r USING (question_key) JOIN questions USING (question_key)"
+            " FROM overrides o JOIN bank_at($version) r USING (question_key) JOIN questions USING (question_key)"
             " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
             " WHERE author = $author AND withdrawn_at IS NULL AND o.question_text_key = r.text_key"
             " GROUP BY query_key, passage_key, question_key, query_id, passage_id, question_id"
