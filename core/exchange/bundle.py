@@ -82,7 +82,8 @@ def bundle_again(project: Project, manifest: Manifest, author: str) -> bytes:
             f"Publication {number} was not made as a bundle.",
             "Make its qrels again: exam export qrels --manifest FILE -o OUT",
         )
-    files = _files(as_published(project, manifest), publication)
+    with as_published(project, manifest) as then:
+        files = _files(then, publication)
     known, now = recorded[0], _hashes(files)
     # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
     if known is not None and known != now:

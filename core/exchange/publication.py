@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PureWindowsPath
@@ -15,7 +16,7 @@ from uuid import uuid4
 from core import __version__
 from core.errors import InputError, ProjectError
 from core.exchange.exporting import bank_jsonl, qrels
-from core.exchange.published import Past, Recorded, pool_hash, record, record_pool
+from core.exchange.published import Recorded, past, pool_hash, record, record_pool
 from core.labels import Policy, basis, readiness
 from core.project import Cursor, Project, log
 from core.project import record as record_act
@@ -143,26 +144,26 @@ def reproduce(project: Project, manifest: Manifest, author: str) -> bytes:
         InputError: it is of another project, is not known here, or was changed.
         ProjectError: the project no longer gives these qrels; says what differs.
     """
-    past = as_published(project, manifest)
-    policy = Policy(**manifest["policy"])
-    content = qrels(past, policy, binary=manifest["qrels"]["values"] == "binary").encode()
-    found = hashlib.sha256(content).hexdigest()
-    if found != manifest["qrels"]["sha256"]:
-        raise ProjectError(
-            f"Publication {manifest['publication']} cannot be made again: the qrels would have the SHA-256 {found},"
-            f" not {manifest['qrels']['sha256']}, because {_why(past, manifest, policy)}.",
-            "Nothing was written. Use a copy of the project from the time of the publication.",
-        )
+    with as_published(project, manifest) as then:
+        policy = Policy(**manifest["policy"])
+        content = qrels(then, policy, binary=manifest["qrels"]["values"] == "binary").encode()
+        found = hashlib.sha256(content).hexdigest()
+        if found != manifest["qrels"]["sha256"]:
+            raise ProjectError(
+                f"Publication {manifest['publication']} cannot be made again: the qrels would have the SHA-256 {found},"
+                f" not {manifest['qrels']['sha256']}, because {_why(then, manifest, policy)}.",
+                "Nothing was written. Use a copy of the project from the time of the publication.",
+            )
     record_act(project, author, "reproduce qrels", publication=manifest["publication"], sha256=found)
     return content
 
 
-def _why(past: Project, manifest: Manifest, policy: Policy) -> str:
+def _why(then: Project, manifest: Manifest, policy: Policy) -> str:
     """What of the facts behind a publication is no longer what it was."""
     now: Manifest = {
-        "bank": _bank(past, manifest["bank"]["version"]),
-        "pool": _pool(past),
-        "counts": asdict(readiness(past, basis(past, policy))),
+        "bank": _bank(then, manifest["bank"]["version"]),
+        "pool": _pool(then),
+        "counts": asdict(readiness(then, basis(then, policy))),
     }
     # A manifest of an earlier version has fewer counts; what it does not say cannot differ.
     now["counts"] = {name: count for name, count in now["counts"].items() if name in manifest["counts"]}
@@ -172,8 +173,9 @@ def _why(past: Project, manifest: Manifest, policy: Policy) -> str:
     return f"ratings changed, or version {__version__} derives labels otherwise than {manifest['software']['version']}"
 
 
-def as_published(project: Project, manifest: Manifest) -> Project:
-    """The project with the facts that labels derive from as they were at a publication; for reading only.
+@contextmanager
+def as_published(project: Project, manifest: Manifest) -> Iterator[Project]:
+    """The project with the facts that labels derive from as they were at a publication; for a block that only reads.
 
     Raises:
         InputError: the manifest is of another project, is not known here, or was changed.
@@ -198,7 +200,8 @@ def as_published(project: Project, manifest: Manifest) -> Project:
             f"The manifest is not the one that was published: {', '.join(differing)} differ.",
             "Use the file as it was written.",
         )
-    return Past(project, int(manifest["publication"]))
+    with past(project, int(manifest["publication"])) as found:
+        yield found
 
 
 def _pool(project: Project) -> Manifest:

@@ -11,21 +11,30 @@ from core.project import Cursor, Project
 
 
 class Past(Project):
-    """A project to be read only: under the names of its tables stands what was in them at a publication."""
+    """A project to be read only: under the names of its tables stands what was in them at a publication.
 
-    def __init__(self, project: Project, publication: int) -> None:
+    Args:
+        project: as it is now.
+        cursor: of it, with the views of the past; what is asked is asked there, by one thread.
+    """
+
+    def __init__(self, project: Project, cursor: Cursor) -> None:
         super().__init__(project._database)
-        catalog = project.value("SELECT current_database()").replace('"', '""')
-        self._views = [
-            f"CREATE TEMP VIEW {name} AS {sql}" for name, sql in _views(f'"{catalog}".main', publication).items()
-        ]
+        self._held = cursor
 
     @contextmanager
     def cursor(self) -> Iterator[Cursor]:
-        with super().cursor() as cursor:
-            for view in self._views:
-                cursor.execute(view)
-            yield cursor
+        yield self._held
+
+
+@contextmanager
+def past(project: Project, publication: int) -> Iterator[Past]:
+    """The project as it was at a publication, for a block of one thread; the views of the past are made once for it."""
+    catalog = project.value("SELECT current_database()").replace('"', '""')
+    with project.cursor() as cursor:
+        for name, sql in _views(f'"{catalog}".main', publication).items():
+            cursor.execute(f"CREATE TEMP VIEW {name} AS {sql}")
+        yield Past(project, cursor)
 
 
 def _views(main: str, publication: int) -> dict[str, str]:
