@@ -23,9 +23,9 @@ def refusals(kind: str, data: bytes | str, name: str = "file") -> list[str]:
     report = Report()
     source = Source(name, data=data.encode() if isinstance(data, str) else data)
     if kind == "responses":
-        KINDS_OF_FILE[kind].reader([source], report)
+        KINDS_OF_FILE[kind].read([source], report)
     else:
-        read: Any = KINDS_OF_FILE[kind].reader(source, report)
+        read: Any = KINDS_OF_FILE[kind].read(source, report)
         if kind in ("passages", "graded", "runs"):
             list(read)
     assert report.count == len(report.problems)
