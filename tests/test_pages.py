@@ -22,7 +22,7 @@ from core.bank import saving as bank_saving
 from core.cli import cli
 from core.exchange import exporting
 from core.graders import make_grader
-from core.grading import current_job, jobs, make_plan
+from core.grading import Scope, current_job, jobs, make_plan
 from core.labels import Policy, labels
 from core.leaderboard import compare, leaderboard, per_query_scores
 from core.project import Project, gold_name, official_sources, open_project
@@ -228,20 +228,15 @@ class TestHome:
     def test_the_shell_and_the_browser_propose_the_same_names(
         self, project: Project, tmp_path: Path, kind: str, file: str, content: str
     ) -> None:
-        files = {
-            "queries": ("q.tsv", "q1\tone\n"),
-            kind: (file, content),
-            "leaderboard": ("a.b.tsv", "run\tap\nx\t1\n"),
-        }
-        path = tmp_path / "by shell.duckdb"
-        new_project(path).close()
-        for what, (name, text) in files.items():
-            (tmp_path / name).write_text(text)
-            CliRunner().invoke(
-                cli, ["import", what, str(tmp_path / name), "--project", str(path)], catch_exceptions=False
-            )
+        board = ("a.b.tsv", "run\tap\nx\t1\n")
+        files = {"queries": ("q.tsv", "q1\tone\n"), kind: (file, content), "leaderboard": board}
+        folder = tmp_path / "shell"
+        new_project(path := folder / "p.duckdb").close()
         app = visit("home")
-        for name, text in files.values():
+        for what, (name, text) in files.items():
+            (folder / name).write_text(text)
+            done = CliRunner().invoke(cli, ["import", what, str(folder / name), "--project", str(path)])
+            assert done.exit_code == 0, done.output
             app.file_uploader[0].upload(name, text.encode())
         proposed = named(sound(app.run()).text_input, "Name of the source of judgments").value
         press(app, "Import")
@@ -461,7 +456,7 @@ class TestGrading:
         named(app.multiselect, "Queries").set_value(["q2"])
         sound(app.run())
         assert shown() == ("6", "0", "0", "6")
-        assert make_plan(small, grader.spec, 1, ["q2"]).to_grade == 6
+        assert make_plan(small, grader.spec, 1, Scope(("q2",))).to_grade == 6
 
     def test_it_grades_in_the_background_to_the_end(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)
