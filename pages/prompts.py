@@ -9,12 +9,12 @@ import streamlit as st
 from core.catalogue import prompts, save_prompt, versions
 from core.errors import FileError, WorkbenchError
 from core.graders import (
-    DEFAULT_PROMPTS,
     GRADERS,
     USES,
     Prompt,
     built_in,
     read_prompt,
+    usual_prompt,
     variables,
     with_examples,
     write_prompt,
@@ -58,7 +58,7 @@ USE_TITLES = {
 def chosen_name(library: Mapping[str, Prompt]) -> str:
     """The prompt that the URL names, else the one of the plainest grader."""
     name = st.query_params.get("prompt")
-    return name if name is not None and name in library else DEFAULT_PROMPTS["self-rating", "transformers"]
+    return name if name is not None and name in library else usual_prompt("self-rating", {})
 
 
 def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
