@@ -43,16 +43,6 @@ WHERE_ASKED = {
 }
 MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
 """Indentation means something in YAML."""
-USE_TITLES = {
-    "self-rating": "Self-rating",
-    "answer": "Answer a question",
-    "verify": "Check an answer",
-    "choice": "Multiple choice",
-    "direct": "Direct judges",
-    "generate questions": "Draft questions",
-    "generate nuggets": "Draft key facts",
-    "draft answer key": "Draft an answer key",
-}
 
 
 def chosen_name(library: Mapping[str, Prompt]) -> str:
@@ -64,10 +54,10 @@ def chosen_name(library: Mapping[str, Prompt]) -> str:
 def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
     """All prompts by what they are for."""
     with st.container(key="queries-list-of-prompts"):
-        for use in USES:
+        for use, its in USES.items():
             names = sorted((p.name for p in library.values() if p.use == use), key=lambda name: library[name].title)
             if names:
-                st.caption(USE_TITLES[use])
+                st.caption(its.title)
             for name in names:
                 st.button(
                     ui.plain(library[name].title), key=f"open {name}", width="stretch",

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, get_args
 from core.errors import InputError
 from core.graders.endpoint.chat import Api
 from core.graders.local.loading import has_chat_template, resolved_dtype
-from core.graders.prompts.prompt import Prompt, variables
+from core.graders.prompts.prompt import USES, Prompt, variables
 from core.graders.reading.calls import BackEnd, Per, Steps
 from core.graders.reading.grader import Method, ReadingGrader
 from core.graders.reading.methods import (
@@ -340,26 +340,16 @@ def _identifying(parameters: Parameters, where: str) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value != USUAL.get(name)}
 
 
-KNOWN = {
-    "self-rating": ("question", "context"),
-    "answer": ("question", "context"),
-    "choice": ("question", "context", "choices"),
-    "direct": ("query_title", "context", "correct_answer"),
-    "verify": ("question", "correct_answer", "answer"),
-}
-"""What can stand in a prompt, by its use: a grade is about these texts and no others."""
-
-
 def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     prompt = prompts.get(name)
     if prompt is None or prompt.use != use:
         fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
         what = f"There is no prompt '{name}'" if prompt is None else f"The prompt '{name}' is for {prompt.use}"
         raise InputError(f"{what}.", f"For {use} there are: {fitting}.")
-    if unknown := [name for name in variables(prompt) if name not in KNOWN[use]]:
+    if unknown := [name for name in variables(prompt) if name not in USES[use].known]:
         raise InputError(
             f"The prompt '{prompt.name}' has {{{unknown[0]}}}, which a grade is not about.",
-            f"For {use} it may have: {', '.join(KNOWN[use])}.",
+            f"For {use} it may have: {', '.join(USES[use].known)}.",
         )
     return prompt
 
