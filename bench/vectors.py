@@ -16,7 +16,7 @@ from core import bank
 from core.exchange import FILES, Options, import_files
 from core.formats import Source
 from core.graders import make_grader
-from core.grading import Request, count_vectors, drop_vectors, run_job
+from core.grading import Request, Scope, count_vectors, drop_vectors, run_job
 from core.project import Project, create, open_project
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,7 +74,7 @@ def vectors(say: Any, shared: Path) -> None:
             project = create(path)
             fill(project)
             query = next(question.query_id for question in bank.questions(project) if question.text)
-            run_job(project, make_grader("embedding", {}), Request(queries=(query,)), "bench")
+            run_job(project, make_grader("embedding", {}), Request(Scope(queries=(query,))), "bench")
             kept = count_vectors(project)
             project.close()
             pairs, wall, processor = _measured(path, "What is told of it here?")

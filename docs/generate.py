@@ -71,6 +71,7 @@ def well_known_keys() -> str:
 
 def formats() -> str:
     """The kinds of file that are read and written."""
+    from core.exchange import IMPORTERS
     from core.formats import KINDS_OF_FILE
 
     return table(
@@ -80,10 +81,10 @@ def formats() -> str:
                 f"`{kind.name}`",
                 kind.what,
                 ", ".join(f"`{extension}`" for extension in kind.extensions),
-                "yes" if kind.reader else "–",
-                "yes" if kind.writer else "–",
+                "yes" if kind.read else "–",
+                "yes" if kind.write else "–",
             )
-            for kind in KINDS_OF_FILE.values()
+            for kind in map(KINDS_OF_FILE.__getitem__, IMPORTERS)
         ],
     )
 

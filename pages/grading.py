@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.catalogue import remember_settings
 from pages.parts.graders.failed import failed_pairs
 from pages.parts.graders.setup import choose
 from pages.parts.graders.tables import known_graders, past_jobs, price_table
@@ -28,7 +29,10 @@ if not running:
     if chosen is not None:
         request = plan(project, chosen.grader)
         if request is not None and presses.button("Grade", type="primary", icon=":material/play_arrow:"):
-            start(project, chosen.grader, request, chosen)
+            with ui.errors():
+                # So that the grader can be had again.
+                remember_settings(project, chosen.grader, chosen.kind, chosen.parameters, ui.author())
+                start(project, chosen.grader, request)
 failed_pairs(project, running)
 past_jobs(project)
 known_graders(project)

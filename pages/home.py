@@ -9,22 +9,12 @@ import streamlit as st
 from core.bank import counts, next_step
 from core.errors import WorkbenchError
 from core.exchange import IMPORTERS, Group, Imported, Options, import_groups, make_demo, qrels, recorded
-from core.formats import Source, detect
+from core.formats import KINDS_OF_FILE, Source, detect
 from core.project import Project, create, projects_folder
 from core.text import how_many
 from pages.parts.shared import policy_widgets, presses, ui
 
 SHOWN = ("queries", "passages", "runs", "judgments", "questions", "grades")
-KIND_LABELS = {
-    "queries": "Queries",
-    "passages": "Passages",
-    "bank": "Question bank",
-    "graded": "Graded file",
-    "runs": "Runs",
-    "responses": "Generated responses",
-    "qrels": "Qrels (judgments)",
-    "leaderboard": "Leaderboard",
-}
 NOTES_SHOWN = 8
 
 
@@ -111,7 +101,7 @@ def imports(project: Project) -> None:
     """Drag files in, see what was understood or refused, then import all of it or nothing."""
     st.subheader("Import files")
     uploads = st.file_uploader(
-        "Queries, passages, runs, generated responses, qrels, question banks, graded files, leaderboards; .gz too",
+        f"{', '.join(KINDS_OF_FILE[kind].title for kind in IMPORTERS).capitalize()}; .gz too",
         accept_multiple_files=True,
         key=f"uploads {st.session_state.get('imports', 0)}",
     )
@@ -119,10 +109,9 @@ def imports(project: Project) -> None:
         return
     sources = [Source(name=upload.name, data=upload.getvalue()) for upload in uploads]
     kinds = _choose_kinds(sources)
-    judged = [source.name for source, kind in zip(sources, kinds, strict=True) if kind in ("qrels", "graded")]
-    name = None
-    if len(judged) == 1:
-        name = st.text_input("Name of the source of judgments", value=judged[0].split(".")[0])
+    chosen = [(source, KINDS_OF_FILE[kind]) for source, kind in zip(sources, kinds, strict=True) if kind]
+    judged = [kind.source_name(source) for source, kind in chosen if kind.judges]
+    name = st.text_input("Name of the source of judgments", value=judged[0]) if len(judged) == 1 else None
     skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
     skip = skip and st.checkbox("Leave out lines about queries that are not in the project")
     gold = "responses" in kinds and st.checkbox("The responses are gold texts, one a query")
@@ -130,7 +119,11 @@ def imports(project: Project) -> None:
         st.warning("Say what each file is, or remove it.", icon=":material/help:")
         return
     groups = [
-        Group(kind, [s for s, k in zip(sources, kinds, strict=True) if k == kind], Options(name, skip, gold))
+        Group(
+            kind,
+            [source for source, its in chosen if its.name == kind],
+            Options(name if KINDS_OF_FILE[kind].judges else None, skip, gold),
+        )
         for kind in IMPORTERS
         if kind in kinds
     ]
@@ -143,9 +136,9 @@ def imports(project: Project) -> None:
     replaced = [str(one) for result in results for one in result.replaced]
     meant = not replaced or _replacing(replaced)
     if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant) and meant:
-        chosen = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
+        asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
         with st.spinner("Importing"):
-            import_groups(project, chosen, ui.author())
+            import_groups(project, asked, ui.author())
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
         st.toast("Imported.")
         st.rerun()
@@ -178,7 +171,7 @@ def _choose_kinds(sources: list[Source]) -> list[str | None]:
                 "Kind of file",
                 options,
                 index=options.index(guess) if guess in options else None,
-                format_func=lambda kind: KIND_LABELS[kind],
+                format_func=lambda kind: KINDS_OF_FILE[kind].title,
                 placeholder="What is this file?",
                 key=f"kind {number} {source.name}",
                 label_visibility="collapsed",
@@ -201,7 +194,7 @@ def _preview(project: Project, groups: list[Group]) -> list[Imported]:
     results: list[Imported] = known[1]
     for result in results:
         with st.container(border=True):
-            st.markdown(f"**{KIND_LABELS[result.kind]}** from {ui.plain(', '.join(result.files))}")
+            st.markdown(f"**{KINDS_OF_FILE[result.kind].title}** from {ui.plain(', '.join(result.files))}")
             st.text(", ".join(how_many(count, name) for name, count in result.counts.items()))
             for note in result.notes[:NOTES_SHOWN]:
                 st.caption(f":material/info: {ui.plain(str(note))}")

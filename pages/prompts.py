@@ -9,12 +9,12 @@ import streamlit as st
 from core.catalogue import prompts, save_prompt, versions
 from core.errors import FileError, WorkbenchError
 from core.graders import (
-    DEFAULT_PROMPTS,
     GRADERS,
     USES,
     Prompt,
     built_in,
     read_prompt,
+    usual_prompt,
     variables,
     with_examples,
     write_prompt,
@@ -43,31 +43,21 @@ WHERE_ASKED = {
 }
 MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
 """Indentation means something in YAML."""
-USE_TITLES = {
-    "self-rating": "Self-rating",
-    "answer": "Answer a question",
-    "verify": "Check an answer",
-    "choice": "Multiple choice",
-    "direct": "Direct judges",
-    "generate questions": "Draft questions",
-    "generate nuggets": "Draft key facts",
-    "draft answer key": "Draft an answer key",
-}
 
 
 def chosen_name(library: Mapping[str, Prompt]) -> str:
     """The prompt that the URL names, else the one of the plainest grader."""
     name = st.query_params.get("prompt")
-    return name if name is not None and name in library else DEFAULT_PROMPTS["self-rating", "transformers"]
+    return name if name is not None and name in library else usual_prompt("self-rating", {})
 
 
 def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
     """All prompts by what they are for."""
     with st.container(key="queries-list-of-prompts"):
-        for use in USES:
+        for use, its in USES.items():
             names = sorted((p.name for p in library.values() if p.use == use), key=lambda name: library[name].title)
             if names:
-                st.caption(USE_TITLES[use])
+                st.caption(its.title)
             for name in names:
                 st.button(
                     ui.plain(library[name].title), key=f"open {name}", width="stretch",

@@ -121,3 +121,11 @@ def test_every_dependency_has_its_reason_and_licence_and_no_other_is_listed() ->
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_places_that_the_architecture_names_are_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    places = re.findall(r"`((?:core|pages|docs|tests)/[\w/.]*)`", page)
+    assert places and [place for place in places if not (ROOT / place).exists()] == []
+    for name, place in re.findall(r"`([A-Z_]+)` (?:in|of) `([\w/.]+\.py)`", page):
+        assert f"\n{name}" in (ROOT / place).read_text(encoding="utf-8"), (name, place)

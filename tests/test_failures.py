@@ -13,7 +13,18 @@ from core.catalogue import StoredGrader, find_grader, put_grader
 from core.cli import cli
 from core.errors import InputError
 from core.graders import USES, built_in
-from core.grading import LeftOut, Request, doubtful_pairs, fill_in, left_out, make_plan, questions_for, reasons, run_job
+from core.grading import (
+    LeftOut,
+    Request,
+    Scope,
+    doubtful_pairs,
+    fill_in,
+    left_out,
+    make_plan,
+    questions_for,
+    reasons,
+    run_job,
+)
 from core.grading.failures import DEFAULTS
 from core.grading.grades import add_outcomes
 from core.grading.pairs import pairs_to_grade
@@ -108,21 +119,21 @@ class TestAskingAgain:
     def test_only_the_failed_pairs_are_asked(self, project: Project) -> None:
         fill(project, [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")], {}, {"one": {"q1": ["p1", "p2"]}})
         first = HashGrader(failing=[("A?", "text of p2")])
-        run_job(project, first, Request(limit=3), "ann")
+        run_job(project, first, Request(Scope(limit=3)), "ann")
         again = HashGrader()
-        final = run_job(project, again, Request(only_failed=True), "ann")
+        final = run_job(project, again, Request(Scope(only_failed=True)), "ann")
         assert again.asked == [("A?", "text of p2")]
         assert (final.total, final.graded, final.failed) == (1, 1, 0)
         assert make_plan(project, again.spec, 1).to_grade == 1
 
     def test_the_plan_counts_them_alone(self, doubtful: Project) -> None:
-        plan = make_plan(doubtful, SPEC, 1, only_failed=True)
+        plan = make_plan(doubtful, SPEC, 1, Scope(only_failed=True))
         assert (plan.failed, plan.to_grade) == (2, 2)
-        assert sum(map(len, pairs_to_grade(doubtful, SPEC, 1, only_failed=True))) == 2
-        assert make_plan(doubtful, SPEC, 1, ["q2"], only_failed=True).to_grade == 1
+        assert sum(map(len, pairs_to_grade(doubtful, SPEC, 1, Scope(only_failed=True)))) == 2
+        assert make_plan(doubtful, SPEC, 1, Scope(("q2",), only_failed=True)).to_grade == 1
 
     def test_a_job_remembers_that_it_was_asked_for_them_alone(self, doubtful: Project) -> None:
-        run_job(doubtful, HashGrader(), Request(only_failed=True), "ann")
+        run_job(doubtful, HashGrader(), Request(Scope(only_failed=True)), "ann")
         assert json.loads(doubtful.value("SELECT asked FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
 
     def test_the_shell_has_it_too(self, project: Project) -> None:

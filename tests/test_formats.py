@@ -322,7 +322,7 @@ def test_json_leaderboards() -> None:
 
 def read_all(kind: str, path: Path) -> Any:
     report = Report()
-    read = KINDS_OF_FILE[kind].reader(Source.of(path), report)
+    read = KINDS_OF_FILE[kind].read(Source.of(path), report)
     read = read if isinstance(read, list) or kind == "bank" else list(read)
     clean(report)
     return read

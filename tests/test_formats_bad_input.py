@@ -23,9 +23,9 @@ def refusals(kind: str, data: bytes | str, name: str = "file") -> list[str]:
     report = Report()
     source = Source(name, data=data.encode() if isinstance(data, str) else data)
     if kind == "responses":
-        KINDS_OF_FILE[kind].reader([source], report)
+        KINDS_OF_FILE[kind].read([source], report)
     else:
-        read: Any = KINDS_OF_FILE[kind].reader(source, report)
+        read: Any = KINDS_OF_FILE[kind].read(source, report)
         if kind in ("passages", "graded", "runs"):
             list(read)
     assert report.count == len(report.problems)
@@ -336,3 +336,7 @@ def test_ids_with_white_space_are_not_written_to_trec_files() -> None:
 def test_a_table_of_numbers_whose_last_line_is_of_another_form_can_be_guessed(last: str, guess: str | None) -> None:
     data = f"q1\t1\nq2\t2\nq3\t3\n{last}\n".encode()
     assert detect(Source("some.tsv", data=data)) == guess
+
+
+def test_a_file_that_begins_with_more_blank_lines_than_are_looked_at_is_of_no_kind() -> None:
+    assert detect(Source("some.tsv", data=b"\n" * 65_530 + b"q1\tthe first query\n" * 9)) is None

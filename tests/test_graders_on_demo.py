@@ -10,7 +10,7 @@ import pytest
 from core.catalogue import graders
 from core.exchange import make_demo
 from core.graders import make_grader
-from core.grading import Request, make_plan, run_job
+from core.grading import Request, Scope, make_plan, run_job
 from core.labels import Policy, basis, labels
 from core.leaderboard import compare, leaderboard
 from core.project import Project, open_project
@@ -67,8 +67,8 @@ def test_every_method_grades_the_demo_and_ranks_its_systems(
     demo: Project, models: Models, kind: str, model: str, more: dict[str, str]
 ) -> None:
     grader = make_grader(kind, {"model": getattr(models, model), **more})
-    planned = make_plan(demo, grader.spec, 1, QUERIES)
-    final = run_job(demo, grader, Request(queries=QUERIES), "ann")
+    planned = make_plan(demo, grader.spec, 1, Scope(QUERIES))
+    final = run_job(demo, grader, Request(Scope(QUERIES)), "ann")
     assert final.state == "done", final.message
     assert final.done == final.total == planned.to_grade > 0
     policy = Policy(grader=grader.spec.fingerprint, min_rating=1)

@@ -24,6 +24,7 @@ from core.grading import (
     Plan,
     Progress,
     Request,
+    Scope,
     close_interrupted,
     current_job,
     jobs,
@@ -101,7 +102,7 @@ def known(project: Project) -> dict[tuple[str, str], int]:
 
 
 def plan(project: Project, **options) -> Plan:
-    return make_plan(project, HashGrader().spec, bank.latest_version(project), **options)
+    return make_plan(project, HashGrader().spec, bank.latest_version(project), Scope(**options))
 
 
 def needed(questions: Sequence[Question] = QUESTIONS) -> set[tuple[str, str]]:
@@ -180,9 +181,9 @@ def test_failed_pairs_are_neither_grades_nor_asked_again_unless_that_is_wanted(f
     assert quiet.asked == []
 
     retried = HashGrader(failing[:1])
-    final = run_job(filled, retried, Request(retry_failed=True), "ann")
+    final = run_job(filled, retried, Request(Scope(retry_failed=True)), "ann")
     assert (set(retried.asked), final.graded, final.failed) == (set(failing), 1, 1)
-    run_job(filled, HashGrader(), Request(retry_failed=True), "ann")
+    run_job(filled, HashGrader(), Request(Scope(retry_failed=True)), "ann")
     assert known(filled) == {pair: rating_of(*pair) for pair in needed()}
     assert plan(filled, retry_failed=True) == Plan(PAIRS, PAIRS, 0, 0, 0)
 
@@ -191,14 +192,14 @@ def test_a_limit_stops_after_so_many_pairs(filled: Project):
     assert plan(filled, limit=3).to_grade == 3
     for asked, graded in ((3, 3), (3, 6), (2, 8)):
         grader = HashGrader()
-        run_job(filled, grader, Request(limit=3), "ann")
+        run_job(filled, grader, Request(Scope(limit=3)), "ann")
         assert (len(grader.asked), len(known(filled))) == (asked, graded)
 
 
 def test_only_the_queries_that_were_named_are_graded(filled: Project):
     assert plan(filled, queries=["q2"]).needed == 2
     grader = HashGrader()
-    run_job(filled, grader, Request(queries=("q2",)), "ann")
+    run_job(filled, grader, Request(Scope(queries=("q2",))), "ann")
     assert set(grader.asked) == needed(QUESTIONS[2:])
     assert plan(filled, queries=["q1"]).to_grade == 6
 
@@ -275,7 +276,7 @@ def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_h
     bank_saving.save(filled, [reworded], "reword", "ann")
     assert plan(filled).to_grade == PAIRS - 1
     rest = HashGrader()
-    run_job(filled, rest, Request(limit=1), "ann")
+    run_job(filled, rest, Request(Scope(limit=1)), "ann")
     assert set(trial(filled, reworded)) == needed([reworded]) - set(first.asked) - set(rest.asked)
 
 

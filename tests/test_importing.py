@@ -14,7 +14,7 @@ from core.bank import saving as bank_saving
 from core.catalogue import graders
 from core.errors import FileError, InputError
 from core.exchange import Group, Options, graded_file, graded_import, import_files, import_groups, importing
-from core.formats import Source
+from core.formats import KINDS_OF_FILE, Source
 from core.leaderboard import leaderboard
 from core.project import Project, boards
 from core.types import Question
@@ -189,6 +189,10 @@ def test_a_file_that_is_not_what_its_name_says_or_is_empty_is_refused(full: Proj
             take(full, kind, content, name)
         assert refused.value.problems[0].file == name
     assert snapshot(full) == before
+
+
+def test_whatever_is_recognised_can_be_imported():
+    assert set(importing.IMPORTERS) == set(KINDS_OF_FILE)
 
 
 def test_a_file_that_is_not_there_is_refused(project: Project, tmp_path):

@@ -13,17 +13,19 @@ from typing import Any
 import duckdb
 import pytest
 import streamlit as st
+from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
 from core import bank
 from core.bank import counts, drafted_bank, drafts
 from core.bank import saving as bank_saving
+from core.cli import cli
 from core.exchange import exporting
 from core.graders import make_grader
-from core.grading import current_job, jobs, make_plan
+from core.grading import Scope, current_job, jobs, make_plan
 from core.labels import Policy, basis, labels
 from core.leaderboard import compare, leaderboard, per_query_scores
-from core.project import Project, gold_name, open_project
+from core.project import Project, gold_name, official_sources, open_project
 from core.types import Question
 from pages.parts.boards.system import table_key
 from pages.parts.shared import presses, ui
@@ -209,6 +211,38 @@ class TestHome:
         press(app, "Import")
         assert counts(project)["queries"] == 2
         assert metric(app, "Queries") == "2"
+
+    @pytest.mark.parametrize(
+        ("kind", "file", "content"),
+        [
+            ("qrels", "dl.2020.nist.qrels", "q1 0 p1 1\n"),
+            ("qrels", "judged.by.txt", "q1 0 p1 1\n"),
+            (
+                "graded",
+                "all.our.grades.jsonl",
+                '["q1", [{"paragraph_id": "p1", "text": "x", "paragraph_data":'
+                ' {"judgments": [{"paragraphId": "p1", "query": "q1", "relevance": 1}]}}]]\n',
+            ),
+        ],
+    )
+    def test_the_shell_and_the_browser_propose_the_same_names(
+        self, project: Project, tmp_path: Path, kind: str, file: str, content: str
+    ) -> None:
+        board = ("a.b.tsv", "run\tap\nx\t1\n")
+        files = {"queries": ("q.tsv", "q1\tone\n"), kind: (file, content), "leaderboard": board}
+        folder = tmp_path / "shell"
+        new_project(path := folder / "p.duckdb").close()
+        app = visit("home")
+        for what, (name, text) in files.items():
+            (folder / name).write_text(text)
+            done = CliRunner().invoke(cli, ["import", what, str(folder / name), "--project", str(path)])
+            assert done.exit_code == 0, done.output
+            app.file_uploader[0].upload(name, text.encode())
+        proposed = named(sound(app.run()).text_input, "Name of the source of judgments").value
+        press(app, "Import")
+        by_shell = open_project(path)
+        assert official_sources(by_shell) == official_sources(project) == [proposed, "a.b"]
+        by_shell.close()
 
     def test_a_refused_file_is_named_with_its_line_and_cannot_be_imported(self, small: Project) -> None:
         app = visit("home")
@@ -422,7 +456,7 @@ class TestGrading:
         named(app.multiselect, "Queries").set_value(["q2"])
         sound(app.run())
         assert shown() == ("6", "0", "0", "6")
-        assert make_plan(small, grader.spec, 1, ["q2"]).to_grade == 6
+        assert make_plan(small, grader.spec, 1, Scope(("q2",))).to_grade == 6
 
     def test_it_grades_in_the_background_to_the_end(self, project: Project) -> None:
         fill(project, QUESTIONS, {}, RUNS)

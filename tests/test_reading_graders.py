@@ -30,7 +30,7 @@ from core.graders import (
 )
 from core.graders.endpoint.chat import AROUND_PROMPT
 from core.graders.reading.parsing import RULES_VERSION
-from core.grading import Progress, Request, make_plan, pair_to_try, price_tag, questions_to_try, run_job
+from core.grading import Progress, Request, Scope, make_plan, pair_to_try, price_tag, questions_to_try, run_job
 from core.labels import Policy, basis, coverage, labels, override
 from core.leaderboard import leaderboard
 from core.project import Project, add_queries
@@ -209,7 +209,7 @@ def test_a_cap_of_money_holds_with_the_price_table_and_needs_a_price(filled: Pro
         run_job(filled, made, Request(max_cost=1.0), "ann")
     set_price(filled, "m", Price(1000.0, 1000.0), "ann")
     assert prices(filled) == {"m": Price(1000.0, 1000.0)}
-    run_job(filled, made, Request(limit=1), "ann")
+    run_job(filled, made, Request(Scope(limit=1)), "ann")
     body = server.seen[0].body
     set_aside = AROUND_PROMPT + sum(len(one["content"].encode()) for one in body["messages"]) + body["max_tokens"]
     # Room for what one call may use, and for what some have used.
@@ -364,7 +364,7 @@ def test_a_failed_pair_is_kept_with_its_reason_and_asked_again_alone(filled: Pro
         asked = len(server.seen)
         assert run_job(filled, made, Request(), "ann").done == 0 and len(server.seen) == asked
         server.behave = lambda seen: rate(seen, 3)
-        assert run_job(filled, made, Request(retry_failed=True), "ann").graded == 4
+        assert run_job(filled, made, Request(Scope(retry_failed=True)), "ann").graded == 4
         assert len(server.seen) == asked + 4
 
 

@@ -13,7 +13,7 @@ from core.errors import InputError
 from core.exchange import import_files
 from core.formats import Source
 from core.graders import Control
-from core.grading import Request, make_plan, run_job
+from core.grading import Request, Scope, make_plan, run_job
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project, set_pool_depth
@@ -92,11 +92,11 @@ def test_one_job_grades_just_what_a_run_lacks(project: Project, tmp_path: Path) 
     import_files(project, "passages", [Source.of(texts)], "ann")
     import_files(project, "runs", [Source.of(other)], "ann")
     wanted = to_grade(project, Policy(), "new", 20)
-    assert make_plan(project, SPEC, 1, runs=["new"]).to_grade == wanted.ungraded == 3
-    assert make_plan(project, SPEC, 1, runs=["new", "other"]).to_grade == 5
+    assert make_plan(project, SPEC, 1, Scope(runs=("new",))).to_grade == wanted.ungraded == 3
+    assert make_plan(project, SPEC, 1, Scope(runs=("new", "other"))).to_grade == 5
     assert make_plan(project, SPEC, 1).to_grade == 5
     grader = Fives()
-    final = run_job(project, grader, Request(runs=("new",)), "ann")  # type: ignore[arg-type]
+    final = run_job(project, grader, Request(Scope(runs=("new",))), "ann")  # type: ignore[arg-type]
     assert (final.state, final.graded) == ("done", 3)
     assert sorted(grader.asked) == [("A?", "text of p4"), ("B?", "text of p4"), ("C?", "text of p5")]
     after = unjudged(project, runs=["new"])
@@ -138,7 +138,7 @@ def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -
     _with_a_new_run(project, tmp_path)
     for call in (
         lambda: unjudged(project, runs=["nobody"]),
-        lambda: make_plan(project, SPEC, 1, runs=["nobody"]),
+        lambda: make_plan(project, SPEC, 1, Scope(runs=("nobody",))),
         lambda: unjudged(project, top_k=0),
     ):
         with pytest.raises(InputError, match=r"nobody|top 0"):

@@ -53,7 +53,10 @@ def demo(project_path: Path | None, grade: bool) -> None:
 @click.argument("kind", type=click.Choice([*IMPORTERS, "project"]))
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @project_option
-@click.option("--source", help="Name for judgments or a leaderboard; the file's name where not given.")
+@click.option(
+    "--source",
+    help="Name for judgments or a leaderboard; where not given the file's name, or judgments for a graded file's.",
+)
 @click.option("--skip-unknown", is_flag=True, help="Leave out lines about queries that are not in the project.")
 @click.option("--gold", is_flag=True, help="The responses are gold texts, one a query, and no system's.")
 @click.option("--replace", is_flag=True, help="Let what the project has of the same names give way, where it differs.")

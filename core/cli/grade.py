@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from core.grading import (
     PriceTag,
     Progress,
     Request,
+    Scope,
     close_interrupted,
     left_out,
     make_control,
@@ -30,10 +32,31 @@ from core.grading import (
 from core.project import Project, current_author
 from core.types import GraderSpec
 
-_query_option = click.option("--query", "queries", multiple=True, help="Only this query; may be repeated.")
-_run_option = click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated.")
-_retry_option = click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too.")
-_only_failed_option = click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else.")
+
+def _scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which pairs are meant; the command gets them as `scope`."""
+
+    @functools.wraps(command)
+    def with_scope(
+        *args: Any,
+        queries: tuple[str, ...],
+        runs: tuple[str, ...],
+        retry_failed: bool,
+        only_failed: bool,
+        **others: Any,
+    ) -> Any:
+        return command(*args, scope=Scope(queries or None, runs or None, retry_failed, only_failed), **others)
+
+    for option in (
+        click.option("--only-failed", is_flag=True, help="Ask failed pairs again and nothing else."),
+        click.option("--retry-failed", is_flag=True, help="Ask failed pairs again, too."),
+        click.option("--run", "runs", multiple=True, help="Only what this run has in the pool; may be repeated."),
+        click.option("--query", "queries", multiple=True, help="Only this query; may be repeated."),
+    ):
+        with_scope = option(with_scope)
+    return with_scope
+
+
 _version_option = click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given.")
 _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this many pairs.")
 
@@ -41,19 +64,13 @@ _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this 
 @click.command()
 @project_option
 @grader_options
-@_query_option
-@_run_option
-@_retry_option
-@_only_failed_option
+@_scope_options
 @_version_option
 @json_option
 def plan(
     project_path: Path | None,
     chosen: GraderChoice,
-    queries: tuple[str, ...],
-    runs: tuple[str, ...],
-    retry_failed: bool,
-    only_failed: bool,
+    scope: Scope,
     bank_version: int | None,
     as_json: bool,
 ) -> None:
@@ -61,10 +78,8 @@ def plan(
     with opened(project_path) as project:
         spec = chosen.make(project).spec
         version = check_version(project, bank_version)
-        _tell_unknown(project, spec, version, queries)
-        found = asdict(
-            make_plan(project, spec, version, queries or None, retry_failed, only_failed=only_failed, runs=runs or None)
-        )
+        _tell_unknown(project, spec, version, scope)
+        found = asdict(make_plan(project, spec, version, scope))
     if as_json:
         print_json(found)
     else:
@@ -77,10 +92,7 @@ def plan(
 @click.command()
 @project_option
 @grader_options
-@_query_option
-@_run_option
-@_retry_option
-@_only_failed_option
+@_scope_options
 @_version_option
 @_limit_option
 @click.option("--max-cost", type=click.FloatRange(min=0), help="Money that the job may spend at most.")
@@ -97,10 +109,7 @@ def plan(
 def grade(
     project_path: Path | None,
     chosen: GraderChoice,
-    queries: tuple[str, ...],
-    runs: tuple[str, ...],
-    retry_failed: bool,
-    only_failed: bool,
+    scope: Scope,
     bank_version: int | None,
     limit: int | None,
     max_cost: float | None,
@@ -110,31 +119,21 @@ def grade(
     as_json: bool,
 ) -> None:
     """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
+    scope = replace(scope, limit=limit)
     with opened(project_path) as project:
         close_interrupted(project)
         grader = chosen.make(project)
         version = check_version(project, bank_version)
-        _tell_unknown(project, grader.spec, version, queries)
+        _tell_unknown(project, grader.spec, version, scope)
         if dry_run:
-            asked = (queries or None, retry_failed, limit, only_failed, runs or None)
-            planned = make_plan(project, grader.spec, version, *asked)
-            tag = price_tag(project, grader, version, *asked)
+            planned = make_plan(project, grader.spec, version, scope)
+            tag = price_tag(project, grader, version, scope)
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
                 tell(f"To be graded: {counted(planned.to_grade, 'pair')}{_price(tag)}.")
             return
-        request = Request(
-            bank_version=bank_version,
-            queries=queries or None,
-            retry_failed=retry_failed,
-            only_failed=only_failed,
-            limit=limit,
-            max_calls=max_calls,
-            max_cost=max_cost,
-            concurrency=concurrency,
-            runs=runs or None,
-        )
+        request = Request(scope, bank_version, max_calls, max_cost, concurrency)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
         final = run_job(project, grader, request, current_author(), _watch(), control)
@@ -157,9 +156,9 @@ def grade(
         )
 
 
-def _tell_unknown(project: Project, spec: GraderSpec, version: int, queries: tuple[str, ...]) -> None:
+def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:
     """Say what cannot be asked because nobody knows its words; an id is never asked in their place."""
-    if unknown := left_out(project, spec, version, queries or None).no_text:
+    if unknown := left_out(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
         tell(f"Not asked: {unknown:,} {what} known by id only. Import their words: exam import {kind} FILE.")
 

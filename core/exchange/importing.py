@@ -16,9 +16,10 @@ from pathlib import Path
 from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from core.errors import FileError, InputError, Problem, Report
 from core.exchange.graded_import import GradedFiles, GradedImport
-from core.exchange.rehearsal import rehearsal
+from core.exchange.rehearsal import LARGE, rehearsal
 from core.exchange.run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 from core.formats import (
+    KINDS_OF_FILE,
     BankFile,
     Source,
     graded,
@@ -55,7 +56,7 @@ class Options:
     """How to import.
 
     Args:
-        source: name under which judgments or a board are kept; the file's name for None.
+        source: name under which judgments or a board are kept; for None what `FileKind.source_name` proposes.
         skip_unknown: whether lines of runs and qrels about queries that the project does not have
             are left out, instead of the file being refused; and such questions of a bank, instead of their
             queries being made.
@@ -140,10 +141,11 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
         read = []
         for group in groups:
             report = Report()
-            write = IMPORTERS[group.kind](group.sources, report, group.options, folder)
+            write = IMPORTERS[group.kind].read(group.sources, report, group.options, folder)
             report.raise_if_refused(_MEND)
             read.append((group, report, write))
-        tried = rehearsal(project, [group.kind for group in groups], folder) if preview else project.transaction()
+        looked_at = frozenset[str]().union(*(IMPORTERS[group.kind].looks_at for group in groups))
+        tried = rehearsal(project, looked_at, folder) if preview else project.transaction()
         with tried as cursor:
             results = [_write(cursor, group, report, write, author) for group, report, write in read]
             if not preview:
@@ -190,8 +192,21 @@ _MEND = "Nothing was imported. Mend the file and import it again."
 Writer = Callable[[Cursor, Keeper, str], dict[str, int]]
 """Writes what was read, for an author; gives counts. What it replaces goes to the keeper."""
 
-Importer = Callable[[Sequence[Source], Report, Options, Path], Writer]
+Reader = Callable[[Sequence[Source], Report, Options, Path], Writer]
 """Reads files, without looking at the project; the folder is for what does not fit in memory."""
+
+
+@dataclass(frozen=True)
+class Importer:
+    """How files of one kind are imported.
+
+    Args:
+        read: reads them, and gives what writes them.
+        looks_at: those of the project's large tables that it reads, which a preview has to copy.
+    """
+
+    read: Reader
+    looks_at: frozenset[str] = LARGE
 
 
 def _queries(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
@@ -262,7 +277,7 @@ def _qrels(sources: Sequence[Source], report: Report, options: Options, folder: 
         first_lines: dict[str, int] = {}
         for judgment, line in lines:
             first_lines.setdefault(judgment.query_id, line)
-        name = options.source if options.source and len(sources) == 1 else source.stem
+        name = (options.source if len(sources) == 1 else None) or KINDS_OF_FILE["qrels"].source_name(source)
         if name in read:
             report.refuse(source.name, None, f"another file gives the source {name} too; rename one of them")
         read[name] = (source, [judgment for judgment, _ in lines], first_lines)
@@ -420,7 +435,7 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
             for batch in files.batches():
                 into.write(batch)
         names = ", ".join(Path(source.name).name for source in sources)
-        counts = into.finish(names, options.source or "judgments", report)
+        counts = into.finish(names, options.source or KINDS_OF_FILE["graded"].source_name(sources[0]), report)
         _remark_on_words(into.words, names, report)
         return counts | ({GET_WORDS: into.words.given} if into.words.given else {})
 
@@ -428,11 +443,11 @@ def _graded(sources: Sequence[Source], report: Report, options: Options, folder:
 
 
 def _leaderboard(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
-    found = [
-        replace(board, name=options.source + board.name.removeprefix(source.stem)) if options.source else board
-        for source in sources
-        for board in read_boards(source, report)
-    ]
+    found = []
+    for source in sources:
+        proposed = KINDS_OF_FILE["leaderboard"].source_name(source)
+        for board in read_boards(source, report):
+            found.append(replace(board, name=(options.source or proposed) + board.name.removeprefix(proposed)))
 
     def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
         for board in found:
@@ -442,14 +457,18 @@ def _leaderboard(sources: Sequence[Source], report: Report, options: Options, fo
     return write
 
 
+NOTHING_LARGE = frozenset[str]()
+
 IMPORTERS: dict[str, Importer] = {
-    "queries": _queries,
-    "passages": _passages,
-    "bank": _bank,
-    "graded": _graded,
-    "runs": _runs,
-    "responses": _responses,
-    "qrels": _qrels,
-    "leaderboard": _leaderboard,
+    "queries": Importer(_queries, NOTHING_LARGE),
+    "passages": Importer(_passages, LARGE - {"rankings", "responses", "listed", "failures"}),
+    "bank": Importer(_bank, NOTHING_LARGE),
+    "graded": Importer(_graded, LARGE),
+    "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"})),
+    "responses": Importer(
+        _responses, frozenset({"passages", "passage_texts", "rankings", "responses", "response_sentences"})
+    ),
+    "qrels": Importer(_qrels, frozenset({"passages", "judgments"})),
+    "leaderboard": Importer(_leaderboard, NOTHING_LARGE),
 }
 """What can be imported, and how; in the order in which one kind builds on another."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.formats import graded, passages, queries, question_bank, trec_qrels, trec_run
 from core.formats.detecting import detect
+from core.formats.file_kind import FileKind
 from core.formats.kinds import KINDS_OF_FILE
 from core.formats.leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
 from core.formats.question_bank import BankFile, read_bank
@@ -16,6 +17,7 @@ __all__ = [
     "KINDS_OF_FILE",
     "LARGEST",
     "BankFile",
+    "FileKind",
     "RunLine",
     "Source",
     "TableRow",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from core.formats.source import Refused, first_of, good_id, good_text
@@ -17,9 +17,9 @@ HEADING_ID_KEYS = ("headingId", "heading_id")
 _START = re.compile(r'\s*\[\s*\{[^{}\[\]]*"(page_id|pageId|squid)"\s*:')
 
 
-def is_outline(row: dict[str, Any]) -> bool:
-    """Whether an object is a page of an outline."""
-    return any(key in row for key in ID_KEYS) and any(key in row for key in NAME_KEYS)
+def is_outline(keys: Collection[str]) -> bool:
+    """Whether an object with these keys, or the object itself, is a page of an outline."""
+    return any(key in keys for key in ID_KEYS) and any(key in keys for key in NAME_KEYS)
 
 
 def is_outline_list(text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -14,6 +15,7 @@ import orjson
 
 from core.errors import Report
 from core.formats import grade_details
+from core.formats.file_kind import FileKind
 from core.formats.queries import query_of, query_row
 from core.formats.question_bank import question_of, question_row
 from core.formats.source import Limits, Refused, Source, check_shape, good_id, open_byte_lines, parse_json
@@ -39,6 +41,7 @@ DIRECT_SCALE = 3
 PASSAGE_KEYS = {"paragraph_id", "text", "paragraph", "paragraph_data", "exam_grades", "grades"}
 RATING_TYPES = {int, type(None)}
 ANSWER_TYPES = {str, type(None)}
+START = re.compile(r'\[\s*("[^"]*"|\d+)\s*,\s*\[')
 
 
 @dataclass(frozen=True, slots=True)
@@ -521,3 +524,16 @@ def _direct_entry(written: _Written, row: int) -> dict[str, Any]:
     if known:
         entry[OURS] = known
     return entry
+
+
+KIND = FileKind(
+    name="graded",
+    title="Graded file",
+    what="Autograder/RUBRIC interchange file",
+    extensions=("jsonl",),
+    read=read_graded,
+    write=write_graded,
+    looks_like={"list": lambda beginning: bool(START.match(beginning.text))},
+    judges=True,
+    source="judgments",
+)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from core.errors import Report
-from core.formats.source import SMALL, Limits, Refused, Source, good_id, open_lines, parse_json
+from core.formats.file_kind import ENTRY, Beginning, FileKind
+from core.formats.source import SMALL, Limits, Refused, Source, good_id, is_number, open_lines, parse_json
 from core.limits import exceeded, limit
 from core.tables import LATEX, disarmed, rearmed
 from core.types import Board, BoardRow
@@ -67,7 +68,7 @@ def read_boards(source: Source, report: Report) -> list[Board]:
     several = len({measure for measure, _, _ in found}) > 1
     for measure, suffix, rows in found:
         # The original ranks stand in every table of a file; they do not depend on its min rating.
-        name = source.stem + (f" {measure}" if several else "")
+        name = KIND.source_name(source) + (f" {measure}" if several else "")
         name += "" if ORIGINAL_RANK.fullmatch(measure) else suffix
         boards.setdefault(name, Board(name, measure, rows))
     return list(boards.values())
@@ -227,15 +228,6 @@ def _rows(
     return list(board.values())
 
 
-def is_number(cell: str) -> bool:
-    """Whether a cell holds a number; nan and inf are numbers here."""
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def _number(cell: str, what: str) -> float | None:
     """The number in a cell; None where it is empty or nan."""
     if not cell:
@@ -268,3 +260,27 @@ def _of_map(scores: dict[str, Any]) -> list[BoardRow]:
         if isinstance(score, bool) or not isinstance(score, (int, float)):
             raise Refused(f"the score of run {good_id(run, 'run')} is {score!r}, not a number")
     return [BoardRow(good_id(run, "run"), float(score)) for run, score in scores.items() if run != "_overall_"]
+
+
+_SCORES = re.compile(rf"{ENTRY}({ENTRY})?-?\d+(\.\d+)?([eE][+-]?\d+)?\s*[,}}]")
+
+
+def _is_table(beginning: Beginning) -> bool:
+    """Whether a table has a title as RUBRIC's, or a header of words over numbers."""
+    if TITLE.match(beginning.lines[0]):
+        return True
+    first, *rest = beginning.cells[:3]
+    if any(len(row) < 2 for row in (first, *rest)) or is_trec_eval_output(first):
+        return False
+    return not any(map(is_number, first)) and bool(rest) and any(map(is_number, rest[0][1:]))
+
+
+KIND = FileKind(
+    name="leaderboard",
+    title="Leaderboard",
+    what="leaderboard of systems: TSV or JSON",
+    extensions=("tsv", "json"),
+    read=read_boards,
+    write=write_board_tsv,
+    looks_like={"map": lambda beginning: bool(_SCORES.match(beginning.text)), "cells": _is_table},
+)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Set
 from typing import TextIO
 
 import orjson
 
 from core.errors import Report
+from core.formats import queries
+from core.formats.car_outlines import is_outline
+from core.formats.file_kind import Beginning, FileKind
 from core.formats.source import Refused, Source, first_of, good_id, good_text, open_lines, parse_object
 from core.types import Passage
 
 ID_KEYS = ("passage_id", "docid", "id", "pid", "paragraph_id")
 TEXT_KEYS = ("text", "passage", "contents", "body")
+NAMED = re.compile("passage|corpus|collection|doc")
+LONG = 200
+"""Characters on average that make texts passages rather than queries."""
 
 
 def read_passages(source: Source, report: Report) -> Iterator[Passage]:
@@ -54,6 +61,11 @@ def write_passages(passages: Iterable[Passage], out: TextIO) -> None:
         out.write(orjson.dumps(row).decode() + "\n")
 
 
+def has_keys(keys: Set[str]) -> bool:
+    """Whether an object with these keys can be a passage."""
+    return not keys.isdisjoint(ID_KEYS) and not keys.isdisjoint(TEXT_KEYS)
+
+
 def _is_header(line: str) -> bool:
     cells = [cell.strip().lower() for cell in line.split("\t", 2)]
     return len(cells) > 1 and cells[0] in ID_KEYS and cells[1] in TEXT_KEYS
@@ -69,3 +81,30 @@ def _of_cells(line: str) -> Passage:
     if not tab:
         raise Refused("the line has no tab between id and text")
     return Passage(good_id(passage_id.strip(), "passage"), good_text(text.strip(), "passage's text"))
+
+
+def _is_record(beginning: Beginning) -> bool:
+    keys = beginning.keys
+    if is_outline(keys) or not has_keys(keys):
+        return False
+    of_passages = NAMED.search(beginning.name) or keys & {"contents", "body"} or not queries.has_keys(keys)
+    return bool(of_passages) or not queries.NAMED.search(beginning.name)
+
+
+def _is_table(beginning: Beginning) -> bool:
+    if not queries.is_text_table(beginning):
+        return False
+    rows = beginning.cells
+    average = sum(len(row[1]) for row in rows if len(row) > 1) / len(rows)
+    return bool(NAMED.search(beginning.name)) or not (queries.NAMED.search(beginning.name) or average < LONG)
+
+
+KIND = FileKind(
+    name="passages",
+    title="Passages",
+    what="passages: JSONL or TSV",
+    extensions=("jsonl", "tsv"),
+    read=read_passages,
+    write=write_passages,
+    looks_like={"record": _is_record, "cells": _is_table},
+)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, TextIO
 
 import orjson
 
 from core.errors import Report
 from core.formats.car_outlines import is_outline, is_outline_list, outline_of
+from core.formats.file_kind import ENTRY, WORDS, Beginning, FileKind
+from core.formats.leaderboards import is_trec_eval_output
 from core.formats.source import (
     WHOLE,
     Limits,
@@ -18,6 +21,7 @@ from core.formats.source import (
     first_of,
     good_id,
     good_text,
+    is_number,
     open_lines,
     parse_json,
     parse_object,
@@ -27,6 +31,7 @@ from core.types import Query, Subtopic
 
 ID_KEYS = ("query_id", "qid", "id", "topic_id")
 TEXT_KEYS = ("text", "query", "query_text", "title")
+NAMED = re.compile("quer|topic")
 
 
 def read_queries(source: Source, report: Report) -> list[Query]:
@@ -97,6 +102,19 @@ def query_of(row: dict[str, Any]) -> Query:
         ),
         None if answer is None else good_text(answer, "answer"),
     )
+
+
+def has_keys(keys: Set[str]) -> bool:
+    """Whether an object with these keys can be a query."""
+    return not keys.isdisjoint(ID_KEYS) and not keys.isdisjoint(TEXT_KEYS)
+
+
+def is_text_table(beginning: Beginning) -> bool:
+    """Whether lines begin with an id and a text: those of queries, or of passages."""
+    rows = beginning.cells
+    if any(len(row) < 2 for row in rows[:3]) or is_trec_eval_output(rows[0]):
+        return False
+    return not all(is_number(row[1]) for row in rows if len(row) > 1)
 
 
 def _read(source: Source, report: Report) -> Iterator[tuple[int, Query]]:
@@ -178,3 +196,22 @@ def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterat
             yield start, Query(good_id(query_id, "query"), good_text(query_text, f"text of query {query_id}"))
         except Refused as refused:
             report.refuse(source.name, start, str(refused))
+
+
+_TEXTS = re.compile(rf"{ENTRY}{WORDS}\s*[,}}]")
+
+KIND = FileKind(
+    name="queries",
+    title="Queries",
+    what="queries: JSON map, TSV or JSONL, or outlines of TREC CAR as JSON",
+    extensions=("json", "tsv", "jsonl"),
+    read=read_queries,
+    write=write_queries,
+    # Passages, which have ids and texts too, are asked for before.
+    looks_like={
+        "list": lambda beginning: is_outline_list(beginning.text),
+        "record": lambda beginning: is_outline(beginning.keys) or has_keys(beginning.keys),
+        "map": lambda beginning: bool(_TEXTS.match(beginning.text)),
+        "cells": is_text_table,
+    },
+)

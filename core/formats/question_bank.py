@@ -13,7 +13,11 @@ from typing import Any, TextIO, cast
 import orjson
 
 from core.errors import Report
+from core.formats.car_outlines import is_outline
+from core.formats.file_kind import ENTRY, KEY, Beginning, FileKind
 from core.formats.nugget_map import is_nugget_map, read_nugget_map
+from core.formats.passages import has_keys as is_passage
+from core.formats.queries import has_keys as is_query
 from core.formats.source import (
     WHOLE,
     Limits,
@@ -45,6 +49,9 @@ COLUMNS = (
     "note",
 )
 KNOWN = {*COLUMNS, "query_text"}
+TELLING = {"question_id", "kind", "weight", "answer_key", "choices", "subtopic_id"}
+"""Columns that only questions have."""
+NAMED = re.compile("bank|question|nugget")
 YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 ITEM_KEYS = ("items", "questions", "nuggets")
@@ -362,3 +369,40 @@ def _choices(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(choice, str) and choice for choice in value):
         raise Refused("the choices are not a list of texts")
     return tuple(value)
+
+
+_NUGGETS = re.compile(rf'\{{\s*({KEY}\{{\s*\}}\s*,\s*)*{KEY}{ENTRY}\{{\s*"(text|relevance)"\s*:')
+
+
+def _is_record(beginning: Beginning) -> bool:
+    keys = beginning.keys
+    if "query_id" in keys and keys & {*ITEM_KEYS, *TELLING}:
+        return True
+    # An id and a text are a question's where the file is named so, unless they can be nothing but something else's.
+    of_others = is_outline(keys) or is_passage(keys) or not is_query(keys)
+    return not of_others and bool(NAMED.search(beginning.name))
+
+
+def _is_table(beginning: Beginning) -> bool:
+    header = beginning.header
+    if "query_id" not in header:
+        return False
+    # In columns that tabs separate, a query id and a text are a query.
+    plain = "\t" not in beginning.lines[0] and ("question_id" in header or "text" in header)
+    return plain or not TELLING.isdisjoint(header)
+
+
+KIND = FileKind(
+    name="bank",
+    title="Question bank",
+    what="question bank: Autograder/RUBRIC JSONL, our JSONL or CSV, a JSON map of nuggets, or TQA's lessons",
+    extensions=("jsonl", "csv", "json"),
+    read=read_bank,
+    write=write_bank,
+    looks_like={
+        "list": lambda beginning: is_tqa(beginning.text),
+        "record": _is_record,
+        "map": lambda beginning: bool(_NUGGETS.match(beginning.text)),
+        "cells": _is_table,
+    },
+)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 import orjson
 
 from core.errors import Report
+from core.formats.file_kind import ENTRY, WORDS, Beginning, FileKind
 from core.formats.source import (
     WHOLE,
     Limits,
@@ -169,3 +171,24 @@ def _map(source: Source, report: Report, start: int, lines: list[str]) -> Iterat
                 yield Response(good_id(run, "run"), good_id(query, "query"), _text(words), file=source.name)
             except Refused as refused:
                 report.refuse(source.name, None, f"query {query[:40]}, run {run[:40]}: {refused}")
+
+
+_TEXTS = re.compile(rf"{ENTRY}{ENTRY}{WORDS}\s*[,}}]")
+
+
+def _is_record(beginning: Beginning) -> bool:
+    keys = beginning.keys
+    if "references" in keys and not keys.isdisjoint(SENTENCE_KEYS):
+        return True
+    return not any(keys.isdisjoint(wanted) for wanted in (RUN_KEYS, QUERY_KEYS, TEXT_KEYS))
+
+
+KIND = FileKind(
+    name="responses",
+    title="Generated responses",
+    what="generated responses: TREC RAG or plain JSONL, or a JSON map",
+    extensions=("jsonl", "json"),
+    read=read_responses,
+    write=write_responses,
+    looks_like={"record": _is_record, "map": lambda beginning: bool(_TEXTS.match(beginning.text))},
+)

@@ -409,6 +409,15 @@ def first_of(row: dict[str, Any], keys: Sequence[str]) -> Any:
     return next((row[key] for key in keys if row.get(key) is not None), None)
 
 
+def is_number(cell: str) -> bool:
+    """Whether a cell holds a number; nan and inf are numbers here."""
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
 def _not_utf8(error: UnicodeDecodeError) -> str:
     return f"byte 0x{error.object[error.start]:02x} at position {error.start + 1} is not valid UTF-8"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from core.errors import InputError, Report
+from core.formats.file_kind import Beginning, FileKind
 from core.formats.source import TREC_LINE, WHOLE, Limits, Refused, Source, good_id, open_columns
 from core.types import Judgment
 
@@ -92,3 +93,19 @@ def _relevance(value: str) -> int:
     if len(value) > 6 or abs(int(value)) > LARGEST:
         raise Refused(f"the value {value[:20]} is beyond {LARGEST}")
     return int(value)
+
+
+def _has_columns(beginning: Beginning) -> bool:
+    return all(len(row) == len(COLUMNS) and INTEGER.fullmatch(row[3]) for row in beginning.columns)
+
+
+KIND = FileKind(
+    name="qrels",
+    title="Qrels (judgments)",
+    what="judgments in TREC's four columns",
+    extensions=("qrels", "qrel", "txt"),
+    read=read_qrels,
+    write=write_qrels,
+    looks_like={"columns": _has_columns, "name": lambda beginning: beginning.named("qrels", "qrel")},
+    judges=True,
+)

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TextIO
 
 from core.errors import Report
-from core.formats.source import Refused, Source, good_id, open_columns
+from core.formats.file_kind import Beginning, FileKind
+from core.formats.source import Refused, Source, good_id, is_number, open_columns
 from core.formats.trec_qrels import word
 from core.limits import exceeded, limit
 from core.types import Ranked
@@ -131,3 +132,18 @@ def _rank(text: str) -> float | None:
     except ValueError:
         return None
     return None if math.isnan(rank) else rank
+
+
+def _has_columns(beginning: Beginning) -> bool:
+    return all(len(row) >= len(COLUMNS) and is_number(row[4]) for row in beginning.columns)
+
+
+KIND = FileKind(
+    name="runs",
+    title="Runs",
+    what="runs of systems in TREC's six columns",
+    extensions=("run", "txt"),
+    read=read_run_lines,
+    write=write_run,
+    looks_like={"columns": _has_columns, "name": lambda beginning: beginning.named("run")},
+)

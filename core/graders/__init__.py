@@ -24,7 +24,7 @@ from core.graders.base import Grader, Outcome, Pair
 from core.graders.control import NOTHING_USED, Control, Price, Usage
 from core.graders.embedding.grader import similarity
 from core.graders.embedding.minilm import load_encoder, model_folder
-from core.graders.kinds import GRADERS, make_grader, remade_from
+from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
 from core.graders.local.back_end import MOST_BEAMS
 from core.graders.local.loading import DTYPES, loading
 from core.graders.making import (
@@ -32,7 +32,6 @@ from core.graders.making import (
     BACK_ENDS,
     CHECKS,
     CHOICES_BY,
-    DEFAULT_PROMPTS,
     EXTRACTIVE_MODEL,
     LOCAL_MODEL,
     NORMALISATIONS,
@@ -73,7 +72,6 @@ __all__ = [
     "CHECKS",
     "CHOICES_BY",
     "CUT_OFF",
-    "DEFAULT_PROMPTS",
     "DTYPES",
     "EMPTY",
     "EXTRACTIVE_MODEL",
@@ -142,6 +140,7 @@ __all__ = [
     "unanswerable",
     "unshared_localhost",
     "usual_address",
+    "usual_prompt",
     "variables",
     "with_examples",
     "write_prompt",

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from core.errors import GradingError, InputError
 from core.graders.base import Grader
+from core.graders.making import (
+    Parameters,
+    Reading,
+    answer_tells,
+    choice_by,
+    make_extractive,
+    make_reading_grader,
+    plainly,
+    prepare_answer,
+    prepare_choice,
+    prepare_direct,
+)
 from core.graders.prompts.prompt import Prompt, built_in
+from core.graders.reading.methods import self_rating
 from core.types import GraderSpec
 
-Parameters = Mapping[str, Any]
 Prompts = Mapping[str, Prompt]
 
 
@@ -27,6 +40,7 @@ class GraderKind:
             InputError for parameters that it does not know. Models load at the first grade, not here.
         settable: names of the parameters that `make` takes.
         uses: uses of prompts among which one can choose; none where it needs no prompt.
+        reading: how its model reads, where it is made by that; None for a kind that is made otherwise.
     """
 
     name: str
@@ -35,21 +49,13 @@ class GraderKind:
     make: Callable[[Parameters, Prompts], Grader]
     settable: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+    reading: Reading | None = None
 
 
 def _make_embedding(parameters: Parameters, prompts: Prompts) -> Grader:
     from core.graders.embedding.grader import EmbeddingGrader
 
     return EmbeddingGrader(**parameters)
-
-
-def _make_reading(kind: str) -> Callable[[Parameters, Prompts], Grader]:
-    def make(parameters: Parameters, prompts: Prompts) -> Grader:
-        from core.graders.making import make_reading_grader
-
-        return make_reading_grader(kind, parameters, prompts)
-
-    return make
 
 
 MODEL = ("model", "back_end", "max_tokens_in")
@@ -59,6 +65,15 @@ ENDPOINT = ("base_url", "key_variable", "api", "structured", "timeout_s", "attem
 CHECK = ("check", "verify_prompt", "verify_fence")
 UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
 """What a fingerprint means that does not say it, where making the grader anew would choose by the computer."""
+
+
+def _reader(title: str, about: str, reading: Reading, *more: str) -> GraderKind:
+    """A kind in which a model reads, with the parameters that all of them have and more of its own."""
+    settable = (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", *more)
+    return GraderKind(
+        reading.name, title, about, partial(make_reading_grader, reading), settable, (reading.name,), reading
+    )
+
 
 _KINDS = (
     GraderKind(
@@ -70,52 +85,82 @@ _KINDS = (
         _make_embedding,
         ("cuts",),
     ),
-    GraderKind(
-        "self-rating",
+    _reader(
         "Self-rating",
         "A language model reads the passage and rates from 0 to 5 how well it answers the question.",
-        _make_reading("self-rating"),
-        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence"),
-        ("self-rating",),
+        Reading(
+            "self-rating",
+            "Self-rating",
+            {"transformers": "self-rating", "openai": "self-rating-chat"},
+            plainly(self_rating),
+        ),
     ),
-    GraderKind(
-        "answer",
+    _reader(
         "Answer and check",
         "A language model extracts an answer, which is then compared with the answer key, by words or by asking "
         "a model; 1 for right and 0 for wrong. Questions without an answer key are left out.",
-        _make_reading("answer"),
-        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", *CHECK),
-        ("answer",),
+        Reading(
+            "answer",
+            "Answer",
+            {"transformers": "answer", "openai": "answer"},
+            prepare_answer,
+            tells=answer_tells,
+            top=1,
+        ),
+        *CHECK,
     ),
     GraderKind(
         "extractive",
         "Extractive answer and check",
         "A model tuned on SQuAD2 marks the answer in the passage, or says that there is none; the answer is "
         "compared with the answer key. Questions without an answer key are left out.",
-        _make_reading("extractive"),
+        make_extractive,
         (*MODEL, *LOCAL, *CHECK, "verify_model", "verify_back_end", "base_url", "key_variable"),
     ),
-    GraderKind(
-        "choice",
+    _reader(
         "Multiple choice",
         "A language model chooses among the choices after reading the passage: the likeliest by its logits, or "
         "the letter that it writes; 1 where that is the key. Questions without choices are left out.",
-        _make_reading("choice"),
-        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence", "by", "normalise"),
-        ("choice",),
+        Reading(
+            "choice",
+            "Multiple choice",
+            {"likelihood": "choice-likelihood", "letter": "choice"},
+            prepare_choice,
+            variant=choice_by,
+            kinds=("choice",),
+            top=1,
+            by_rules=False,
+        ),
+        "by",
+        "normalise",
     ),
-    GraderKind(
-        "direct",
+    _reader(
         "Direct judge",
         "A language model judges the passage against the query, without questions, on its prompt's own scale; "
         "its rating is the label.",
-        _make_reading("direct"),
-        (*MODEL, *LOCAL, *WRITING, *ENDPOINT, "prompt", "fence"),
-        ("direct",),
+        Reading(
+            "direct",
+            "Judge",
+            {"transformers": "Thomas", "openai": "Thomas"},
+            prepare_direct,
+            tells=lambda prompt, parameters: prompt.name,
+        ),
     ),
 )
 
 GRADERS: dict[str, GraderKind] = {kind.name: kind for kind in _KINDS}
+
+
+def usual_prompt(name: str, parameters: Parameters) -> str:
+    """The prompt of a kind of grader that reads, where its parameters name none.
+
+    Raises:
+        InputError: no kind of this name has prompts to choose from.
+    """
+    kind = GRADERS.get(name)
+    if kind is None or kind.reading is None:
+        raise InputError(f"There is no grader {name!r} with a prompt of its own.")
+    return kind.reading.usual_prompt(parameters)
 
 
 def make_grader(name: str, parameters: Parameters, prompts: Prompts | None = None) -> Grader:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, get_args
 
 from core.errors import InputError
 from core.graders.endpoint.chat import Api
 from core.graders.local.loading import has_chat_template, resolved_dtype
-from core.graders.prompts.prompt import Prompt, variables
-from core.graders.reading.calls import BackEnd, Per
+from core.graders.prompts.prompt import USES, Prompt, variables
+from core.graders.reading.calls import BackEnd, Per, Steps
 from core.graders.reading.grader import Method, ReadingGrader
 from core.graders.reading.methods import (
     Check,
@@ -20,7 +20,6 @@ from core.graders.reading.methods import (
     choice_by_likelihood,
     direct,
     extractive,
-    self_rating,
     verify_check,
     word_match_check,
 )
@@ -39,16 +38,6 @@ NORMALISATIONS: tuple[Per, ...] = get_args(Per)
 EXTRACTIVE_MODEL = "sjrhuschlee/flan-t5-large-squad2"
 LOCAL_MODEL = "google/flan-t5-large"
 """The papers' model (exam-plus-plus, section 5.1)."""
-
-DEFAULT_PROMPTS = {
-    ("self-rating", "transformers"): "self-rating",
-    ("self-rating", "openai"): "self-rating-chat",
-    ("answer", "transformers"): "answer",
-    ("answer", "openai"): "answer",
-    ("direct", "transformers"): "Thomas",
-    ("direct", "openai"): "Thomas",
-}
-"""The prompt where nobody chooses one, by kind of grader and back end."""
 
 LOCAL_SETTINGS = ("revision", "device", "max_tokens_in")
 ENDPOINT_SETTINGS = (
@@ -75,85 +64,145 @@ CUE = "Answer:"
 LONGEST_CUE = 80
 """Characters."""
 
-READ_BY_RULES = ("self-rating", "answer", "direct")
-"""Kinds whose ratings hang on `parsing.RULES_VERSION`, beside `extractive`; a choice has its letter or likelihood."""
+
+@dataclass(frozen=True)
+class Setting:
+    """What the steps of a reading grader are made of.
+
+    Args:
+        parameters: as they were given.
+        prompts: that there are.
+        prompt: the one that is used, with the cue as its last line where it needs one.
+        fence: whether the passage is fenced off as data.
+        cue: the last line of further prompts that need one.
+        variant: as `Reading.variant` gives it.
+    """
+
+    parameters: Parameters
+    prompts: Mapping[str, Prompt]
+    prompt: Prompt
+    fence: bool
+    cue: str
+    variant: str
 
 
-def make_reading_grader(kind: str, parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
-    """Make a grader of a kind from parameters; no model is loaded yet.
+@dataclass(frozen=True)
+class Reading:
+    """A way of grading in which a model reads: what it has of its own.
+
+    Args:
+        name: of the kind of grader, and the use of its prompts.
+        title: how the names of its graders begin.
+        prompts: the prompt where nobody chooses one, by variant.
+        prepare: gives the steps of a pair, and what identifies the grader beside model, prompt and settings.
+        variant: how it goes about it, from the parameters and the back end; the back end itself where nothing else
+            makes a difference.
+        tells: what the name of a grader says between title and model; for None its prompt where that is not the usual.
+        kinds: of questions that it grades; those of its prompt for None.
+        top: of its ratings; that of its prompt's scale for None.
+        by_rules: whether its ratings hang on `parsing.RULES_VERSION`.
+    """
+
+    name: str
+    title: str
+    prompts: Mapping[str, str]
+    prepare: Callable[[Setting], tuple[Method, dict[str, Any]]]
+    variant: Callable[[Parameters, str], str] = lambda parameters, where: where
+    tells: Callable[[Prompt, Parameters], str] | None = None
+    kinds: tuple[Kind, ...] | None = None
+    top: int | None = None
+    by_rules: bool = True
+
+    def usual_prompt(self, parameters: Parameters) -> str:
+        """Name of the prompt that is used where the parameters name none."""
+        return self.prompts[self.variant(parameters, back_end_name(parameters))]
+
+
+def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
+    """Make a grader that reads from parameters; no model is loaded yet.
 
     Raises:
         InputError: a parameter that is no choice or of another kind, a prompt that is not there or serves another use.
     """
     check_types(parameters)
-    if kind == "extractive":
-        return _extractive(parameters, prompts)
     where = back_end_name(parameters)
     own: dict[str, Any] = {"back_end": where}
     if parameters.get("fence", where == "openai"):
         own["fence"] = True
-    fence = bool(own.get("fence"))
-    by = None
-    if kind == "choice":
-        by = _one_of(parameters, "by", CHOICES_BY, "likelihood" if where == "transformers" else "letter")
-        name = parameters.get("prompt") or ("choice-likelihood" if by == "likelihood" else "choice")
-    else:
-        name = parameters.get("prompt") or DEFAULT_PROMPTS[kind, where]
-    _refuse_what_does_nothing(parameters, where, by)
-    prompt = _prompt(prompts, name, kind)
+    variant = reading.variant(parameters, where)
+    _refuse_what_does_nothing(parameters, where, variant)
+    prompt = _prompt(prompts, parameters.get("prompt") or reading.prompts[variant], reading.name)
     cue, cue_is_sure = _cue(parameters, where, prompt)
     ended = _ended(prompt, cue)
-    kinds: tuple[Kind, ...] = prompt.kinds
-    if kind == "choice":
-        own["by"], own["reads"] = by, ["answer_key", "choices"]
-        kinds = ("choice",)
-        if by == "likelihood":
-            per = _one_of(parameters, "normalise", NORMALISATIONS, "tokens")
-            method: Method = partial(choice_by_likelihood, prompt=ended, fence=fence, per=per)
-        else:
-            method = partial(choice_by_letter, prompt=ended, fence=fence)
-    elif kind == "answer":
-        check, own_check = _check(parameters, prompts, fence, cue)
-        own |= own_check | {"reads": ["answer_key"]}
-        method = partial(answer, prompt=ended, fence=fence, check=check)
-    elif kind == "direct":
-        if "answer" in variables(prompt) or "correct_answer" in variables(prompt):
-            own["reads"] = ["answer_key"]
-        method = partial(direct, prompt=ended, fence=fence)
-    else:
-        method = partial(self_rating, prompt=ended, fence=fence)
-    if kind in READ_BY_RULES:
+    method, more = reading.prepare(Setting(parameters, prompts, ended, bool(own.get("fence")), cue, variant))
+    own |= more
+    if reading.by_rules:
         own["reading"] = RULES_VERSION
     if ended is not prompt:
         own["cue"] = cue
     back_end, model = make_back_end(parameters, must_chat=not cue_is_sure)
+    if reading.tells is not None:
+        told = reading.tells(prompt, parameters)
+    else:
+        told = "" if prompt.name in reading.prompts.values() else prompt.name
     spec = GraderSpec(
-        name=f"{_TITLES[kind]} {_of(kind, prompt, parameters)}({_short(model)})",
-        method=kind,
+        name=" ".join(filter(None, (reading.title, told, f"({_short(model)})"))),
+        method=reading.name,
         model=model,
         prompt=prompt.name,
         prompt_hash=prompt.hash,
         parameters=own | _identifying(parameters, where),
-        kinds=kinds,
-        max_rating=1 if kind in ("answer", "choice") else prompt.top,
+        kinds=reading.kinds or prompt.kinds,
+        max_rating=reading.top or prompt.top,
     )
     return ReadingGrader(spec, method, back_end, _passage_first(prompt))
 
 
-_PLAIN = ("self-rating", "self-rating-chat", "choice", "choice-likelihood")
-"""Prompts that the name of a grader need not tell."""
-_TITLES = {"self-rating": "Self-rating", "answer": "Answer", "choice": "Multiple choice", "direct": "Judge"}
+def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
+    """Prepare steps that take a prompt and whether there is a fence, and nothing else."""
+    return lambda setting: (partial(method, prompt=setting.prompt, fence=setting.fence), {})
 
 
-def _of(kind: str, prompt: Prompt, parameters: Parameters) -> str:
-    if kind == "answer":
-        return "checked by a model " if parameters.get("check") == "model" else "checked by words "
-    if kind == "direct":
-        return f"{prompt.name} "
-    return "" if prompt.name in _PLAIN else f"{prompt.name} "
+def prepare_answer(setting: Setting) -> tuple[Method, dict[str, Any]]:
+    """Steps that let a model answer, with the check of the answer."""
+    check, own = _check(setting.parameters, setting.prompts, setting.fence, setting.cue)
+    method = partial(answer, prompt=setting.prompt, fence=setting.fence, check=check)
+    return method, own | {"reads": ["answer_key"]}
 
 
-def _extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
+def answer_tells(prompt: Prompt, parameters: Parameters) -> str:
+    """How the answers of a grader are checked."""
+    return "checked by a model" if parameters.get("check") == "model" else "checked by words"
+
+
+def choice_by(parameters: Parameters, where: str) -> str:
+    """How a choice is made: by the likelihood of each, or by the letter that the model writes."""
+    return _one_of(parameters, "by", CHOICES_BY, "likelihood" if where == "transformers" else "letter")
+
+
+def prepare_choice(setting: Setting) -> tuple[Method, dict[str, Any]]:
+    """Steps that let a model choose, by likelihood or by letter."""
+    own = {"by": setting.variant, "reads": ["answer_key", "choices"]}
+    if setting.variant == "letter":
+        return partial(choice_by_letter, prompt=setting.prompt, fence=setting.fence), own
+    per = _one_of(setting.parameters, "normalise", NORMALISATIONS, "tokens")
+    return partial(choice_by_likelihood, prompt=setting.prompt, fence=setting.fence, per=per), own
+
+
+def prepare_direct(setting: Setting) -> tuple[Method, dict[str, Any]]:
+    """Steps that judge a passage against the query, and the correct answer where the prompt has a place for it."""
+    reads = not {"answer", "correct_answer"}.isdisjoint(variables(setting.prompt))
+    method = partial(direct, prompt=setting.prompt, fence=setting.fence)
+    return method, {"reads": ["answer_key"]} if reads else {}
+
+
+def make_extractive(parameters: Parameters, prompts: Mapping[str, Prompt]) -> ReadingGrader:
+    """Make a grader that cuts answers out of passages and checks them; no model is loaded yet.
+
+    Raises:
+        InputError: a parameter that is no choice or of another kind, a prompt that is not there or serves another use.
+    """
+    check_types(parameters)
     from core.graders.local.back_end import ExtractiveBackEnd, model_identity
 
     verified_at = back_end_name({**parameters, "back_end": parameters.get("verify_back_end")})
@@ -226,11 +275,11 @@ def _dtype(parameters: Parameters) -> str:
     return resolved_dtype(parameters.get("device") or "auto", parameters.get("dtype") or "auto")
 
 
-def _refuse_what_does_nothing(parameters: Parameters, where: str, by: str | None) -> None:
+def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) -> None:
     """Refuse a setting that would be part of the fingerprint and change no grade."""
     idle = {
-        "num_beams": (where == "openai" or by == "likelihood", "it is for models on this computer that write"),
-        "normalise": (by != "likelihood", "it is for a choice by likelihood"),
+        "num_beams": (where == "openai" or variant == "likelihood", "it is for models on this computer that write"),
+        "normalise": (variant != "likelihood", "it is for a choice by likelihood"),
         "api": (where != "openai", "it is for an endpoint"),
     }
     for name, (is_idle, reason) in idle.items():
@@ -291,26 +340,16 @@ def _identifying(parameters: Parameters, where: str) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value != USUAL.get(name)}
 
 
-KNOWN = {
-    "self-rating": ("question", "context"),
-    "answer": ("question", "context"),
-    "choice": ("question", "context", "choices"),
-    "direct": ("query_title", "context", "correct_answer"),
-    "verify": ("question", "correct_answer", "answer"),
-}
-"""What can stand in a prompt, by its use: a grade is about these texts and no others."""
-
-
 def _prompt(prompts: Mapping[str, Prompt], name: str, use: str) -> Prompt:
     prompt = prompts.get(name)
     if prompt is None or prompt.use != use:
         fitting = ", ".join(sorted(p.name for p in prompts.values() if p.use == use))
         what = f"There is no prompt '{name}'" if prompt is None else f"The prompt '{name}' is for {prompt.use}"
         raise InputError(f"{what}.", f"For {use} there are: {fitting}.")
-    if unknown := [name for name in variables(prompt) if name not in KNOWN[use]]:
+    if unknown := [name for name in variables(prompt) if name not in USES[use].known]:
         raise InputError(
             f"The prompt '{prompt.name}' has {{{unknown[0]}}}, which a grade is not about.",
-            f"For {use} it may have: {', '.join(KNOWN[use])}.",
+            f"For {use} it may have: {', '.join(USES[use].known)}.",
         )
     return prompt
 

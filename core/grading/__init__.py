@@ -23,6 +23,7 @@ from core.grading.left_out import LeftOut, left_out
 from core.grading.pairs import Plan, make_plan, missing_pairs
 from core.grading.price_tag import PriceTag, price_tag
 from core.grading.running import BackgroundJob, Progress, Request, current_job, make_control, run_job, start_job
+from core.grading.scope import Scope
 from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Progress",
     "Report",
     "Request",
+    "Scope",
     "Watch",
     "Which",
     "budget",

@@ -8,6 +8,7 @@ from typing import Any
 
 from core.bank import asked_bank, asking, name_asked_texts, question_text_key
 from core.catalogue import grader_key
+from core.grading.scope import EVERYTHING, Scope
 from core.project import Project, check_runs, pool_depth
 from core.types import Asked, GraderSpec, Question
 
@@ -68,21 +69,13 @@ def make_plan(
     project: Project,
     spec: GraderSpec,
     version: int,
-    queries: Sequence[str] | None = None,
-    retry_failed: bool = False,
-    limit: int | None = None,
-    only_failed: bool = False,
-    runs: Sequence[str] | None = None,
+    scope: Scope = EVERYTHING,
 ) -> Plan:
     """Count what a grading job would do.
 
     Args:
         version: bank version whose active questions are asked.
-        queries: ids of the queries to grade; all for None.
-        retry_failed: whether failed pairs are asked again, beside the ungraded ones.
-        limit: at most this many pairs are asked.
-        only_failed: whether failed pairs are asked again and nothing else is.
-        runs: names of the runs of whose rankings the pooled passages are graded; the whole pool for None.
+        scope: which of the missing pairs it would ask.
 
     Raises:
         InputError: there is no such run.
@@ -90,42 +83,34 @@ def make_plan(
     states = dict(
         project.rows(
             f"SELECT state, count(*) FROM ({missing_pairs(spec)}) GROUP BY state",
-            _plan_parameters(project, spec, version, queries, runs),
+            _plan_parameters(project, spec, version, scope),
         )
     )
-    open_pairs = sum(states.get(state, 0) for state in _asked_states(retry_failed, only_failed))
+    open_pairs = sum(states.get(state, 0) for state in scope.states)
     return Plan(
         needed=sum(states.values()),
         known=states.get("known", 0),
         failed=states.get("failed", 0),
-        to_grade=open_pairs if limit is None else min(open_pairs, limit),
+        to_grade=open_pairs if scope.limit is None else min(open_pairs, scope.limit),
         without_text=int(
             project.value(
                 "SELECT count(*) FROM pool p JOIN queries USING (query_key) WHERE text_key IS NULL"
                 f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
-                _scope(project, queries, runs),
+                _scope_parameters(project, scope),
             )
         ),
     )
 
 
-def _asked_states(retry_failed: bool, only_failed: bool) -> tuple[str, ...]:
-    if only_failed:
-        return ("failed",)
-    return ("ungraded", "failed") if retry_failed else ("ungraded",)
-
-
-def _plan_parameters(
-    project: Project, spec: GraderSpec, version: int, queries: Sequence[str] | None, runs: Sequence[str] | None
-) -> dict[str, Any]:
+def _plan_parameters(project: Project, spec: GraderSpec, version: int, scope: Scope) -> dict[str, Any]:
     key = project.read(lambda cursor: grader_key(cursor, spec))
-    return {"version": version, "grader": -1 if key is None else key} | _scope(project, queries, runs)
+    return {"version": version, "grader": -1 if key is None else key} | _scope_parameters(project, scope)
 
 
-def _scope(project: Project, queries: Sequence[str] | None, runs: Sequence[str] | None) -> dict[str, Any]:
+def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
     return {
-        "queries": None if queries is None else list(queries),
-        "runs": None if runs is None else check_runs(project, runs),
+        "queries": None if scope.queries is None else list(scope.queries),
+        "runs": None if scope.runs is None else check_runs(project, scope.runs),
         "depth": project.read(pool_depth),
     }
 
@@ -143,11 +128,7 @@ def pairs_to_grade(
     project: Project,
     spec: GraderSpec,
     version: int,
-    queries: Sequence[str] | None = None,
-    retry_failed: bool = False,
-    limit: int | None = None,
-    only_failed: bool = False,
-    runs: Sequence[str] | None = None,
+    scope: Scope = EVERYTHING,
 ) -> list[list[tuple[int, int]]]:
     """The pairs that a job has to ask, one list a query, passages in order so that prompts share a prefix.
 
@@ -155,12 +136,12 @@ def pairs_to_grade(
     """
     with project.transaction() as cursor:
         name_asked_texts(cursor, spec, version)
-    states = ", ".join(f"'{state}'" for state in _asked_states(retry_failed, only_failed))
+    states = ", ".join(f"'{state}'" for state in scope.states)
     groups: dict[int, list[tuple[int, int]]] = {}
     for query_key, question, passage in project.rows(
         f"SELECT query_key, question_text_key, passage_text_key FROM ({missing_pairs(spec)})"
-        f" WHERE state IN ({states}) ORDER BY ALL" + ("" if limit is None else f" LIMIT {limit:d}"),
-        _plan_parameters(project, spec, version, queries, runs),
+        f" WHERE state IN ({states}) ORDER BY ALL" + ("" if scope.limit is None else f" LIMIT {scope.limit:d}"),
+        _plan_parameters(project, spec, version, scope),
     ):
         groups.setdefault(query_key, []).append((question, passage))
     return [sorted(pairs, key=lambda pair: (pair[1], pair[0])) for pairs in groups.values()]

@@ -9,6 +9,7 @@ from core.catalogue import find_grader, prices
 from core.errors import InputError
 from core.graders import Call, Completion, Grader, ReadingGrader, Steps, fill
 from core.grading.pairs import pairs_to_grade, with_texts
+from core.grading.scope import EVERYTHING, Scope
 from core.project import Project
 
 SAMPLE = 200
@@ -43,21 +44,19 @@ class PriceTag:
     counted: bool
 
 
-def price_tag(
-    project: Project,
-    grader: Grader,
-    version: int,
-    queries: tuple[str, ...] | None = None,
-    retry_failed: bool = False,
-    limit: int | None = None,
-    only_failed: bool = False,
-    runs: tuple[str, ...] | None = None,
-) -> PriceTag:
-    """Estimate what a job would take; the arguments are those of its request.
+def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVERYTHING) -> PriceTag:
+    """Estimate what a job would take.
 
     A grader that checks answers with a second call is counted as if every answer were checked.
+
+    Args:
+        version: bank version whose active questions are asked.
+        scope: which of the missing pairs it would ask.
+
+    Raises:
+        InputError: there is no such run.
     """
-    groups = pairs_to_grade(project, grader.spec, version, queries, retry_failed, limit, only_failed, runs)
+    groups = pairs_to_grade(project, grader.spec, version, scope)
     pairs = [pair for group in groups for pair in group]
     seconds = _seconds(project, grader, len(pairs))
     if not isinstance(grader, ReadingGrader) or not pairs:

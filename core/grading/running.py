@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from core.bank import check_version
 from core.catalogue import put_grader
@@ -18,6 +19,7 @@ from core.grading.grades import add_outcomes
 from core.grading.jobs import advance, committed, end, start
 from core.grading.kept_vectors import ProjectVectors
 from core.grading.pairs import pairs_to_grade, trial_pairs, with_texts
+from core.grading.scope import EVERYTHING, Scope
 from core.project import Cursor, Project, log
 from core.types import Question
 
@@ -36,29 +38,21 @@ class Request:
     """What a job is asked to do.
 
     Args:
+        scope: which of the missing pairs are asked.
         bank_version: whose active questions are graded; the newest for None.
-        queries: ids of the queries to grade; all for None.
-        retry_failed: whether failed pairs are asked again, beside the ungraded ones.
-        only_failed: whether failed pairs are asked again and nothing else is.
-        limit: at most this many pairs.
         max_calls: calls of the model at most, retries included.
         max_cost: money at most, in the currency of the price table.
         concurrency: calls in flight at most, for a model behind an endpoint.
         trial: questions to grade instead of the bank's, as a draft words them: grades are about texts,
             so what is graded before saving is known after it. None for the bank's.
-        runs: names of the runs of whose rankings the pooled passages are graded; the whole pool for None.
     """
 
+    scope: Scope = EVERYTHING
     bank_version: int | None = None
-    queries: tuple[str, ...] | None = None
-    retry_failed: bool = False
-    only_failed: bool = False
-    limit: int | None = None
     max_calls: int | None = None
     max_cost: float | None = None
     concurrency: int = 8
     trial: tuple[Question, ...] | None = None
-    runs: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -130,25 +124,11 @@ def run_job(
     if request.trial is not None:
         groups = trial_pairs(project, grader.spec, request.trial)
     else:
-        groups = pairs_to_grade(
-            project,
-            grader.spec,
-            version,
-            request.queries,
-            request.retry_failed,
-            request.limit,
-            request.only_failed,
-            request.runs,
-        )
+        groups = pairs_to_grade(project, grader.spec, version, request.scope)
     total = sum(map(len, groups))
-    asked = {
-        name: value for name, value in asdict(replace(request, trial=None)).items() if value not in (None, False)
-    } | {"bank_version": version}
-    if request.trial is not None:
-        asked["trial"] = len(request.trial)
     with project.transaction() as cursor:
         grader_key = put_grader(cursor, grader.spec)
-        job = start(cursor, grader_key, asked, total, author)
+        job = start(cursor, grader_key, _asked(request, version), total, author)
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
     keeper = _Keeper(project, grader_key, job, Progress("running", total), report, control)
     state, message = "done", ""
@@ -184,6 +164,13 @@ def run_job(
     final = replace(keeper.progress, state=state, message=message, remarks=remarks)
     report(final)
     return final
+
+
+def _asked(request: Request, version: int) -> dict[str, Any]:
+    """What the record of a job keeps of its request."""
+    given = asdict(request.scope) | {name: getattr(request, name) for name in ("max_calls", "max_cost", "concurrency")}
+    asked = {name: value for name, value in given.items() if value not in (None, False)} | {"bank_version": version}
+    return asked if request.trial is None else asked | {"trial": len(request.trial)}
 
 
 def make_control(

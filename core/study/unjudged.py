@@ -102,7 +102,7 @@ def unjudged(
 ) -> Unjudged:
     """Say how much of each run has a label or a judgment, and what to grade next.
 
-    With the pool's depth, `Request(runs=...)` and `exam grade --run` grade exactly the pairs that are missing here.
+    With the pool's depth, `Scope(runs=...)` and `exam grade --run` grade exactly the pairs that are missing here.
 
     Args:
         policy: names the grader and the bank version; the default policy for None.

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import yaml
 
@@ -20,17 +20,40 @@ Use = Literal[
     "self-rating", "answer", "verify", "choice", "direct", "generate questions", "generate nuggets", "draft answer key"
 ]
 
-USES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "self-rating": (("rating",), ("question", "context")),
-    "answer": (("text",), ("question", "context")),
-    "verify": (("yes-no",), ("question", "correct_answer", "answer")),
-    "choice": (("letter", "text"), ("question", "context")),
-    "direct": (("rating", "yes-no"), ("query_title", "context")),
-    "generate questions": (("json",), ("query_title",)),
-    "generate nuggets": (("json",), ("query_title",)),
-    "draft answer key": (("text",), ("question",)),
-}
-"""By use: the forms that its answer may have, and the variables without which a template cannot serve it."""
+
+class PromptUse(NamedTuple):
+    """What a use asks of its prompts.
+
+    Args:
+        title: what screens call it.
+        forms: that the answer may have.
+        needed: the variables without which a template cannot serve it.
+        known: of one that grades, all variables that a template may have: a grade is about these texts and no others.
+    """
+
+    title: str
+    forms: tuple[str, ...]
+    needed: tuple[str, ...]
+    known: tuple[str, ...] = ()
+
+
+USES: dict[str, PromptUse] = {
+    "self-rating": PromptUse("Self-rating", ("rating",), ("question", "context"), ("question", "context")),
+    "answer": PromptUse("Answer a question", ("text",), ("question", "context"), ("question", "context")),
+    "verify": PromptUse(
+        "Check an answer", ("yes-no",), ("question", "correct_answer", "answer"),
+        ("question", "correct_answer", "answer"),
+    ),
+    "choice": PromptUse(
+        "Multiple choice", ("letter", "text"), ("question", "context"), ("question", "context", "choices")
+    ),
+    "direct": PromptUse(
+        "Direct judges", ("rating", "yes-no"), ("query_title", "context"), ("query_title", "context", "correct_answer")
+    ),
+    "generate questions": PromptUse("Draft questions", ("json",), ("query_title",)),
+    "generate nuggets": PromptUse("Draft key facts", ("json",), ("query_title",)),
+    "draft answer key": PromptUse("Draft an answer key", ("text",), ("question",)),
+}  # fmt: skip
 
 ALIASES = {"passage": "context"}
 ALIASES_OF_DIRECT = {"passage": "context", "question": "query_title", "answer": "correct_answer"}
@@ -240,7 +263,7 @@ def _flaws(prompt: Prompt) -> Iterator[str]:
     if prompt.use not in USES:
         yield f"use '{prompt.use:.40}' is none of {', '.join(USES)}"
         return
-    forms, needed = USES[prompt.use]
+    _, forms, needed, _ = USES[prompt.use]
     if prompt.form not in forms:
         yield f"form '{prompt.form:.40}' does not fit use '{prompt.use}', which has {' or '.join(forms)}"
     if prompt.form == "yes-no" and prompt.top != 1:

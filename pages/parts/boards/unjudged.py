@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.catalogue import find_grader, grader_again
-from core.grading import Request, start_job
+from core.grading import Request, Scope, start_job
 from core.labels import Policy
 from core.project import Project, passage_texts
 from core.study import ToGrade, Unjudged, to_grade, unjudged
@@ -97,7 +97,7 @@ def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
     if grader is None:
         st.caption(":material/info: The grades came from a file: this grader cannot be run here. See Grading.")
         return
-    request = Request(bank_version=policy.bank_version, runs=(lacks.run,))
+    request = Request(Scope(runs=(lacks.run,)), policy.bank_version)
     job_plan.tag(project, grader, request, lacks.ungraded)
     if presses.button(f"Grade just these {lacks.ungraded:,} pairs", type="primary", icon=":material/play_arrow:"):
         with ui.errors():

@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.bank import latest_version
 from core.catalogue import StoredGrader, grader_again, graders
-from core.grading import Doubtful, Request, Which, doubtful_pairs, reasons
+from core.grading import Doubtful, Request, Scope, Which, doubtful_pairs, reasons
 from core.project import Project
 from pages.parts.shared import presses, ui
 from pages.parts.shared.job_plan import budget, start, tag
@@ -83,7 +83,7 @@ def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -
         )
         return
     with st.expander("Ask only the failed pairs again"):
-        request = Request(only_failed=True)
+        request = Request(Scope(only_failed=True))
         tag(project, grader, request, failed)
         request = budget(project, grader, request, "failed")
         if running:

@@ -16,7 +16,6 @@ from core.graders import (
     BACK_ENDS,
     CHECKS,
     CHOICES_BY,
-    DEFAULT_PROMPTS,
     DTYPES,
     EXTRACTIVE_MODEL,
     GRADERS,
@@ -29,6 +28,7 @@ from core.graders import (
     check_further_fields,
     current,
     make_grader,
+    usual_prompt,
 )
 from core.project import Project, as_name
 from pages.parts.graders.form import Form
@@ -204,7 +204,7 @@ def _prompt(
         return
     forms = {"letter": ("letter",), "likelihood": ("text",)}.get(by or "")
     fitting = [p.name for p in library.values() if p.use == kind and (forms is None or p.form in forms)]
-    default = ("choice-likelihood" if by == "likelihood" else "choice") if by else DEFAULT_PROMPTS[kind, where]
+    default = usual_prompt(kind, {"back_end": where, "by": by})
     name = form.select("prompt", "Prompt", fitting, form.stored.get("prompt", default), about="See the Prompts screen.")
     form.keep("prompt", name, default)
 

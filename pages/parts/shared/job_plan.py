@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from core.bank import latest_version, overview, speaking_passages
-from core.catalogue import prices, remember_settings
+from core.catalogue import prices
 from core.graders import Grader, ReadingGrader
-from core.grading import LeftOut, Plan, PriceTag, Request, left_out, make_plan, price_tag, start_job
+from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
 from core.project import Project, pool_depth, set_pool_depth
 from core.types import GraderSpec
 from pages.parts.shared import presses, ui
@@ -43,15 +43,15 @@ def plan(project: Project, grader: Grader) -> Request | None:
         persist_state="session",
     )  # fmt: skip
     version = latest_version(project)
-    request = Request(queries=tuple(chosen) or None)
-    found = _planned(project, grader, request)
+    scope = Scope(queries=tuple(chosen) or None)
+    found = _planned(project, grader, scope)
     if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
-        request = replace(request, retry_failed=True)
-        found = _planned(project, grader, request)
+        scope = replace(scope, retry_failed=True)
+        found = _planned(project, grader, scope)
     _counts(found)
     without = project.remember(
-        ("left out", grader.spec.fingerprint, request.queries),
-        lambda: left_out(project, grader.spec, version, request.queries),
+        ("left out", grader.spec.fingerprint, scope.queries),
+        lambda: left_out(project, grader.spec, version, scope.queries),
     )
     _passed_over(found, without, grader.spec)
     if not found.needed:
@@ -62,15 +62,16 @@ def plan(project: Project, grader: Grader) -> Request | None:
         if found.failed:
             st.caption(f"Beside the {found.failed:,} that failed: they are listed below.")
         return None
+    request = Request(scope)
     tag(project, grader, request, found.to_grade)
     return budget(project, grader, request, "plan")
 
 
-def _planned(project: Project, grader: Grader, request: Request) -> Plan:
+def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
     # Every click runs the screen anew, and to count the pairs takes seconds where there are millions.
     return project.remember(
-        ("plan", grader.spec.fingerprint, request.queries, request.retry_failed),
-        lambda: make_plan(project, grader.spec, latest_version(project), request.queries, request.retry_failed),
+        ("plan", grader.spec.fingerprint, scope),
+        lambda: make_plan(project, grader.spec, latest_version(project), scope),
     )
 
 
@@ -128,15 +129,7 @@ def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -
         st.session_state[key] = True
     return project.remember(
         key,
-        lambda: price_tag(
-            project,
-            grader,
-            request.bank_version or latest_version(project),
-            request.queries,
-            request.retry_failed,
-            only_failed=request.only_failed,
-            runs=request.runs,
-        ),
+        lambda: price_tag(project, grader, request.bank_version or latest_version(project), request.scope),
     )
 
 
@@ -179,15 +172,9 @@ def is_endpoint(spec: GraderSpec) -> bool:
     return spec.parameters.get("back_end") == "openai"
 
 
-def start(project: Project, grader: Grader, request: Request, chosen: Chosen | None = None) -> None:
-    """Start the job and show it; what goes wrong is said.
-
-    Args:
-        chosen: how the grader is set up, so that it can be had again; None where the project knows that.
-    """
+def start(project: Project, grader: Grader, request: Request) -> None:
+    """Start the job and show it; what goes wrong is said."""
     with ui.errors():
-        if chosen is not None:
-            remember_settings(project, grader, chosen.kind, chosen.parameters, ui.author())
         start_job(project, grader, request, ui.author())
         st.rerun()
 
