@@ -31,7 +31,7 @@ SCRIPT = """
 import streamlit as st
 
 from core.errors import InputError
-from pages import failures
+from pages.parts.shared import failures
 
 
 def click(error):

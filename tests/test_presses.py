@@ -14,7 +14,7 @@ from tests.browser import serving
 SLOW_PAGE = """
 import time
 import streamlit as st
-from pages import presses
+from pages.parts.shared import presses
 
 st.text_input("Words", key="words")
 place = st.empty()
