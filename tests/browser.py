@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+
+from core.project import Project, open_project
 
 ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -29,6 +31,7 @@ FLAGS = (
     "--disable-sync",
     "--no-first-run",
 )
+WINDOW = ViewportSize(width=1440, height=900)
 START_DEADLINE = 240.0
 """Seconds that the app may take until it answers; generous, because test machines are busy."""
 
@@ -75,7 +78,7 @@ def tab_of(chromium: Browser) -> Iterator[Callable[[str], Page]]:
     with ExitStack() as browsers:
 
         def open_tab(name: str) -> Page:
-            browser = browsers.enter_context(chromium.new_context(viewport={"width": 1440, "height": 900}))
+            browser = browsers.enter_context(chromium.new_context(viewport=WINDOW, reduced_motion="reduce"))
             browser.set_default_timeout(DEADLINE)
             if name:
                 browser.add_cookies([{"name": COOKIE, "value": name, "url": "http://localhost"}])
@@ -157,6 +160,27 @@ def environment(projects: Path) -> dict[str, str]:
     """What an app is started with: its projects are those of a folder, and none that the shell names beside them."""
     own = {name: value for name, value in os.environ.items() if name != "EXAM_PROJECT"}
     return {**own, "EXAM_PROJECTS_DIR": str(projects), "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture(scope="session")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of projects of the server that most tests share; every test makes its own project there."""
+    return tmp_path_factory.mktemp("projects")
+
+
+@pytest.fixture(scope="session")
+def server(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server that most tests share: to start one takes longer than most of what is tried with it."""
+    with serving(projects, tmp_path_factory.mktemp("log") / "server.log") as started:
+        yield started
+
+
+def as_it_is_now(path: Path, folder: Path) -> Project:
+    """A copy of a project, with all that was committed to it, while a server holds the file."""
+    for file in path, path.with_name(f"{path.name}.wal"):
+        if file.exists():
+            shutil.copy(file, folder)
+    return open_project(folder / path.name)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from core.labels import Policy
 from core.leaderboard import compare, leaderboard
 from core.project import Project, open_project
 from core.types import Question
-from tests.browser import Server, ready, serving, visit
+from tests.browser import Server, ready, visit
 from tests.small import fill, judge, new_project
 
 pytestmark = pytest.mark.browser
@@ -48,19 +48,6 @@ RUNS = {
 QRELS = "tea 0 tea-1 2\ntea 0 tea-2 1\ntea 0 tea-3 0\nbees 0 bees-1 1\nbees 0 bees-2 1\nbees 0 bees-3 0\n"
 
 MARKUP = "<b>bold</b> **strong** $x^2$ :red[red] `code`"
-
-
-@pytest.fixture(scope="module")
-def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of projects of the server that most tests share."""
-    return tmp_path_factory.mktemp("projects")
-
-
-@pytest.fixture(scope="module")
-def server(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The server that most tests share."""
-    with serving(projects, tmp_path_factory.mktemp("log") / "server.log") as started:
-        yield started
 
 
 @pytest.fixture
@@ -180,9 +167,13 @@ def rewrite(page: Page, number: int, text: str) -> None:
 
 
 def test_a_new_user_gets_from_files_to_qrels(
-    server: Server, page: Page, files: dict[str, list[Path]], twin: Project, tmp_path: Path
+    app_server: Callable[[Path], Server],
+    page: Page,
+    files: dict[str, list[Path]],
+    twin: Project,
+    tmp_path: Path,
 ) -> None:
-    visit(page, server.address)
+    visit(page, app_server(tmp_path / "projects").address)
     expect(heading(page, "Exam Workbench")).to_be_visible()
     page.get_by_role("textbox", name="Name", exact=True).fill("green tea")
     button(page, "Create").click()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from core import bank
 from core.bank import drafts, put_draft
-from core.project import open_project
 from core.types import Question
-from tests.browser import Server, ready, serving, visit
+from tests.browser import Server, as_it_is_now, ready, visit
 from tests.small import fill, new_project
 
 pytestmark = pytest.mark.browser
@@ -21,9 +20,9 @@ BANK = [Question(f"q1/{letter}", "q1", f"What is {letter.upper()}?") for letter 
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(projects: Path, request: pytest.FixtureRequest) -> Path:
     """A project with one query and three questions; bob has an unsaved edit in it."""
-    project = new_project(tmp_path / "bank.duckdb")
+    project = new_project(projects / f"{request.node.name}.duckdb")
     fill(project, BANK, {}, {"run": {"q1": ["p1", "p2"]}})
     put_draft(project, "bob", Question("q1/c", "q1", "What is C to Bob?"))
     project.close()
@@ -31,16 +30,9 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(path: Path, tmp_path: Path) -> Iterator[Server]:
-    """The app over that project."""
-    with serving(path.parent, tmp_path / "server.log") as started:
-        yield started
-
-
-@pytest.fixture
-def link(server: Server) -> str:
+def link(server: Server, path: Path) -> str:
     """Where the bank is edited."""
-    return f"{server.address}/question_bank?project=bank"
+    return f"{server.address}/question_bank?project={path.stem}"
 
 
 def box(page: Page, number: int) -> Locator:
@@ -66,7 +58,7 @@ def come_to_the_front(page: Page) -> None:
 
 
 def test_a_browser_is_asked_once_and_remembers_who_works_there(
-    link: str, server: Server, path: Path, tab_of: Callable[[str], Page]
+    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
     page = tab_of("")
     visit(page, link)
@@ -106,9 +98,7 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     tab.get_by_role("textbox", name="Your name").press("Enter")
     expect(tab.get_by_text("No unsaved changes.")).to_be_visible()
     expect(box(tab, 0)).to_have_value("What is A?")
-    server.process.kill()
-    server.process.wait()
-    project = open_project(path)
+    project = as_it_is_now(path, tmp_path)
     assert {name: list(drafts(project, name)) for name in ("Zoë Müller", "bob", "eve")} == {
         "Zoë Müller": ["q1/a"], "bob": [], "eve": [],
     }  # fmt: skip
@@ -155,7 +145,7 @@ def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, ta
 
 
 def test_saving_by_key_while_typing_saves_what_is_typed(
-    link: str, server: Server, path: Path, tab_of: Callable[[str], Page]
+    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:
     page = tab_of("ann")
     visit(page, link)
@@ -168,9 +158,7 @@ def test_saving_by_key_while_typing_saves_what_is_typed(
     type_into(page.get_by_role("textbox", name="Note", exact=True), "people, not things")
     page.keyboard.press("Control+s")
     expect(page.get_by_text("Bank version 3. No unsaved changes.")).to_be_visible()
-    server.process.kill()
-    server.process.wait()
-    project = open_project(path)
+    project = as_it_is_now(path, tmp_path)
     assert [question.text for question in bank.questions(project)] == ["Who is A?", "Who is B?", "What is C?"]
     notes = [version.note for version in bank.versions(project)]
     assert notes[:2] == ["people, not things", "1 reworded in query q1"]

@@ -25,7 +25,7 @@ from core.project import queries as collection
 from core.project.runs import stage_rankings
 from core.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
-from tests.browser import Server, ready, serving, visit
+from tests.browser import Server, ready, visit
 from tests.small import new_project
 
 pytestmark = pytest.mark.browser
@@ -92,14 +92,6 @@ def judge(project: Project, judgments: list[Judgment]) -> None:
 
 
 @pytest.fixture
-def projects(tmp_path: Path) -> Path:
-    """The folder of projects of the server."""
-    folder = tmp_path / "projects"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def bees(projects: Path) -> Path:
     """A graded project in which label and judgment disagree on one passage."""
     path = projects / "bees.duckdb"
@@ -123,13 +115,6 @@ def twin(bees: Path, tmp_path: Path) -> Iterator[Project]:
 def page(chromium_page: Page) -> Page:
     """A tab in the browser of somebody who was here before."""
     return chromium_page
-
-
-@pytest.fixture
-def server(projects: Path, tmp_path: Path) -> Iterator[Server]:
-    """The app, serving the folder of projects."""
-    with serving(projects, tmp_path / "server.log") as started:
-        yield started
 
 
 def heading(page: Page, name: str) -> Locator:
@@ -313,7 +298,7 @@ HOSTILE = {
 """Passages by id, each as it is and as it is to be shown where that differs."""
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def hostile(projects: Path) -> str:
     """The name of a project whose texts and names would do harm if anything but text were made of them."""
     project = new_project(projects / "hostile.duckdb")

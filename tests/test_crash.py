@@ -17,10 +17,10 @@ from core.grading import Progress, Request, close_interrupted, make_plan, run_jo
 from core.project import Project, open_project, set_pool_depth
 from core.types import Asked, Question
 from tests.endpoint_server import EndpointServer, digit, moody
+from tests.small import examples, new_project
 from tests.small import fill as fill_project
-from tests.small import new_project
 
-KILLS = int(os.environ.get("EXAM_KILLS", "15"))
+KILLS = examples(5)
 QUERIES, QUESTIONS, PASSAGES = 5, 10, 2 * KILLS
 
 

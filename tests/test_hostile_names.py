@@ -26,7 +26,7 @@ from core.project.judging import judge as assess
 from core.project.runs import stage_rankings
 from core.types import Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked, Subtopic
 from pages.parts.shared import ui
-from tests.browser import serving
+from tests.browser import Server
 from tests.browser import visit as go_to
 from tests.screens import served, visit
 from tests.small import new_project
@@ -190,20 +190,19 @@ def _look(app: AppTest, where: str, wild: list[str]) -> None:
 
 
 def test_in_a_browser_a_long_word_pushes_nothing_aside_and_shortcodes_are_words(
-    tmp_path: Path, chromium_page: Page
+    projects: Path, server: Server, chromium_page: Page
 ) -> None:
-    for project, name in (("long", LONG), ("markup", MARKUP)):
-        made = new_project(tmp_path / f"{project}.duckdb")
+    for project, name in (("long", LONG), ("shortcodes", MARKUP)):
+        made = new_project(projects / f"{project}.duckdb")
         hostile(made, name)
         made.close()
-    with serving(tmp_path, tmp_path / "server.log") as server:
-        for screen in ("question_bank", "passages", "leaderboard"):
-            go_to(chromium_page, f"{server.address}/{screen}?project=long")
-            assert not chromium_page.evaluate(TOO_WIDE), screen
-        go_to(chromium_page, f"{server.address}/passages?project=markup")
-        heading = chromium_page.get_by_role("heading", level=3).first
-        assert heading.inner_text().replace(ui.JOINER, "") == f"q1 {MARKUP}"
-        assert heading.locator("img, [role=img], [translate=no], a, b, strong, code").count() == 0
+    for screen in ("question_bank", "passages", "leaderboard"):
+        go_to(chromium_page, f"{server.address}/{screen}?project=long")
+        assert not chromium_page.evaluate(TOO_WIDE), screen
+    go_to(chromium_page, f"{server.address}/passages?project=shortcodes")
+    heading = chromium_page.get_by_role("heading", level=3).first
+    assert heading.inner_text().replace(ui.JOINER, "") == f"q1 {MARKUP}"
+    assert heading.locator("img, [role=img], [translate=no], a, b, strong, code").count() == 0
 
 
 TOO_WIDE = """() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(

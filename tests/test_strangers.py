@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser import Server, serving
+from tests.browser import Server
 
 UPGRADE = {
     "Connection": "Upgrade",
@@ -17,13 +16,6 @@ UPGRADE = {
     "Sec-WebSocket-Version": "13",
     "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("strangers")
-    with serving(folder, folder / "server.log") as started:
-        yield started
 
 
 def status(server: Server, path: str, **headers: str) -> int:
