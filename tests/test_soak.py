@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 from core.exchange import make_demo
 from core.graders import make_grader
 from core.project import open_project
-from tests.small import examples, grade
+from tests.made.projects import examples, grade
 from tests.soak.person import Unsaved
 from tests.soak.walk import Soak, run
 
