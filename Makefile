@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
 DEMO := $(PROJECTS)/demo.duckdb
 PORT ?= 8501
-# Processes that share the tests, file by file; 0 runs them in one.
+# Processes that share the tests; whoever is done first takes over from the other. 0 runs them in one.
 WORKERS ?= 2
 TESTFLAGS ?=
 # Properties are tried on a few examples, or on so many times as many: `make test TIMES=50` for a night.
@@ -42,7 +42,7 @@ test: export OMP_NUM_THREADS := 1
 test: export PYTEST_DEBUG_TEMPROOT := $(wildcard /dev/shm)
 test: export EXAMPLES_TIMES := $(TIMES)
 test: $(VENV)/.installed-dev ## set up and run all tests, those in the browser included
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(TESTFLAGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(TESTFLAGS)
 
 check: lint types imports docs-check test ## everything that CI checks
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from core.graders import INJECTIONS, Control, Pair, ReadingGrader, fill, make_grader, parse_rating, try_injections
 from core.types import Asked, Grade
-from tests.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
+from tests.made.tiny_models import ANSWERS, FILLER, build_tiny_causal, build_tiny_t5
 
 QUESTIONS, PASSAGES = 10, 15
 LATENCY, IN_FLIGHT, CALLS = 0.2, 32, 2560
@@ -95,7 +95,15 @@ def endpoint(say: Any) -> None:
     with tempfile.TemporaryDirectory() as root:
         port_file = Path(root) / "port"
         server = subprocess.Popen(
-            [sys.executable, "-m", "tests.endpoint_server", "--port-file", str(port_file), "--latency", str(LATENCY)],
+            [
+                sys.executable,
+                "-m",
+                "tests.made.endpoint_server",
+                "--port-file",
+                str(port_file),
+                "--latency",
+                str(LATENCY),
+            ],
             cwd=Path(__file__).resolve().parents[1],
         )
         try:

@@ -11,9 +11,9 @@ import pytest
 
 from core.graders.access import access, endpoints
 from core.project import Project, database
-from tests.small import examples, new_project
+from tests.made.projects import examples, new_project
 
-pytest_plugins = ["tests.browser"]
+pytest_plugins = ["tests.made.browser"]
 
 # A busy machine makes no test fail.
 hypothesis.settings.register_profile("project", deadline=None, max_examples=examples(50))

@@ -12,12 +12,12 @@ from playwright.sync_api import Browser
 from core.exchange import make_demo
 from core.graders import make_grader
 from core.project import open_project
-from tests.small import grade
+from tests.made.projects import examples, grade
 from tests.soak.person import Unsaved
 from tests.soak.walk import Soak, run
 
-ROUNDS = 10
-"""Acts of each person: about a minute."""
+ROUNDS = examples(5)
+"""Acts of each person: half a minute."""
 
 
 @pytest.fixture

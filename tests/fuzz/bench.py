@@ -13,7 +13,7 @@ from core.formats import Source
 from core.project import Cursor, Project, open_project
 from core.project.database import GIVEN_UP
 from core.types import GraderSpec, Question
-from tests.small import fill, judge, new_project
+from tests.made.projects import fill, judge, new_project
 
 AUTHOR = "tester"
 READS_KEYS = GraderSpec("reads keys", "choice", "none", parameters={"reads": ["answer_key", "choices"]})

@@ -10,7 +10,6 @@ from typing import Any
 
 from core import bank, labels
 from core.bank import editing
-from core.bank import saving as bank_saving
 from core.errors import WorkbenchError
 from core.project import Project, judging
 from core.types import Asked, Question
@@ -34,7 +33,7 @@ def _changed(project: Project, given: dict[str, Any]) -> Question:
 
 
 def _save(project: Project, given: dict[str, Any]) -> None:
-    bank_saving.save(project, [_changed(project, given)], given["text"], AUTHOR)
+    bank.save(project, [_changed(project, given)], given["text"], AUTHOR)
 
 
 def _draft(project: Project, given: dict[str, Any]) -> None:
@@ -42,17 +41,17 @@ def _draft(project: Project, given: dict[str, Any]) -> None:
 
 
 def _paste(project: Project, given: dict[str, Any]) -> None:
-    bank_saving.save(project, editing.pasted("q1", given["text"]), "pasted", AUTHOR)
+    bank.save(project, editing.pasted("q1", given["text"]), "pasted", AUTHOR)
 
 
 def _split(project: Project, given: dict[str, Any]) -> None:
     parts = editing.split(_changed(project, given), given["text"].splitlines())
-    bank_saving.save(project, parts, "split", AUTHOR)
+    bank.save(project, parts, "split", AUTHOR)
 
 
 def _merge(project: Project, given: dict[str, Any]) -> None:
     mine = [question for question in bank.questions(project) if question.query_id == "q0"]
-    bank_saving.save(project, editing.merged([_changed(project, given), *mine[1:]], given["text"]), "merged", AUTHOR)
+    bank.save(project, editing.merged([_changed(project, given), *mine[1:]], given["text"]), "merged", AUTHOR)
 
 
 def _override(project: Project, given: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Exported projects, spoilt by `tests.fuzz_parquet`: each is refused whole, or imported sound."""
+"""Exported projects, spoilt by `tests.made.fuzz_parquet`: each is refused whole, or imported sound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from core.project import open_project
 from tests.fuzz.bench import AUTHOR, Bench, make_template
 from tests.fuzz.inputs import Input
 
-MODULE = "tests.fuzz_parquet"
+MODULE = "tests.made.fuzz_parquet"
 """Has `mutate(folder, random)`, which spoils an exported project, and `check(folder)`, which imports it and looks."""
 
 

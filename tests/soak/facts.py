@@ -1,7 +1,7 @@
 """What is true in a project: read from its tables row by row, and worked out in plain Python.
 
 Nothing here uses what the app remembers or derives in SQL, so that a screen, and `core` behind it, has something to be
-held against. The definitions are those of `tests.small`, straight from the words of the design.
+held against. The definitions are those of `tests.made.projects`, straight from the words of the design.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from core.leaderboard import score_runs
 from core.measures import COVER
 from core.project import Project, rankings
 from core.types import Question
-from tests.small import expected_coverage, expected_label
+from tests.made.projects import expected_coverage, expected_label
 
 Pair = tuple[str, str]
 """A question's text and a passage's text, or a query's id and a passage's id."""

@@ -22,8 +22,8 @@ from core.bank import Generation, add_generations
 from core.exchange import make_demo
 from core.project import create, open_project
 from core.types import Question
-from tests.browser import FLAGS, find_chromium, free_port, running
-from tests.small import fill
+from tests.made.browser import FLAGS, find_chromium, free_port, running
+from tests.made.projects import fill
 from tests.soak import facts
 from tests.soak.acts import ACTS, Act
 from tests.soak.acts_moving import SECOND_PROJECT

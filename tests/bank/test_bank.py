@@ -1,0 +1,322 @@
+"""The question bank: versions, history, wordings and their grades, and drafts."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core import bank
+from core.bank import drafted_bank, drafts, new_question, put_draft, save_drafts, take_back
+from core.errors import InputError
+from core.grading import make_plan
+from core.project import Project, open_project, refresh_pool
+from core.types import Question
+from tests.made.projects import SPEC, examples, fill, import_bank, new_project
+
+A = Question("q1/a", "q1", "What is A?")
+B = Question("q1/b", "q1", "What is B?")
+C = Question("q2/c", "q2", "What is C?")
+RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}}
+
+
+@pytest.fixture
+def banked(project: Project) -> Project:
+    """A project with three questions of two queries, all graded."""
+    ratings = {(q.text or "", p): 3 for q in (A, B, C) for p in ("p1", "p2", "p3") if (q is C) == (p == "p3")}
+    fill(project, [A, B, C], ratings, RUNS)
+    return project
+
+
+def to_grade(project: Project) -> int:
+    return make_plan(project, SPEC, bank.latest_version(project)).to_grade
+
+
+def everything(project: Project) -> list:
+    tables = ("questions", "question_texts", "question_revisions", "bank_versions", "drafts", "activity")
+    return [project.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in tables]
+
+
+def test_every_version_can_be_read_back(banked: Project):
+    bank.save(banked, [replace(A, text="What is A really?", weight=2.0)], "reword a", "ann")
+    bank.save(banked, [replace(B, active=False), replace(C, note="check")], "retire b", "bob")
+    assert bank.questions(banked, 0) == []
+    assert bank.questions(banked, 1) == [A, B, C]
+    assert bank.questions(banked, 2) == [replace(A, text="What is A really?", weight=2.0), B, C]
+    assert bank.questions(banked, 3)[1:] == [replace(B, active=False), replace(C, note="check")]
+    assert bank.questions(banked) == bank.questions(banked, 3)
+    found = [(v.version, v.note, v.author, v.changed) for v in bank.versions(banked)]
+    assert found == [(3, "retire b", "bob", 2), (2, "reword a", "ann", 1), (1, "made for a test", "tester", 3)]
+
+
+@pytest.mark.parametrize("version", [4, -1])
+def test_a_version_that_was_never_saved_is_refused(banked: Project, version: int):
+    with pytest.raises(InputError, match=f"no bank version {version}"):
+        bank.questions(banked, version)
+
+
+def test_history_tells_who_changed_a_question_and_how_it_read_before(banked: Project):
+    second = replace(A, text="What is A really?", note="clearer")
+    bank.save(banked, [second], "reword", "ann")
+    bank.save(banked, [replace(B, weight=3.0)], "not about a", "bob")
+    found = bank.history(banked, "q1/a")
+    assert [(r.version, r.author, r.note, r.question) for r in found] == [
+        (2, "ann", "reword", second),
+        (1, "tester", "made for a test", A),
+    ]
+    assert bank.history(banked, "nobody") == []
+
+
+def test_saving_what_is_there_already_makes_no_version(banked: Project):
+    before = everything(banked)
+    assert bank.save(banked, [A, replace(B, text="  What is B? "), C], "again", "ann") is None
+    assert bank.save(banked, [], "nothing", "ann") is None
+    assert everything(banked) == before
+
+
+def test_a_full_question_comes_back_as_it_was_saved(banked: Project):
+    full = Question(
+        "q1/full", "q1", "Wählen Sie: «a» | b?", "choice", -0.5, False, "s1", "b", ("a, 1", 'b "two"'), "why\nnot"
+    )
+    bank.save(banked, [full], "all of it", "ann")
+    assert bank.questions(banked, query_id="q1")[-1] == full
+
+
+def test_a_new_wording_needs_new_grades_and_the_old_one_still_has_its_own(banked: Project):
+    assert to_grade(banked) == 0
+    bank.save(banked, [replace(A, text="What is A really?")], "reword", "ann")
+    assert to_grade(banked) == 2
+    bank.save(banked, [A], "back", "ann")
+    assert to_grade(banked) == 0
+    assert banked.value("SELECT count(*) FROM question_texts WHERE text = ?", [A.text]) == 1
+
+
+def test_new_questions_come_after_the_others_and_changed_ones_keep_their_place(banked: Project):
+    bank.save(banked, [Question("q1/z", "q1", "Z?"), Question("q1/y", "q1", "Y?")], "two more", "ann")
+    bank.save(banked, [replace(A, weight=5.0)], "first", "ann")
+    assert [q.question_id for q in bank.questions(banked)] == ["q1/a", "q1/b", "q1/z", "q1/y", "q2/c"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (replace(A, text="   "), "q1/a has no text"),
+        (replace(A, text=""), "q1/a has no text"),
+        (replace(A, weight=float("nan")), "weight nan"),
+        (replace(A, weight=float("inf")), "weight inf"),
+        (replace(A, kind="riddle"), "unknown kind 'riddle'"),
+        (Question("q9/a", "q9", "Who?"), "unknown query q9"),
+        (Question("q1/a", "q2", "What is A?"), "q1/a belongs to another query"),
+        (replace(B, weight=2.0), "q1/b is there twice"),
+    ],
+)
+def test_a_question_that_cannot_be_used_is_refused_and_nothing_of_the_save_is_kept(
+    banked: Project, bad: Question, reason: str
+):
+    before = everything(banked)
+    with pytest.raises(InputError, match=reason):
+        bank.save(banked, [replace(B, weight=9.0), bad], "mixed", "ann")
+    assert everything(banked) == before
+
+
+@pytest.fixture
+def placeholders(banked: Project) -> Project:
+    """Three questions known by id only, graded on passages of their query."""
+    bank.save(banked, [Question(f"q1/{i}", "q1", None) for i in "xyz"], "ids only", "tester")
+    keys = dict(banked.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
+    passages = dict(banked.rows("SELECT passage_id, text_key FROM passages"))
+    with banked.transaction() as cursor:
+        for question, passage, rating in (("x", "p1", 5), ("y", "p1", 1), ("y", "p2", 2), ("z", "p2", 4)):
+            cursor.execute(
+                "INSERT INTO grades BY NAME SELECT grader_key, ? AS question_text_key, ? AS passage_text_key,"
+                " ? AS rating, false AS defaulted, 0 AS job_key FROM graders",
+                [keys[f"q1/{question}"], passages[passage], rating],
+            )
+    return banked
+
+
+def grades_of(project: Project, text: str) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for passage, rating in project.rows(
+        "SELECT passage_id, rating FROM grades g JOIN question_texts t ON t.text_key = question_text_key"
+        " JOIN passages p ON p.text_key = passage_text_key WHERE t.text = ? ORDER BY ALL",
+        [text],
+    ):
+        found.setdefault(passage, []).append(rating)
+    return found
+
+
+def test_a_question_known_by_id_takes_its_text_and_keeps_its_grades(placeholders: Project):
+    assert [q.text for q in bank.questions(placeholders, query_id="q1")][2:] == [None, None, None]
+    import_bank(placeholders, [Question("q1/x", "q1", "What is X?")])
+    assert grades_of(placeholders, "What is X?") == {"p1": [5]}
+    assert bank.questions(placeholders, query_id="q1")[2].text == "What is X?"
+    assert to_grade(placeholders) == 1
+
+
+def test_ids_that_turn_out_to_have_one_text_share_its_grades_one_a_pair(placeholders: Project):
+    import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "xyz"])
+    assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
+    texts = [q.text for q in bank.questions(placeholders, query_id="q1")]
+    assert texts == [A.text, B.text, "Same?", "Same?", "Same?"]
+    assert to_grade(placeholders) == 0
+
+
+def test_an_id_whose_text_has_grades_already_adds_only_what_was_missing(placeholders: Project):
+    import_bank(placeholders, [Question("q1/x", "q1", "Same?")])
+    import_bank(placeholders, [Question(f"q1/{i}", "q1", "Same?") for i in "yz"])
+    assert grades_of(placeholders, "Same?") == {"p1": [5], "p2": [2]}
+    assert bank.questions(placeholders, 2, "q1")[2:] == bank.questions(placeholders, query_id="q1")[2:]
+
+
+def test_a_question_without_text_can_be_retired_and_weighted(placeholders: Project):
+    version = bank.save(placeholders, [Question("q1/x", "q1", None, weight=0.5, active=False)], "retire", "ann")
+    assert version == 3
+    assert bank.questions(placeholders, query_id="q1")[2] == Question("q1/x", "q1", None, weight=0.5, active=False)
+
+
+def test_the_overview_counts_questions_and_passages_of_every_query(banked: Project):
+    bank.save(banked, [replace(A, active=False)], "retire", "ann")
+    with banked.transaction() as cursor:
+        cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p3'")
+        refresh_pool(cursor)
+    found = [(o.query_id, o.questions, o.active, o.pooled, o.without_text) for o in bank.overview(banked)]
+    assert found == [("q1", 2, 1, 2, 0), ("q2", 1, 1, 1, 1)]
+
+
+saves = st.lists(
+    st.lists(
+        st.builds(
+            Question,
+            question_id=st.sampled_from(["q1/0", "q1/1", "q1/2", "q1/3"]),
+            query_id=st.just("q1"),
+            text=st.sampled_from(["One?", "Two?", "Three?"]),
+            kind=st.sampled_from(["question", "nugget"]),
+            weight=st.sampled_from([-1.0, 0.0, 1.0]),
+            active=st.booleans(),
+            note=st.sampled_from([None, "a note"]),
+            choices=st.sampled_from([(), ("x", "y")]),
+        ),
+        unique_by=lambda q: q.question_id,
+        max_size=3,
+    ),
+    max_size=6,
+)
+
+
+@settings(max_examples=examples(6), suppress_health_check=[HealthCheck.too_slow])
+@given(saves)
+def test_any_version_reads_as_a_plain_model_of_the_saves_says(made: list[list[Question]]):
+    with tempfile.TemporaryDirectory() as folder:
+        project = new_project(Path(folder) / "p.duckdb")
+        fill(project, [], {}, {"one": {"q1": ["p1"]}})
+        model: dict[str, Question] = {}
+        states = [[]]
+        for changed in made:
+            after = model | {q.question_id: q for q in changed}
+            version = bank.save(project, changed, "a save", "tester")
+            if after == model:
+                assert version is None
+            else:
+                model = after
+                states.append(list(model.values()))
+                assert version == len(states) - 1
+        assert [bank.questions(project, v) for v in range(len(states))] == states
+        texts = [text for (text,) in project.rows("SELECT text FROM question_texts")]
+        assert len(texts) == len(set(texts))
+        project.close()
+
+
+def test_a_draft_is_stored_at_once_and_survives_the_end_of_the_process(tmp_path: Path):
+    project = new_project(tmp_path / "p.duckdb")
+    fill(project, [A, B], {}, RUNS)
+    changed = replace(A, text="Draft of A?", choices=("x", "y"))
+    put_draft(project, "ann", changed)
+    project.close()
+    project = open_project(tmp_path / "p.duckdb")
+    assert {i: (d.question, d.base_version) for i, d in drafts(project, "ann").items()} == {"q1/a": (changed, 1)}
+    assert bank.questions(project) == [A, B]
+    project.close()
+
+
+def test_everyone_has_drafts_of_their_own(banked: Project):
+    put_draft(banked, "ann", replace(A, weight=2.0))
+    put_draft(banked, "bob", replace(A, weight=3.0))
+    put_draft(banked, "ann", replace(A, weight=4.0))
+    assert drafted_bank(banked, "ann", "q1") == [replace(A, weight=4.0), B]
+    assert drafted_bank(banked, "bob", "q1") == [replace(A, weight=3.0), B]
+    assert drafted_bank(banked, "eve", "q1") == [A, B]
+    take_back(banked, "bob")
+    assert drafts(banked, "bob") == {}
+    assert list(drafts(banked, "ann")) == ["q1/a"]
+
+
+def test_drafts_stand_in_the_order_in_which_they_were_begun_and_can_be_taken_back_one_by_one(banked: Project):
+    added = replace(new_question("q1"), text="Something new?")
+    for question in (replace(B, weight=2.0), added, replace(A, weight=2.0), replace(B, weight=3.0)):
+        put_draft(banked, "ann", question)
+    assert list(drafts(banked, "ann")) == ["q1/b", added.question_id, "q1/a"]
+    assert drafted_bank(banked, "ann", "q1")[-1] == added
+    take_back(banked, "ann", ["q1/b"])
+    assert list(drafts(banked, "ann")) == [added.question_id, "q1/a"]
+
+
+def test_a_draft_that_says_what_is_saved_vanishes(banked: Project):
+    put_draft(banked, "ann", replace(A, weight=2.0))
+    put_draft(banked, "ann", A)
+    assert drafts(banked, "ann") == {}
+
+
+def test_saving_drafts_makes_one_version_of_all_and_ends_them(banked: Project):
+    put_draft(banked, "ann", replace(A, weight=2.0))
+    put_draft(banked, "ann", replace(C, active=False))
+    put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
+    put_draft(banked, "bob", replace(B, weight=7.0))
+    assert save_drafts(banked, "ann", "three changes") == 2
+    newest = bank.versions(banked)[0]
+    assert (newest.note, newest.author, newest.changed) == ("three changes", "ann", 3)
+    assert [q.text for q in bank.questions(banked)] == [A.text, B.text, "Something new?", C.text]
+    assert drafts(banked, "ann") == {}
+    assert list(drafts(banked, "bob")) == ["q1/b"]
+
+
+def test_a_new_question_without_words_is_not_lost_by_saving(banked: Project):
+    empty = replace(new_question("q2"), answer_key="a sentence of a passage")
+    put_draft(banked, "ann", empty)
+    put_draft(banked, "ann", replace(A, weight=2.0))
+    with pytest.raises(InputError, match="no words yet"):
+        save_drafts(banked, "ann", "a change")
+    assert set(drafts(banked, "ann")) == {"q1/a", empty.question_id}
+    assert bank.latest_version(banked) == 1
+
+
+@pytest.mark.parametrize("note", ["", "  \n"])
+def test_a_save_without_a_note_says_what_changed(banked: Project, note: str):
+    put_draft(banked, "ann", replace(A, text="A, reworded?", weight=2.0))
+    put_draft(banked, "ann", replace(new_question("q1"), text="Something new?"))
+    assert save_drafts(banked, "ann", note) == 2
+    assert bank.versions(banked)[0].note == "1 reworded, 1 added in query q1"
+
+
+def test_drafts_that_cannot_be_scored_are_kept_when_saving_is_refused(banked: Project):
+    put_draft(banked, "ann", replace(A, weight=2.0))
+    put_draft(banked, "ann", replace(B, text=" "))
+    with pytest.raises(InputError, match="q1/b has no text"):
+        save_drafts(banked, "ann", "oops")
+    assert list(drafts(banked, "ann")) == ["q1/a", "q1/b"]
+    assert bank.latest_version(banked) == 1
+
+
+def test_a_draft_about_an_unknown_query_is_refused(banked: Project):
+    with pytest.raises(InputError, match="no query q9"):
+        put_draft(banked, "ann", new_question("q9"))
+
+
+def test_drafts_change_no_score(banked: Project):
+    before = banked.state()
+    put_draft(banked, "ann", replace(A, weight=2.0))
+    assert banked.state() == before

@@ -1,0 +1,399 @@
+"""Drafts: every step can be undone and done again, and two people's edits never swallow each other."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core import bank
+from core.bank import editing
+from core.errors import InputError
+from core.project import Project, create, migrations, open_project
+from core.types import Question
+from tests.made.projects import examples, fill, new_project
+
+A = Question("q1/a", "q1", "What is A?")
+B = Question("q1/b", "q1", "What is B?")
+C = Question("q2/c", "q2", "What is C?")
+NEW = Question("q2/new", "q2", "What is new?")
+RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}}
+
+
+@pytest.fixture
+def banked(project: Project) -> Project:
+    """A project with three questions of two queries."""
+    fill(project, [A, B, C], {}, RUNS)
+    return project
+
+
+def mine(project: Project, author: str = "ann") -> dict[str, Question]:
+    return {key: draft.question for key, draft in bank.drafts(project, author).items()}
+
+
+def text_of(project: Project, question_id: str) -> str | None:
+    return bank.history(project, question_id)[0].question.text
+
+
+def test_steps_are_undone_from_the_last_to_the_first_and_done_again_in_order(banked: Project):
+    wordings = [replace(A, text=text) for text in ("One?", "Two?", "Three?")]
+    for wording in wordings:
+        bank.put_draft(banked, "ann", wording)
+    assert bank.steps(banked, "ann") == (3, 0)
+    for left, wording in ((2, wordings[1]), (1, wordings[0])):
+        assert bank.undo(banked, "ann")
+        assert (mine(banked), bank.steps(banked, "ann")) == ({"q1/a": wording}, (left, 3 - left))
+    assert bank.undo(banked, "ann")
+    assert (mine(banked), bank.steps(banked, "ann")) == ({}, (0, 3))
+    assert not bank.undo(banked, "ann")
+    for wording in wordings:
+        assert bank.redo(banked, "ann")
+        assert mine(banked) == {"q1/a": wording}
+    assert not bank.redo(banked, "ann")
+
+
+def test_what_was_changed_together_is_undone_together(banked: Project):
+    bank.put_draft(banked, "ann", replace(B, text="B, reworded?"))
+    several = {q.question_id: q for q in (replace(A, weight=2.0), replace(B, active=False), replace(C, note="n"), NEW)}
+    bank.put_drafts(banked, "ann", list(several.values()))
+    assert mine(banked) == several
+    bank.undo(banked, "ann")
+    assert mine(banked) == {"q1/b": replace(B, text="B, reworded?")}
+    bank.redo(banked, "ann")
+    assert mine(banked) == several
+    bank.take_back(banked, "ann")
+    assert mine(banked) == {}
+    bank.undo(banked, "ann")
+    assert mine(banked) == several
+
+
+def test_a_new_step_after_undo_gives_up_what_was_undone(banked: Project):
+    for text in ("One?", "Two?", "Three?"):
+        bank.put_draft(banked, "ann", replace(A, text=text))
+    bank.undo(banked, "ann")
+    bank.undo(banked, "ann")
+    bank.put_draft(banked, "ann", replace(B, weight=2.0))
+    assert bank.steps(banked, "ann") == (2, 0)
+    assert not bank.redo(banked, "ann")
+    bank.undo(banked, "ann")
+    assert mine(banked) == {"q1/a": replace(A, text="One?")}
+
+
+def test_what_changes_nothing_is_no_step_and_keeps_what_was_undone(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "ann", replace(A, weight=3.0))
+    bank.undo(banked, "ann")
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "ann", B)
+    bank.take_back(banked, "ann", ["q1/b", "nobody"])
+    bank.put_drafts(banked, "ann", [])
+    assert bank.steps(banked, "ann") == (1, 1)
+
+
+def test_everyone_undoes_their_own_steps_only(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "bob", replace(A, weight=3.0))
+    assert bank.undo(banked, "ann")
+    assert not bank.undo(banked, "ann")
+    assert (mine(banked), mine(banked, "bob")) == ({}, {"q1/a": replace(A, weight=3.0)})
+
+
+def test_a_step_that_is_refused_leaves_nothing_behind(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.undo(banked, "ann")
+    with pytest.raises(InputError, match="no query q9"):
+        bank.put_drafts(banked, "ann", [replace(B, weight=5.0), bank.new_question("q9")])
+    assert (mine(banked), bank.steps(banked, "ann")) == ({}, (0, 1))
+
+
+def test_steps_survive_the_end_of_the_process_and_end_with_saving(tmp_path: Path):
+    path = tmp_path / "p.duckdb"
+    project = new_project(path)
+    fill(project, [A, B], {}, RUNS)
+    bank.put_draft(project, "ann", replace(A, text="One?", choices=("x", "y")))
+    bank.put_draft(project, "ann", replace(A, text="Two?"))
+    bank.undo(project, "ann")
+    project.close()
+    project = open_project(path)
+    assert bank.redo(project, "ann")
+    assert mine(project) == {"q1/a": replace(A, text="Two?")}
+    bank.undo(project, "ann")
+    assert mine(project) == {"q1/a": replace(A, text="One?", choices=("x", "y"))}
+    bank.save_drafts(project, "ann", "one")
+    assert bank.steps(project, "ann") == (0, 0)
+    project.close()
+
+
+@pytest.fixture(scope="module")
+def shared_bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project that many people draft in, and nobody saves."""
+    project = new_project(tmp_path_factory.mktemp("drafts") / "p.duckdb")
+    fill(project, [A, B, C], {}, RUNS)
+    yield project
+    project.close()
+
+
+people = (f"person {number}" for number in count())
+questions = st.builds(
+    replace,
+    st.sampled_from([A, B, C, NEW]),
+    text=st.sampled_from(["What is A?", "What is B?", "Other?", ""]),
+    weight=st.sampled_from([1.0, 2.0]),
+    position=st.sampled_from([None, None, 1, 2]),
+)
+acts = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.lists(questions, max_size=3)),
+        st.tuples(st.just("take back"), st.none() | st.lists(st.sampled_from(["q1/a", "q1/b", "q2/new"]), max_size=2)),
+        st.tuples(st.sampled_from(["undo", "redo", "undo", "redo"]), st.none()),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow])
+@given(acts)
+def test_any_editing_is_a_walk_on_a_list_of_states(shared_bank: Project, acts: list):
+    author = next(people)
+    saved = {q.question_id: asdict(q) for q in bank.questions(shared_bank)}
+    states: list[dict[str, dict]] = [{}]
+    at = 0
+    for act, what in acts:
+        now = dict(states[at])
+        if act == "undo":
+            assert bank.undo(shared_bank, author) == (at > 0)
+            at = max(at - 1, 0)
+        elif act == "redo":
+            assert bank.redo(shared_bank, author) == (at + 1 < len(states))
+            at = min(at + 1, len(states) - 1)
+        elif act == "put":
+            bank.put_drafts(shared_bank, author, what)
+            for question in what:
+                values = asdict(question)
+                same = saved.get(question.question_id)
+                if same is not None and values | {"position": values["position"] or same["position"]} == same:
+                    now.pop(question.question_id, None)
+                else:
+                    now[question.question_id] = values
+        else:
+            bank.take_back(shared_bank, author, what)
+            now = {} if what is None else {key: values for key, values in now.items() if key not in what}
+        if act in ("put", "take back") and now != states[at]:
+            states, at = [*states[: at + 1], now], at + 1
+        found = {key: asdict(question) for key, question in mine(shared_bank, author).items()}
+        assert found == states[at]
+        assert bank.steps(shared_bank, author) == (at, len(states) - 1 - at)
+
+
+def test_two_edits_of_different_fields_are_both_kept(banked: Project):
+    # A screen hands over the question as it was drawn, for both.
+    bank.change_draft(banked, "ann", A, "text", "What is A really?")
+    bank.change_draft(banked, "ann", A, "weight", 2.0)
+    assert mine(banked) == {"q1/a": replace(A, text="What is A really?", weight=2.0)}
+    bank.undo(banked, "ann")
+    assert mine(banked) == {"q1/a": replace(A, text="What is A really?")}
+    bank.change_draft(banked, "ann", A, "text", A.text)
+    assert mine(banked) == {}
+
+
+def test_edits_from_several_windows_at_the_same_moment_are_all_kept(banked: Project):
+    edits = {
+        "text": "What?",
+        "weight": 2.0,
+        "note": "n",
+        "answer_key": "k",
+        "subtopic_id": "s",
+        "active": False,
+        "kind": "nugget",
+    }
+    together = threading.Barrier(len(edits))
+
+    def change(field: str) -> None:
+        together.wait(30)
+        bank.change_draft(banked, "ann", A, field, edits[field])
+
+    threads = [threading.Thread(target=change, args=(field,)) for field in edits]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert mine(banked) == {"q1/a": replace(A, **edits)}
+    assert bank.steps(banked, "ann") == (len(edits), 0)
+
+
+def test_edits_of_different_questions_merge(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
+    bank.save(banked, [replace(B, text="B by Bob?"), Question("q1/d", "q1", "D by Bob?")], "bob's", "bob")
+    bank.save(banked, [replace(C, active=False)], "eve's", "eve")
+    assert bank.conflicts(banked, "ann") == []
+    assert bank.save_drafts(banked, "ann", "ann's") == 4
+    assert bank.questions(banked) == [
+        replace(A, text="A by Ann?"),
+        replace(B, text="B by Bob?"),
+        Question("q1/d", "q1", "D by Bob?"),
+        replace(C, active=False),
+    ]
+
+
+@pytest.fixture
+def disputed(banked: Project) -> Project:
+    """Ann has begun to reword A when Bob saves his wording of it; she changes C as well."""
+    bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
+    bank.put_draft(banked, "ann", replace(C, weight=2.0))
+    bank.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
+    return banked
+
+
+DISPUTE = bank.Conflict(A, replace(A, text="A by Bob?"), replace(A, text="A by Ann?"), "bob", "bob's")
+
+
+def test_a_question_that_two_people_changed_is_a_conflict_and_is_not_saved(disputed: Project):
+    assert bank.conflicts(disputed, "ann") == [DISPUTE]
+    assert bank.conflicts(disputed, "bob") == []
+    with pytest.raises(InputError, match="Somebody else has meanwhile changed 1 of your questions"):
+        bank.save_drafts(disputed, "ann", "ann's")
+    assert bank.latest_version(disputed) == 2
+    assert list(mine(disputed)) == ["q1/a", "q2/c"]
+
+
+def test_keeping_mine_leaves_theirs_in_the_history(disputed: Project):
+    bank.settle(disputed, "ann", "q1/a", "mine")
+    assert bank.conflicts(disputed, "ann") == []
+    assert bank.save_drafts(disputed, "ann", "ann's") == 3
+    told = [(r.author, r.question.text) for r in bank.history(disputed, "q1/a")]
+    assert told == [("ann", "A by Ann?"), ("bob", "A by Bob?"), ("tester", A.text)]
+
+
+def test_a_settled_conflict_comes_back_when_they_save_again(disputed: Project):
+    bank.settle(disputed, "ann", "q1/a", "mine")
+    bank.save(disputed, [replace(A, text="A by Bob, again?")], "bob's second", "bob")
+    (found,) = bank.conflicts(disputed, "ann")
+    assert (found.base, found.theirs) == (replace(A, text="A by Bob?"), replace(A, text="A by Bob, again?"))
+    assert found.mine == DISPUTE.mine
+
+
+def test_keeping_theirs_gives_up_mine_until_that_is_undone(disputed: Project):
+    bank.settle(disputed, "ann", "q1/a", "theirs")
+    assert bank.conflicts(disputed, "ann") == []
+    assert list(mine(disputed)) == ["q2/c"]
+    assert bank.drafted_bank(disputed, "ann", "q1")[0] == DISPUTE.theirs
+    bank.undo(disputed, "ann")
+    assert mine(disputed)["q1/a"] == DISPUTE.mine
+    bank.redo(disputed, "ann")
+    assert bank.save_drafts(disputed, "ann", "ann's") == 3
+    assert (text_of(disputed, "q1/a"), bank.questions(disputed)[-1].weight) == ("A by Bob?", 2.0)
+
+
+def test_undoing_keep_theirs_asks_the_question_again(disputed: Project):
+    bank.settle(disputed, "ann", "q1/a", "theirs")
+    bank.undo(disputed, "ann")
+    assert bank.conflicts(disputed, "ann") == [DISPUTE]
+
+
+def test_a_draft_that_redo_brings_back_does_not_swallow_what_was_saved_meanwhile(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
+    bank.undo(banked, "ann")
+    bank.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
+    bank.redo(banked, "ann")
+    assert bank.conflicts(banked, "ann") == [DISPUTE]
+
+
+def test_an_edit_on_a_screen_that_is_out_of_date_does_not_swallow_what_was_saved_meanwhile(banked: Project):
+    bank.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
+    bank.change_draft(banked, "ann", A, "weight", 2.0)
+    (found,) = bank.conflicts(banked, "ann")
+    assert (found.base, found.theirs, found.mine) == (A, replace(A, text="A by Bob?"), replace(A, weight=2.0))
+
+
+def test_the_same_change_by_both_is_no_conflict_and_no_version(banked: Project):
+    both = replace(A, text="A by both?")
+    bank.put_draft(banked, "ann", both)
+    bank.save(banked, [both], "bob's", "bob")
+    assert bank.conflicts(banked, "ann") == []
+    assert bank.save_drafts(banked, "ann", "ann's") is None
+    assert (mine(banked), bank.latest_version(banked)) == ({}, 2)
+
+
+def test_a_change_that_they_took_back_is_no_conflict(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, text="A by Ann?"))
+    bank.save(banked, [replace(A, text="A by Bob?")], "bob's", "bob")
+    bank.save(banked, [A], "back", "bob")
+    assert bank.conflicts(banked, "ann") == []
+    assert bank.save_drafts(banked, "ann", "ann's") == 4
+    assert text_of(banked, "q1/a") == "A by Ann?"
+
+
+def test_a_question_that_they_retired_is_a_conflict(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.save(banked, [replace(A, active=False)], "bob's", "bob")
+    assert [c.theirs.active for c in bank.conflicts(banked, "ann")] == [False]
+
+
+def test_a_moved_question_is_drafted_at_its_place_and_saved_there(banked: Project):
+    a, b, _ = bank.questions(banked)
+    bank.put_drafts(banked, "ann", [replace(a, position=b.position), replace(b, position=a.position)])
+    assert bank.drafted_bank(banked, "ann", "q1") == [B, A]
+    assert bank.questions(banked, query_id="q1") == [A, B]
+    bank.save_drafts(banked, "ann", "order")
+    assert bank.questions(banked, query_id="q1") == [B, A]
+    assert bank.questions(banked, 1, "q1") == [A, B]
+
+
+def test_edits_hold_every_question_of_the_drafted_queries_without_empty_new_ones(banked: Project):
+    bank.put_drafts(banked, "ann", [replace(B, weight=2.0), bank.new_question("q1", "  ")])
+    assert bank.drafted_edits(banked, "ann") == {"q1": [A, replace(B, weight=2.0)]}
+    assert bank.drafted_edits(banked, "bob") == {}
+
+
+def test_a_project_from_before_undo_keeps_its_drafts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "old.duckdb"
+    with monkeypatch.context() as old_program:
+        old_program.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
+        project = create(path)
+        content = json.dumps(asdict(replace(A, text="Old draft?", choices=("x", "y"))))
+        with project.transaction() as cursor:
+            cursor.execute("INSERT INTO queries VALUES (1, 'q1', 'query q1', NULL)")
+            cursor.execute("INSERT INTO bank_versions VALUES (1, 'made long ago', 'ann', now()::TIMESTAMP)")
+            for key, question in ((10, A), (20, B)):
+                cursor.execute("INSERT INTO question_texts VALUES (?, ?, NULL)", [key, question.text])
+                cursor.execute("INSERT INTO questions VALUES (?, ?, 1)", [key, question.question_id])
+                cursor.execute(
+                    "INSERT INTO question_revisions VALUES (?, ?, 1, ?, ?, ?, ?, NULL, NULL, '[]', NULL, ?, NULL)",
+                    [key, key, key, question.kind, question.weight, question.active, key],
+                )
+            cursor.execute("SELECT nextval('keys') FROM range(100)").fetchall()
+            cursor.execute(
+                "INSERT INTO drafts SELECT 'ann', 'q1/a', query_key, 1, ?, now()::TIMESTAMP FROM queries"
+                " WHERE query_id = 'q1'",
+                [content],
+            )
+        project.close()
+    project = open_project(path)
+    kept = {"q1/a": replace(A, text="Old draft?", choices=("x", "y"))}
+    assert path.with_name("old.duckdb.before-0002_draft_steps").exists()
+    assert (mine(project), bank.steps(project, "ann")) == (kept, (0, 0))
+    assert not bank.undo(project, "ann")
+    bank.change_draft(project, "ann", A, "weight", 2.0)
+    bank.undo(project, "ann")
+    assert mine(project) == kept
+    assert bank.save_drafts(project, "ann", "at last") == 2
+    assert bank.questions(project, query_id="q1") == [*kept.values(), B]
+    project.close()
+
+
+def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Project) -> None:
+    asked = [Question(f"q1/{name}", "q1", f"{name}?") for name in "abc"]
+    fill(project, asked, {}, {"x": {"q1": ["p1"]}})
+    seen = bank.questions(project)
+    bank.change_draft(project, "ann", seen[0], "weight", 2.0)
+    bank.put_drafts(project, "bob", editing.moved(bank.questions(project), "q1/a", 1))
+    bank.save_drafts(project, "bob", "a goes second")
+    bank.save_drafts(project, "ann", "a weighs more")
+    assert [(q.question_id, q.weight) for q in bank.questions(project)] == [("q1/b", 1), ("q1/a", 2.0), ("q1/c", 1)]

@@ -1,0 +1,223 @@
+"""What a person does to questions, and how a new wording is shown beside the old one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import bank
+from core.bank import duplicated, merged, moved, pasted, retired, split, weighted, word_difference
+from core.errors import InputError
+from core.project import Project
+from core.types import Question
+from tests.made.projects import fill
+
+FULL = Question("q1/a", "q1", "Who, and when?", "nugget", 2.0, True, "s1", "the key", ("x", "y"), "a note", 7)
+OTHER = Question("q1/b", "q1", "Where?", weight=3.0, position=8)
+
+PASTED = """
+1. What is salt?
+ 2) Where is it from?
+(3) Why?
+- How much of it?
+* How old?
+• Who eats it?
+– Since when?
+a) Is it good?
+(b) Is it bad?
+
+-
+12.
+What is 3.5 % of it?
+1984. was a year of what?
+What is salt?
+  3 spoons of what?\t
+e.g. what?
+"""
+
+
+def test_pasted_lines_lose_bullets_numbers_blanks_and_repetitions():
+    found = pasted("q1", PASTED, "s1")
+    assert [q.text for q in found] == [
+        "What is salt?",
+        "Where is it from?",
+        "Why?",
+        "How much of it?",
+        "How old?",
+        "Who eats it?",
+        "Since when?",
+        "Is it good?",
+        "Is it bad?",
+        "What is 3.5 % of it?",
+        "1984. was a year of what?",
+        "3 spoons of what?",
+        "e.g. what?",
+    ]
+    assert {(q.query_id, q.subtopic_id, q.active, q.weight) for q in found} == {("q1", "s1", True, 1.0)}
+    assert len({q.question_id for q in found}) == len(found)
+    assert pasted("q1", " \n\n- \n") == []
+
+
+def test_a_duplicate_says_the_same_under_an_id_of_its_own():
+    copy = duplicated(FULL)
+    assert copy.question_id != FULL.question_id
+    assert replace(copy, question_id=FULL.question_id) == FULL
+    assert duplicated(FULL).question_id != copy.question_id
+
+
+def test_a_duplicate_stands_after_its_original_before_and_after_saving(project: Project):
+    fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
+    copy = replace(duplicated(bank.questions(project)[0]), text="copy?")
+    bank.put_draft(project, "ann", copy)
+    expected = ["0?", "copy?", "1?", "2?"]
+    assert [q.text for q in bank.drafted_bank(project, "ann", "q1")] == expected
+    bank.save_drafts(project, "ann", "copy")
+    assert [q.text for q in bank.questions(project)] == expected
+
+
+def test_a_split_retires_the_question_and_gives_its_settings_to_the_parts():
+    old, *parts = split(FULL, [" Who? ", "", "When?", "  "])
+    assert old == replace(FULL, active=False)
+    assert [part.text for part in parts] == ["Who?", "When?"]
+    for part in parts:
+        assert replace(part, question_id=FULL.question_id, text=FULL.text) == FULL
+    assert len({q.question_id for q in (old, *parts)}) == 3
+
+
+@pytest.mark.parametrize("parts", [[], ["Who?"], ["Who?", " \t"]])
+def test_a_split_into_one_is_refused(parts: list[str]):
+    with pytest.raises(InputError, match="two questions or more"):
+        split(FULL, parts)
+
+
+def test_a_merge_retires_the_questions_and_keeps_the_greatest_weight():
+    one, *old = merged([FULL, OTHER], " Who, when and where? ")
+    assert old == [replace(FULL, active=False), replace(OTHER, active=False)]
+    assert (one.text, one.weight, one.active, one.query_id) == ("Who, when and where?", 3.0, True, "q1")
+    assert one.question_id not in ("q1/a", "q1/b")
+
+
+def test_a_merge_with_a_retired_question_is_not_retired():
+    assert merged([replace(FULL, active=False), OTHER], "Both?")[0].active
+    assert not merged(retired([FULL, OTHER]), "Both?")[0].active
+
+
+@pytest.mark.parametrize(
+    ("questions", "text", "reason"),
+    [
+        ([FULL], "Who?", "two or more"),
+        ([], "Who?", "two or more"),
+        ([FULL, replace(OTHER, query_id="q2")], "Who?", "of one query"),
+        ([FULL, OTHER], "  ", "no text"),
+    ],
+)
+def test_a_merge_that_makes_no_sense_is_refused(questions: list[Question], text: str, reason: str):
+    with pytest.raises(InputError, match=reason):
+        merged(questions, text)
+
+
+def test_several_questions_are_weighted_retired_and_restored_at_once():
+    assert weighted([FULL, OTHER], -1.0) == [replace(FULL, weight=-1.0), replace(OTHER, weight=-1.0)]
+    off = retired([FULL, OTHER])
+    assert [q.active for q in off] == [False, False]
+    assert retired(off, active=True) == [FULL, OTHER]
+
+
+def in_order(saved: list[Question], changed: list[Question]) -> list[Question]:
+    """The questions with some of them changed, as a screen orders them: those without a place at the end."""
+    new = {question.question_id: question for question in changed}
+    now = [new.get(question.question_id, question) for question in saved]
+    return sorted(now, key=lambda q: float("inf") if q.position is None else q.position)
+
+
+# Places of saved questions: with gaps, not from 0, shared by duplicates; None for new ones, at the end.
+places = st.tuples(st.lists(st.integers(3, 12), max_size=5).map(sorted), st.integers(0, 3)).map(
+    lambda found: [*found[0], *[None] * found[1]]
+)
+
+
+@given(places.filter(len), st.data())
+def test_moving_exchanges_two_neighbours_and_moving_back_restores_the_order(places: list[int | None], data):
+    questions = [Question(f"q1/{i}", "q1", f"{i}?", position=place) for i, place in enumerate(places)]
+    at = data.draw(st.integers(0, len(questions) - 1))
+    by = data.draw(st.sampled_from([-1, 1]))
+    ids = [q.question_id for q in questions]
+    changed = moved(questions, ids[at], by)
+    if not 0 <= at + by < len(questions):
+        assert changed == []
+        return
+    now = in_order(questions, changed)
+    expected = list(ids)
+    expected[at], expected[at + by] = expected[at + by], expected[at]
+    assert [q.question_id for q in now] == expected
+    assert sorted(now, key=lambda q: q.question_id) == questions  # nothing else is changed
+    known = [place for place in places if place is not None]
+    if len(set(known)) == len(places):
+        assert {q.question_id for q in changed} == {ids[at], ids[at + by]}
+    back = in_order(now, moved(now, ids[at], -by))
+    assert [q.question_id for q in back] == ids
+    if len(set(known)) == len(places):
+        assert [q.position for q in back] == places
+
+
+def test_a_new_question_moves_one_place_at_a_time_in_any_query_and_keeps_it_when_saved(project: Project):
+    fill(project, [Question(f"{q}/{i}", q, f"{i}?") for q in ("q1", "q2") for i in range(3)], {}, {})
+    new = bank.new_question("q2", "new?")
+    bank.put_draft(project, "ann", new)
+    for expected in (["0?", "1?", "new?", "2?"], ["0?", "new?", "1?", "2?"]):
+        now = bank.drafted_bank(project, "ann", "q2")
+        bank.put_drafts(project, "ann", moved(now, new.question_id, -1))
+        assert [q.text for q in bank.drafted_bank(project, "ann", "q2")] == expected
+    bank.undo(project, "ann")
+    assert [q.text for q in bank.drafted_bank(project, "ann", "q2")] == ["0?", "1?", "new?", "2?"]
+    bank.save_drafts(project, "ann", "moved")
+    assert [q.text for q in bank.questions(project, query_id="q2")] == ["0?", "1?", "new?", "2?"]
+
+
+def test_moving_there_and_back_leaves_no_draft(project: Project):
+    fill(project, [Question(f"q1/{i}", "q1", f"{i}?") for i in range(3)], {}, {})
+    for by in (1, -1):
+        bank.put_drafts(project, "ann", moved(bank.drafted_bank(project, "ann", "q1"), "q1/0", by))
+    assert bank.drafts(project, "ann") == {}
+
+
+wordings = st.text(alphabet=st.sampled_from("ab é?,. \n\t-_1"), max_size=20) | st.text(max_size=12)
+
+
+@given(wordings, wordings)
+def test_a_difference_gives_both_wordings_back(before: str, after: str):
+    found = word_difference(before, after)
+    assert "".join(text for tag, text in found if tag != "added") == before
+    assert "".join(text for tag, text in found if tag != "removed") == after
+    assert all(text for _, text in found)
+    if before == after:
+        assert {tag for tag, _ in found} <= {"same"}
+
+
+def test_a_difference_is_made_of_whole_words():
+    assert word_difference("Where does salt come from?", "Where does the salt come from, mostly?") == [
+        ("same", "Where does"),
+        ("added", " the"),
+        ("same", " salt come from"),
+        ("added", ", mostly"),
+        ("same", "?"),
+    ]
+    assert word_difference("saltier", "salty") == [("removed", "saltier"), ("added", "salty")]
+
+
+def test_a_retired_original_and_its_parts_are_one_version(project: Project):
+    fill(project, [replace(FULL, subtopic_id=None), OTHER], {}, {})
+    bank.put_drafts(project, "ann", split(bank.questions(project)[0], ["Who?", "When?"]))
+    assert bank.save_drafts(project, "ann", "split") == 2
+    active = [q.text for q in bank.questions(project) if q.active]
+    assert active == ["Who?", "When?", "Where?"]
+    assert bank.restore(project, 1, "as it was", "ann") == 3
+    assert [q.text for q in bank.questions(project) if q.active] == [FULL.text, "Where?"]
+
+
+def test_a_wording_that_is_all_new_is_not_mixed_with_the_old_one() -> None:
+    before, after = "Can caffeine be a narcotic?", "Does the passage name a drug that is one in law?"
+    assert word_difference(before, after) == [("removed", before), ("added", after)]

@@ -1,0 +1,86 @@
+"""Topics `query/subtopic`: what single queries are scored by is what the whole board is scored by."""
+
+from __future__ import annotations
+
+import pytest
+
+from core import bank
+from core.grading.pairs import trial_pairs
+from core.labels import Policy, override, overrides
+from core.leaderboard import leaderboard
+from core.project import Project, add_queries
+from core.review import (
+    Judgments,
+    Labels,
+    case_of,
+    changes,
+    queue,
+    rating_effect,
+    read_passage,
+    reopen,
+    settle_by_override,
+    state_changes,
+)
+from core.types import Query, Question, Subtopic
+from tests.made.projects import SPEC, fill, judge
+
+BANK = [Question("x1", "q", "what a?", subtopic_id="a"), Question("x2", "q", "what b?", subtopic_id="b")]
+RETIRED = [Question("x1", "q", "what a?", subtopic_id="a", active=False), BANK[1]]
+
+
+@pytest.fixture
+def topics(project: Project) -> Project:
+    """Two topics of one query, which have the runs; the bank's questions belong to the query and its subtopics."""
+    facets = (Subtopic("a", "facet a"), Subtopic("b", "facet b"))
+    with project.transaction() as cursor:
+        queries = [Query("q", "query q", subtopics=facets), Query("q/a", "q / a"), Query("q/b", "q / b")]
+        add_queries(cursor, queries, replace=True)
+    ratings = {("what a?", "d1"): 2, ("what a?", "d2"): 5, ("what b?", "d3"): 5, ("what b?", "d4"): 0}
+    runs = {"r": {"q/a": ["d1", "d2"], "q/b": ["d3", "d4"]}, "s": {"q/a": ["d2", "d1"], "q/b": ["d4", "d3"]}}
+    fill(project, BANK, ratings, runs)
+    return project
+
+
+@pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
+def test_what_an_override_would_do_is_what_it_does(topics: Project, measure: str) -> None:
+    foretold = rating_effect(topics, measure, Policy(), "x1", "d1", (2, 5))
+    assert foretold.before.scores == leaderboard(topics, measure).scores
+    override(topics, "x1", "d1", 5, "it does", "ann")
+    assert foretold.after.scores == leaderboard(topics, measure).scores
+
+
+@pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
+def test_what_an_edit_would_do_is_what_it_does(topics: Project, measure: str) -> None:
+    foretold = changes(topics, measure, Policy(), {"q": RETIRED})
+    assert foretold.before.scores == leaderboard(topics, measure).scores
+    bank.save(topics, RETIRED, "retire", "ann")
+    assert foretold.after.scores == leaderboard(topics, measure).scores
+
+
+def test_a_flip_of_a_topic_names_the_question_that_did_it(topics: Project) -> None:
+    bank.save(topics, RETIRED, "retire", "ann")
+    found = state_changes(topics, Policy(bank_version=1), Policy(bank_version=2), "AP")
+    assert {(flip.query_id, flip.causes, flip.questions) for flip in found.flips} == {("q/a", ("retired",), ("x1",))}
+
+
+def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics: Project) -> None:
+    judge(topics, {("q/a", "d2"): 0})
+    left, right = Labels(Policy()), Judgments()
+    case = case_of(topics, left, right, queue(topics, left, right).rows[0].pair)
+    settle_by_override(topics, case, "x1", 0, "no", "ann")
+    assert reopen(topics, case, "", "ann", withdraw_override=True)
+    assert overrides(topics) == []
+
+
+def test_the_desk_of_a_topic_has_the_questions_of_its_subtopic_and_what_people_said_of_them(topics: Project) -> None:
+    override(topics, "x1", "d1", 5, "it does", "ann")
+    desk = read_passage(topics, Policy(), "q/a", "d1")
+    ((one,), label) = desk.asked, desk.label
+    assert (one.question.question_id, one.rating, label) == ("x1", 5, 5)
+    assert one.override is not None and one.override.author == "ann"
+
+
+def test_a_draft_is_tried_on_the_passages_of_its_topic(topics: Project) -> None:
+    drafted = [Question("new", "q", "what else?", subtopic_id="a"), Question("x1", "q", "what a?", subtopic_id="a")]
+    (pairs,) = trial_pairs(topics, SPEC, drafted)
+    assert len(pairs) == 2, "the new words with d1 and d2; the old ones are graded"

@@ -1,0 +1,230 @@
+"""Questions that a graded file names by id only: whose words the grades are about, and what a person's words are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core import bank, cli
+from core.bank import drafted_bank, put_draft, save_drafts, undo
+from core.catalogue import find_grader
+from core.exchange import Imported, bank_jsonl, graded_file, import_files, publish, qrels, reproduce
+from core.formats import Source
+from core.grading import left_out, make_plan
+from core.labels import MISSING, Policy, basis, load_ratings, override, overrides
+from core.project import Project, activity, open_project
+from core.types import Question
+from tests.made.projects import import_bank, new_project
+
+BREAD, SALT, YEAST = (Question(f"q1/{name}", "q1", text) for name, text in (
+    ("bread", "What is bread made of?"), ("salt", "Why is there salt in bread?"), ("yeast", "What does yeast do?")
+))  # fmt: skip
+BANK = [BREAD, SALT, YEAST]
+RATINGS = {"p1": (5, 0, 3), "p2": (1, 4, 2)}
+
+
+def graded(*ids: str) -> str:
+    """A graded file that names questions by id only."""
+    entry = {
+        "llm": "flan", "llm_options": {}, "prompt_info": {"prompt_class": "SelfRating", "is_self_rated": True},
+        "prompt_type": "question", "correctAnswered": [], "wrongAnswered": [], "answers": [], "exam_ratio": 0.0,
+    }  # fmt: skip
+    passages = [
+        {
+            "paragraph_id": passage,
+            "text": f"text of {passage}",
+            "paragraph_data": {"judgments": [], "rankings": []},
+            "exam_grades": [
+                {
+                    **entry,
+                    "self_ratings": [{"question_id": i, "self_rating": r} for i, r in zip(ids, rated, strict=True)],
+                }
+            ],
+        }
+        for passage, rated in RATINGS.items()
+    ]
+    return json.dumps(["q1", passages]) + "\n"
+
+
+def take(project: Project, kind: str, content: str, name: str) -> Imported:
+    return import_files(project, kind, [Source(name, data=content.encode())], "ann")
+
+
+@pytest.fixture
+def by_id(project: Project) -> Project:
+    """Six grades of three questions whose words nobody knows."""
+    take(project, "queries", "q1\tbaking bread\n", "queries.tsv")
+    take(project, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
+    return project
+
+
+def ratings_of(project: Project, version: int | None = None) -> dict[str, list[int]]:
+    """The ratings that questions have in a bank version, by id."""
+    rows = project.rows(
+        "SELECT question_id, list(rating ORDER BY passage_text_key) FROM bank_at($version) JOIN questions"
+        " USING (question_key) JOIN grades ON question_text_key = text_key GROUP BY 1 ORDER BY 1",
+        {"version": bank.check_version(project, version)},
+    )
+    return dict(rows)
+
+
+def to_grade(project: Project) -> int:
+    spec = find_grader(project, None).spec
+    return make_plan(project, spec, bank.latest_version(project)).to_grade
+
+
+ALL = {"q1/bread": [5, 1], "q1/salt": [0, 4], "q1/yeast": [3, 2]}
+
+
+def test_what_a_person_writes_is_a_new_wording_without_grades(by_id: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = qrels(by_id, Policy()).encode()
+    by_id.close()
+    arguments = ["bank", "edit", "q1/bread", "--text", "How do I bake bread?", "--note", "clearer"]
+    monkeypatch.setattr("sys.argv", ["exam", *arguments, "--project", str(by_id.path)])
+    cli.main()
+    again = open_project(by_id.path)
+    try:
+        assert bank.latest_version(again) == 2
+        assert [q.text for q in bank.questions(again, 1)] == [None, None, None]
+        assert [q.text for q in bank.questions(again, 2)] == ["How do I bake bread?", None, None]
+        assert ratings_of(again, 1) == ALL
+        assert ratings_of(again, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
+        assert to_grade(again) == 2
+        assert qrels(again, Policy(bank_version=1)).encode() == before
+        assert activity(again).acts[0].act == "save bank"
+    finally:
+        again.close()
+
+
+def test_a_draft_is_a_new_wording_too_and_undo_finds_the_unknown_one(by_id: Project) -> None:
+    put_draft(by_id, "ann", replace(BREAD, text="How do I bake bread?"))
+    save_drafts(by_id, "ann", "clearer")
+    assert "q1/bread" not in ratings_of(by_id)
+    bank.restore(by_id, 1, "back", "ann")
+    assert [q.text for q in bank.questions(by_id)] == [None, None, None]
+    assert ratings_of(by_id) == ALL
+
+
+def test_an_import_gives_the_words_that_the_grades_were_made_with(by_id: Project) -> None:
+    preview = import_bank(by_id, BANK, preview=True)
+    assert preview.counts["questions get their words"] == 3
+    assert [q.text for q in bank.questions(by_id)] == [None, None, None]
+    done = import_bank(by_id, BANK)
+    assert done.counts == preview.counts and "bank version" not in done.counts
+    assert "get their words" in " ".join(note.reason for note in done.notes)
+    assert bank.questions(by_id, 1) == BANK
+    assert (bank.latest_version(by_id), ratings_of(by_id), to_grade(by_id)) == (1, ALL, 0)
+    assert "3 questions get their words" in activity(by_id).acts[0].said
+
+
+def test_words_come_once_and_what_differs_later_is_a_new_wording(by_id: Project) -> None:
+    import_bank(by_id, BANK)
+    done = import_bank(by_id, [replace(BREAD, text="How do I bake bread?"), SALT])
+    assert (done.counts["changed questions"], done.counts["bank version"]) == (1, 2)
+    assert "questions get their words" not in done.counts
+    assert bank.questions(by_id, 1) == BANK
+    assert ratings_of(by_id, 2) == {key: ALL[key] for key in ("q1/salt", "q1/yeast")}
+
+
+def test_the_true_bank_after_an_edit_gives_version_1_its_words_and_brings_the_wording_back(by_id: Project) -> None:
+    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    done = import_bank(by_id, BANK)
+    assert (done.counts["questions get their words"], done.counts["bank version"]) == (3, 3)
+    assert bank.questions(by_id, 1) == BANK
+    assert bank.questions(by_id, 2)[0].text == "How do I bake bread?"
+    assert (bank.questions(by_id), ratings_of(by_id), to_grade(by_id)) == (BANK, ALL, 0)
+
+
+def test_a_persons_words_that_come_back_from_a_file_are_still_a_wording_without_grades(by_id: Project) -> None:
+    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    own = bank_jsonl(by_id, 2)
+    done = take(by_id, "bank", own, "own.jsonl")
+    assert {"questions get their words", "bank version"}.isdisjoint(done.counts)
+    assert "stays with the ids" in " ".join(note.reason for note in done.notes)
+    assert bank.questions(by_id, 1)[0].text is None
+    assert "q1/bread" not in ratings_of(by_id)
+
+
+def test_an_old_grade_never_follows_a_question_whose_words_turned_out_to_be_known(by_id: Project) -> None:
+    """Two ids have one text; a later wording of the second must not inherit what the second id was graded."""
+    same = replace(SALT, text=BREAD.text)
+    import_bank(by_id, [BREAD, same])
+    import_bank(by_id, [replace(SALT, text="How salty is bread?")])
+    assert set(ratings_of(by_id)) == {"q1/bread", "q1/yeast"}
+    assert by_id.value("SELECT text FROM question_texts WHERE placeholder = 'q1/salt'") is None
+
+
+def test_a_graded_file_that_has_the_words_gives_them(by_id: Project, tmp_path: Path) -> None:
+    other = new_project(tmp_path / "other.duckdb")
+    take(other, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
+    import_bank(other, BANK)
+    own = graded_file(other)
+    other.close()
+    done = import_files(by_id, "graded", [Source("own.jsonl.gz", data=own)], "ann")
+    assert done.counts["questions get their words"] == 3
+    assert (bank.questions(by_id, 1), ratings_of(by_id)) == (BANK, ALL)
+
+
+def test_a_file_without_words_keeps_those_that_the_bank_has(by_id: Project) -> None:
+    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    import_bank(by_id, [replace(BREAD, text=None, weight=2.0)])
+    assert bank.questions(by_id)[0] == replace(BREAD, text="How do I bake bread?", weight=2.0)
+
+
+def test_drafts_that_keep_the_wording_get_the_words(by_id: Project) -> None:
+    unknown = bank.questions(by_id)
+    put_draft(by_id, "ann", replace(unknown[0], weight=2.0))
+    put_draft(by_id, "ann", replace(unknown[0], weight=3.0))
+    put_draft(by_id, "ann", replace(unknown[1], text="My own words?"))
+    import_bank(by_id, BANK)
+    assert drafted_bank(by_id, "ann", "q1")[:2] == [replace(BREAD, weight=3.0), replace(SALT, text="My own words?")]
+    undo(by_id, "ann")
+    undo(by_id, "ann")
+    assert drafted_bank(by_id, "ann", "q1")[:2] == [replace(BREAD, weight=2.0), SALT]
+    save_drafts(by_id, "ann", "weight")
+    assert ratings_of(by_id) == ALL
+
+
+@pytest.mark.parametrize("words", [BANK, [BREAD, replace(SALT, text=BREAD.text), YEAST]], ids=["each", "shared"])
+@pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(label="mean", overrides=False)])
+def test_what_was_published_before_the_words_came_comes_out_again_after_them(
+    by_id: Project, words: list[Question], policy: Policy
+) -> None:
+    override(by_id, "q1/salt", "p1", 5, "it is there", "ann")
+    before = publish(by_id, policy, "ann")
+    import_bank(by_id, words)
+    after = publish(by_id, replace(policy, bank_version=1), "ann")
+    bank.save(by_id, [replace(YEAST, text="How does dough rise?")], "clearer", "ann")
+    for one in (before, after):
+        assert reproduce(by_id, one.manifest, "bob") == one.qrels_bytes
+    assert before.manifest["bank"]["version"] == after.manifest["bank"]["version"] == 1
+    assert before.manifest["bank"]["sha256"] != after.manifest["bank"]["sha256"]
+    if words is BANK:
+        assert before.qrels_bytes == after.qrels_bytes
+
+
+def test_an_override_goes_with_the_words_that_are_there_already(by_id: Project) -> None:
+    override(by_id, "q1/salt", "p1", 5, "it is there", "ann")
+    import_bank(by_id, [BREAD, replace(SALT, text=BREAD.text)])
+    assert [(one.question_id, one.stale) for one in overrides(by_id)] == [("q1/salt", False)]
+
+
+def test_a_grader_is_not_asked_what_nobody_knows(by_id: Project) -> None:
+    spec = replace(find_grader(by_id, None).spec, model="another")
+    assert make_plan(by_id, spec, 1).to_grade == 0
+    assert left_out(by_id, spec, 1).no_text == 3
+    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    assert make_plan(by_id, spec, 2).to_grade == 2
+
+
+def test_an_id_for_a_text_does_not_stand_for_the_words_behind_the_id(by_id: Project) -> None:
+    base = basis(by_id, Policy())
+    known = load_ratings(by_id, base, "q1", [replace(BREAD, text=None), replace(BREAD, text="q1/bread")])
+    assert known.of([replace(BREAD, text=None)])[:, 0].tolist() == [5, 1]
+    assert (known.of([replace(BREAD, text="q1/bread")]) == MISSING).all()
+    bank.save(by_id, [replace(BREAD, text="q1/bread")], "odd", "ann")
+    assert "q1/bread" not in ratings_of(by_id)
+    assert to_grade(by_id) == 2

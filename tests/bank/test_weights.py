@@ -1,0 +1,67 @@
+"""A weight is finite and bounded at every door, and a coverage is a number whatever an older project holds."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from core import bank
+from core.errors import InputError
+from core.exchange import import_files
+from core.formats import Source
+from core.labels import Policy, basis, coverage, labels
+from core.project import Project
+from core.review import changes
+from core.types import MAX_WEIGHT, Question
+from tests.made.projects import fill
+
+A = Question("q1/a", "q1", "A?")
+B = Question("q1/b", "q1", "B?")
+RUNS = {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}}
+BEYOND = [1e308, -1e308, 1.0001 * MAX_WEIGHT, math.inf, math.nan]
+
+
+@pytest.fixture
+def filled(project: Project) -> Project:
+    fill(project, [A, B], {("A?", "p1"): 5, ("B?", "p2"): 2}, RUNS)
+    return project
+
+
+@pytest.mark.parametrize("weight", BEYOND)
+def test_no_door_lets_an_unbounded_weight_in(filled: Project, weight: float) -> None:
+    changed = replace(A, weight=weight)
+    before = bank.questions(filled)
+    with pytest.raises(InputError, match="weight"):
+        bank.save(filled, [changed], "n", "ann")
+    with pytest.raises(InputError, match="weight"):
+        bank.put_draft(filled, "ann", changed)
+    with pytest.raises(InputError, match="weight"):
+        bank.change_draft(filled, "ann", A, "weight", weight)
+    row = {"query_id": "q1", "question_id": "q1/a", "text": "A?", "weight": weight}
+    csv = f"query_id,question_id,text,weight\nq1,q1/a,A?,{weight}\n"
+    for name, content in (("bank.jsonl", json.dumps(row)), ("bank.csv", csv)):
+        with pytest.raises(InputError, match=rf"{name}:\d"):
+            import_files(filled, "bank", [Source(name, data=content.encode())], "ann")
+    assert bank.questions(filled) == before and not bank.drafts(filled, "ann")
+
+
+def test_the_largest_weights_are_let_in_and_score(filled: Project) -> None:
+    bank.save(filled, [replace(A, weight=MAX_WEIGHT), replace(B, weight=-MAX_WEIGHT)], "n", "ann")
+    assert coverage(filled, basis(filled, Policy()))[4] == {"one": {"q1": 1.0}, "two": {"q1": 0.0}}
+
+
+@pytest.mark.parametrize("rule", ["max", "mean"])
+@pytest.mark.parametrize("first", [1e308, math.inf])
+def test_a_coverage_is_a_number_whatever_an_older_project_holds(filled: Project, rule: str, first: float) -> None:
+    with filled.transaction() as cursor:
+        cursor.execute("UPDATE question_revisions SET weight = ?", [first])
+    policy = Policy(label=rule)
+    assert coverage(filled, basis(filled, policy))[4] == {"one": {"q1": 0.5}, "two": {"q1": 0.0}}
+    assert list(labels(filled, basis(filled, policy))["label"]) == [5, 2]
+    edits = {"q1": [replace(A, weight=first), replace(B, weight=first, text="New?")]}
+    found = changes(filled, "EXAM-Cover@20", policy, edits)
+    for board in (found.before, found.after):
+        assert [math.isfinite(system.score) for system in board.systems] == [True, True]

@@ -1,0 +1,497 @@
+"""The command line as a shell sees it: output, exit codes, and one line about what was wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from core import cli
+from core.exchange import demo
+from core.labels import Policy, basis, label_qrels
+from core.project import open_project
+from tests.made.browser import free_port, wait_until_healthy
+from tests.made.projects import new_project
+
+QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
+PASSAGES = (
+    "p1\tRivers carry dissolved salts from rocks into the sea. The water evaporates and the salt stays.\n"
+    "p2\tYeast eats sugar and makes carbon dioxide. The gas makes the dough rise.\n"
+    "p3\tThe stadium was opened in 1923.\n"
+)
+BANK = (
+    '{"query_id": "q1", "question_id": "q1/a", "text": "Where does the salt in the sea come from?"}\n'
+    '{"query_id": "q2", "question_id": "q2/a", "text": "What makes bread dough rise?"}\n'
+)
+GOOD = "q1 Q0 p1 1 2 good\nq1 Q0 p3 2 1 good\nq2 Q0 p2 1 2 good\nq2 Q0 p3 2 1 good\n"
+BAD = "q1 Q0 p3 1 2 bad\nq1 Q0 p1 2 1 bad\nq2 Q0 p3 1 2 bad\nq2 Q0 p2 2 1 bad\n"
+UGLY = "q1 Q0 p3 1 2 ugly\nq2 Q0 p3 1 2 ugly\n"
+QRELS = "q1 0 p1 2\nq1 0 p3 0\nq2 0 p2 1\nq2 0 p3 0\n"
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+Exam = Callable[..., Ran]
+
+
+@pytest.fixture
+def exam(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Exam:
+    """Runs `exam` with arguments, in an empty folder and without a project in the environment."""
+    monkeypatch.delenv("EXAM_PROJECT", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["exam", *arguments])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code: object = 0
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        assert isinstance(code, int)
+        return Ran(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> None:
+    for name, content in {
+        "queries.tsv": QUERIES,
+        "passages.tsv": PASSAGES,
+        "bank.jsonl": BANK,
+        "good.run": GOOD,
+        "bad.run": BAD,
+        "ugly.run": UGLY,
+        "nist.qrels": QRELS,
+    }.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+
+
+@pytest.fixture
+def imported(exam: Exam, files: None, monkeypatch: pytest.MonkeyPatch) -> Exam:
+    """`exam` on a project that has all it needs to be graded."""
+    monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
+    for arguments in (
+        ("init",),
+        ("import", "queries", "queries.tsv"),
+        ("import", "passages", "passages.tsv"),
+        ("import", "runs", "good.run", "bad.run", "ugly.run"),
+        ("import", "qrels", "nist.qrels"),
+        ("import", "bank", "bank.jsonl"),
+    ):
+        ran = exam(*arguments)
+        assert (ran.code, "Traceback" in ran.err) == (0, False), ran.err
+    return exam
+
+
+def refused(ran: Ran, code: int, *words: str) -> None:
+    """Check for one line on stderr, nothing on stdout, and no traceback."""
+    assert ran.code == code, ran
+    assert ran.out == ""
+    lines = ran.err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("exam: ")
+    for word in words:
+        assert word in lines[0]
+
+
+def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tmp_path: Path):
+    status = imported("status", "--json").json
+    assert {name: status[name] for name in ("queries", "passages", "runs", "judgments", "questions", "grades")} == {
+        "queries": 2,
+        "passages": 3,
+        "runs": 3,
+        "judgments": 4,
+        "questions": 2,
+        "grades": 0,
+    }
+    planned = imported("plan", "--json").json
+    assert planned == {"needed": 4, "known": 0, "failed": 0, "to_grade": 4, "without_text": 0}
+    assert imported("grade", "--dry-run", "--json", "--limit", "1").json["to_grade"] == 1
+    assert imported("plan", "--json").json == planned
+
+    first = imported("grade", "--limit", "1", "--json").json
+    assert (first["state"], first["graded"], first["failed"], first["calls"]) == ("done", 1, 0, 0)
+    ran = imported("grade")
+    assert (ran.code, ran.out) == (0, "")
+    assert "Graded 3 pairs" in ran.err
+    assert imported("plan", "--json").json == planned | {"known": 4, "to_grade": 0}
+
+    board = imported("leaderboard", "--measure", "nDCG@10", "--min-rating", "3", "--json").json
+    assert {"measure", "policy", "systems"} <= set(board)
+    assert (board["measure"], board["policy"]["min_rating"]) == ("nDCG@10", 3)
+    assert [set(system) for system in board["systems"]] == [{"run", "score", "std_error", "queries", "rank"}] * 3
+    assert [system["run"] for system in board["systems"]] == ["good", "bad", "ugly"]
+    refused(imported("leaderboard", "--measure", "nDGC@10"), 2, "nDGC@10")
+    refused(imported("leaderboard", "--grader", "nobody"), 2, "nobody", "Embedding (MiniLM)")
+    shown = imported("leaderboard", "--measure", "EXAM-Cover@1", "--min-rating", "3")
+    assert shown.code == 0
+    assert [line.split()[:2] for line in shown.out.splitlines()[1:]] == [["1", "good"], ["2", "bad"], ["2", "ugly"]]
+
+    by_query = imported("leaderboard", "--measure", "EXAM-Cover@1", "--min-rating", "3", "--queries", "--json").json
+    for system in by_query["systems"]:
+        scores = by_query["per_query"][system["run"]].values()
+        assert sum(scores) / system["queries"] == pytest.approx(system["score"])
+    rows = [line.split() for line in imported("leaderboard", "--queries").out.partition("\n\n")[0].splitlines()]
+    assert rows[0] == ["run", "query", "nDCG@10"]
+    assert {run for run, *_ in rows[1:]} == {"good", "bad", "ugly"}
+
+    found = imported("correlate", "--measure", "nDCG@10", "--against", "judgments", "--json").json
+    assert {"systems", "spearman", "kendall", "tau_ap", "pearson", "ties", "undefined"} <= set(found)
+    assert (found["systems"], found["spearman"], found["undefined"]) == (3, pytest.approx(1.0), None)
+
+    assert imported("export", "qrels", "-o", "exam.qrels").code == 0
+    lines = [line.split() for line in (tmp_path / "exam.qrels").read_text().splitlines()]
+    labels = {(query, passage): int(label) for query, _, passage, label in lines}
+    assert list(labels) == [("q1", "p1"), ("q1", "p3"), ("q2", "p2"), ("q2", "p3")]
+    assert labels["q1", "p1"] > labels["q1", "p3"]
+    assert imported("export", "qrels", "-o", "-").out == (tmp_path / "exam.qrels").read_text()
+    assert imported("export", "graded", "-o", "g.jsonl.gz").code == 0
+    assert len(gzip.decompress((tmp_path / "g.jsonl.gz").read_bytes()).splitlines()) == 2
+
+
+def test_a_bank_goes_out_is_edited_and_comes_back_as_a_version(imported: Exam, tmp_path: Path):
+    assert imported("export", "bank", "-o", "bank.csv").code == 0
+    edited = (tmp_path / "bank.csv").read_text().replace("What makes bread dough rise?", "Why does dough rise?")
+    (tmp_path / "bank.csv").write_text(edited)
+    assert imported("bank", "save", "bank.csv", "--note", "shorter", "--json").json == {"version": 2, "saved": True}
+    assert imported("bank", "save", "bank.csv", "--note", "again", "--json").json == {"version": 2, "saved": False}
+    listed = imported("bank", "list", "--query", "q2", "--json").json
+    assert (listed["version"], [q["text"] for q in listed["questions"]]) == (2, ["Why does dough rise?"])
+    before = imported("bank", "list", "--version", "1", "--json").json
+    assert before["questions"][1]["text"] == "What makes bread dough rise?"
+    versions = imported("bank", "list", "--versions", "--json").json["versions"]
+    assert [(v["version"], v["note"], v["changed"]) for v in versions][:1] == [(2, "shorter", 1)]
+    refused(imported("bank", "save", "bank.csv", "--note", " "), 2, "note is empty")
+    assert imported("export", "bank", "-o", "old.jsonl", "--bank-version", "1").code == 0
+    assert "What makes bread dough rise?" in (tmp_path / "old.jsonl").read_text()
+
+
+SHORTER = "What makes dough rise?"
+
+
+def test_one_question_is_edited_and_added_and_the_versions_are_compared_and_brought_back(imported: Exam):
+    edit = ("bank", "edit", "q2/a", "--text", SHORTER, "--weight", "2", "--note", "shorter")
+    saved = imported(*edit, "--json").json
+    assert saved == {"version": 2, "saved": True, "question": "q2/a"}
+    assert imported(*edit, "--json").json == saved | {"saved": False}
+    added = imported(
+        "bank", "edit", "--add", "q1", "--text", "Who salts it?", "--kind", "nugget", "--note", "n", "--json"
+    )
+    new = added.json["question"]
+    assert (added.code, added.json) == (0, {"version": 3, "saved": True, "question": new})
+    assert imported("bank", "edit", "q1/a", "--retired", "--note", "too easy").err == "Saved bank version 4.\n"
+    listed = imported("bank", "list", "--json").json["questions"]
+    assert {q["question_id"]: (q["text"], q["kind"], q["weight"], q["active"]) for q in listed} == {
+        "q1/a": ("Where does the salt in the sea come from?", "question", 1.0, False),
+        "q2/a": (SHORTER, "question", 2.0, True),
+        new: ("Who salts it?", "nugget", 1.0, True),
+    }
+
+    found = imported("bank", "diff", "--from", "1", "--json").json
+    assert {part: len(questions) for part, questions in found.items()} == {"added": 1, "changed": 2, "removed": 0}
+    assert found["added"][0]["question_id"] == new
+    both = {pair["after"]["question_id"]: (pair["before"], pair["after"]) for pair in found["changed"]}
+    before, after = both["q2/a"]
+    assert (before["text"], after["text"]) == ("What makes bread dough rise?", SHORTER)
+    assert [one["active"] for one in both["q1/a"]] == [True, False]
+    assert imported("bank", "diff", "--from", "4", "--to", "1", "--json").json["removed"] == found["added"]
+    assert imported("bank", "diff", "--from", "2", "--to", "2", "--json").json == {
+        "added": [],
+        "changed": [],
+        "removed": [],
+    }
+    shown = imported("bank", "diff", "--from", "1", "--to", "3").out.splitlines()
+    assert shown == [
+        f"+ {new}: Who salts it?",
+        "~ q2/a: What makes[- bread-] dough rise?; weight 1.0 -> 2.0",
+    ]
+
+    one = imported("bank", "restore", "--version", "1", "--question", "q2/a", "--note", "as it was", "--json").json
+    assert one == {"version": 5, "saved": True}
+    changed = imported("bank", "diff", "--from", "4", "--json").json["changed"]
+    assert [pair["after"] for pair in changed] == [before]
+    everything = imported("bank", "restore", "--version", "1", "--note", "all of it", "--json")
+    assert everything.json == {"version": 6, "saved": True}
+    listed = imported("bank", "list", "--json").json["questions"]
+    assert {q["question_id"]: q["active"] for q in listed} == {"q1/a": True, "q2/a": True, new: False}
+    again = imported("bank", "restore", "--version", "1", "--note", "again")
+    assert (again.code, again.err) == (0, "Nothing differs from version 6.\n")
+
+
+def test_changes_between_two_versions_name_labels_causes_and_systems(imported: Exam, tmp_path: Path):
+    edit = ("bank", "edit", "q2/a", "--weight", "0", "--note", "out of every score")
+    assert imported(*edit).code == 0
+    refused(imported("changes", "--from", "1", "--to", "2"), 2, "graded")
+    assert imported("grade").code == 0
+    project = open_project(tmp_path / "p.duckdb")
+    before = {(q, p): label for q, passages in label_qrels(project, basis(project, Policy(bank_version=1))).items()
+              for p, label in passages.items()}  # fmt: skip
+    project.close()
+
+    found = imported("changes", "--from", "1", "--to", "2", "--measure", "nDCG@10", "--json").json
+    assert {"labels", "systems"} <= set(found)
+    assert {(one["query"], one["passage"]): one["before"] for one in found["labels"]} == {
+        pair: label for pair, label in before.items() if pair[0] == "q2"
+    }
+    for one in found["labels"]:
+        assert (one["after"], one["questions"]) == (None, ["q2/a"])
+    for side, version in (("before", "1"), ("after", "2")):
+        board = imported("leaderboard", "--measure", "nDCG@10", "--bank-version", version, "--json").json["systems"]
+        assert {one["run"]: (one[f"score_{side}"], one[f"rank_{side}"]) for one in found["systems"]} == {
+            system["run"]: (pytest.approx(system["score"]), system["rank"]) for system in board
+        }
+    assert imported("changes", "--from", "2", "--to", "2", "--json").json["labels"] == []
+
+    imported("bank", "edit", "q1/a", "--text", "Why salt?", "--note", "shorter")
+    assert imported("changes", "--from", "2", "--to", "3", "--json").json["to_grade"] == 2
+    shown = imported("changes", "--from", "1", "--to", "2")
+    assert (shown.code, shown.err) == (0, "2 labels differ; 0 pairs are not graded yet.\n")
+    assert [line.split()[0] for line in shown.out.splitlines()] == ["query", "q2", "q2", "run", "good", "bad", "ugly"]
+
+
+def test_a_preview_says_what_would_come_and_brings_nothing(imported: Exam, tmp_path: Path):
+    (tmp_path / "more.tsv").write_text("p4\tone more\n")
+    previewed = imported("import", "passages", "more.tsv", "--preview", "--json").json
+    assert previewed["counts"] == {"new passages": 1}
+    assert imported("status", "--json").json["passages"] == 3
+    assert imported("import", "passages", "more.tsv", "--json").json == previewed
+    assert imported("status", "--json").json["passages"] == 4
+
+
+def test_a_malformed_file_is_one_line_with_its_name_and_line_and_changes_nothing(imported: Exam, tmp_path: Path):
+    before = imported("status", "--json").json
+    (tmp_path / "sub").mkdir()
+    for kind, content, words in (
+        ("runs", GOOD + "q1 Q0 p1\n", ("sub/broken:5", "3 columns")),
+        ("runs", GOOD + "q7 Q0 p1 1 1 good\n", ("broken:5", "q7", "not in the project")),
+        ("qrels", "q1 0 p1 1\nq7 0 p1 1\n", ("sub/broken:2", "q7", "not in the project")),
+        ("passages", '{"passage_id": "p9", "text": "x"}\n{"passage_id": "p8"\n', ("sub/broken:2", "JSON")),
+        ("queries", "", ("sub/broken", "no queries")),
+    ):
+        (tmp_path / "sub" / "broken").write_text(content)
+        refused(imported("import", kind, "sub/broken"), 2, *words)
+    refused(imported("import", "runs", "nowhere.run"), 2, "nowhere.run")
+    assert imported("status", "--json").json == before
+
+
+def test_all_refused_lines_are_told_one_a_line(imported: Exam, tmp_path: Path):
+    (tmp_path / "broken.qrels").write_text("q1 0 p1 x\nq1 0 p2 y\nq1 0 p3 z\n")
+    ran = imported("import", "qrels", "broken.qrels")
+    assert ran.code == 2
+    for line in (1, 2, 3):
+        assert f"broken.qrels:{line}: " in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_unknown_queries_can_be_left_out(imported: Exam, tmp_path: Path):
+    (tmp_path / "wide.run").write_text("q7 Q0 p1 1 1 wide\n" + GOOD.replace("good", "wide"))
+    ran = imported("import", "runs", "wide.run", "--skip-unknown")
+    assert ran.code == 0
+    assert "wide.run:1: left out the unknown query q7" in ran.err
+
+
+WRONG = [
+    (("leaderboard", "--measure", "nDGC@10", "--source", "nist"), ("nDGC@10",)),
+    (("leaderboard", "--measure", "nDCG@10", "--source", "nist2"), ("nist2", "nist")),
+    (("leaderboard", "--label", "median"), ("median", "support:M")),
+    (("leaderboard", "--min-rating", "7"), ("7", "1 to 5")),
+    (("leaderboard", "--grader", "nobody"), ("graded",)),
+    (("leaderboard",), ("graded",)),
+    (("correlate", "--against", "nobody"), ("nobody",)),
+    (("correlate",), ("--against",)),
+    (("bank", "list", "--version", "9"), ("no bank version 9",)),
+    (("bank", "edit", "q9/z", "--text", "x", "--note", "n"), ("no question q9/z",)),
+    (("bank", "edit", "q1/a", "--text", "x"), ("--note",)),
+    (("bank", "edit", "q1/a", "--text", "x", "--note", " "), ("note is empty",)),
+    (("bank", "edit", "q1/a", "--text", " ", "--note", "n"), ("q1/a has no text",)),
+    (("bank", "edit", "q1/a", "--weight", "nan", "--note", "n"), ("weight nan",)),
+    (("bank", "edit", "q1/a", "--kind", "riddle", "--note", "n"), ("riddle",)),
+    (("bank", "edit", "--note", "n"), ("--add",)),
+    (("bank", "edit", "q1/a", "--add", "q1", "--note", "n"), ("--add",)),
+    (("bank", "edit", "--add", "q9", "--text", "x", "--note", "n"), ("unknown query q9",)),
+    (("bank", "edit", "--add", "q1", "--note", "n"), ("no text",)),
+    (("bank", "diff", "--from", "9"), ("no bank version 9",)),
+    (("bank", "diff", "--to", "1"), ("--from",)),
+    (("bank", "restore", "--version", "9", "--note", "n"), ("no bank version 9",)),
+    (("bank", "restore", "--version", "1", "--question", "q9/z", "--note", "n"), ("no question q9/z",)),
+    (("bank", "restore", "--version", "1", "--note", ""), ("note is empty",)),
+    (("changes", "--from", "1", "--to", "9"), ("no bank version 9",)),
+    (("changes", "--from", "1"), ("--to",)),
+    (("changes", "--from", "one", "--to", "1"), ("one",)),
+    (("export", "qrels", "-o", "no/such/folder/x"), ("graded",)),
+    (("export", "bank", "-o", "no/such/folder/x"), ("no/such/folder/x", "written")),
+    (("grade", "--grader", "oracle"), ("oracle",)),
+    (("grade", "--limit", "0"), ("limit",)),
+    (("init",), ("p.duckdb", "already")),
+    (("import", "recipes", "x"), ("recipes",)),
+    (("import", "qrels", "a", "b", "--source", "x"), ("--source",)),
+    (("frobnicate",), ("frobnicate",)),
+    (("status", "--project", "missing.duckdb"), ("missing.duckdb", "exam init")),
+]
+
+
+def test_wrong_use_is_one_line_that_says_what_is_wrong(imported: Exam):
+    for arguments, words in WRONG:
+        refused(imported(*arguments), 2, *words)
+    assert len(imported("bank", "list", "--versions", "--json").json["versions"]) == 1
+
+
+@pytest.mark.parametrize("command", [("init",), ("status",), ("plan",), ("leaderboard",), ("bank", "list")])
+def test_a_command_without_a_project_says_how_to_name_one(exam: Exam, tmp_path: Path, command: tuple[str, ...]):
+    refused(exam(*command), 2, "--project", "EXAM_PROJECT")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("activity", "--limit"), ("failures", "--limit"), ("passages", "--limit"), ("passages", "--page"),
+        ("pool", "--depth"), ("unjudged", "--top-k"), ("meta", "--bootstrap"), ("bank", "list", "--version"),
+        ("override", "withdraw"), ("proposals", "accept"),
+    ],
+)  # fmt: skip
+def test_a_number_that_no_project_can_hold_is_wrong_use(imported: Exam, words: tuple[str, ...]):
+    refused(imported(*words, "9" * 40), 2, "9" * 10, "not between")
+
+
+def test_a_project_that_another_process_holds_is_failed_work(imported: Exam):
+    holder = "import duckdb, sys; c = duckdb.connect('p.duckdb'); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        for command in (("status",), ("grade",), ("import", "qrels", "nist.qrels")):
+            refused(imported(*command), 1, "p.duckdb is open in process", str(process.pid))
+        process.communicate("")
+    assert imported("status").code == 0
+
+
+def test_what_is_no_project_is_failed_work(exam: Exam, tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("not a database")
+    refused(exam("status", "--project", "notes.txt"), 1, "notes.txt")
+
+
+def test_help_and_version_are_no_errors(exam: Exam):
+    for arguments in (("--help",), ("--version",), ("grade", "-h")):
+        ran = exam(*arguments)
+        assert (ran.code, ran.err) == (0, "")
+        assert ran.out
+
+
+def test_the_installed_command_works_in_a_process_of_its_own(tmp_path: Path):
+    """Exit codes and streams of a real process."""
+    ran = subprocess.run(
+        [sys.executable, "-c", "from core.cli import main; main()", "status", "--project", "none.duckdb"],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("exam: none.duckdb: there is no such project.")
+
+
+def test_the_demo_is_a_whole_project_and_is_made_once(exam: Exam, tmp_path: Path):
+    if not (demo.FILES / "queries.jsonl").exists():
+        pytest.skip(f"the demo collection is not at {demo.FILES}")
+    assert exam("demo", "--no-grade", "--project", "demo.duckdb").code == 0
+    found = exam("status", "--project", "demo.duckdb", "--json").json
+    for what in ("queries", "passages", "runs", "judgments", "questions", "pooled passages"):
+        assert found[what] > 0, what
+    assert found["passages without text"] == found["questions without text"] == 0
+    assert exam("plan", "--project", "demo.duckdb", "--json").json["to_grade"] > 0
+    before = (tmp_path / "demo.duckdb").read_bytes()
+    again = exam("demo", "--project", "demo.duckdb")
+    assert (again.code, "there already" in again.err) == (0, True)
+    assert (tmp_path / "demo.duckdb").read_bytes() == before
+
+
+def test_a_job_whose_process_died_is_marked_when_grading_goes_on(imported: Exam, tmp_path: Path):
+    assert imported("grade", "--limit", "1").code == 0
+    project = open_project(tmp_path / "p.duckdb")
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE jobs SET state = 'running', ended_at = NULL")
+    project.close()
+    assert imported("grade").code == 0
+    project = open_project(tmp_path / "p.duckdb")
+    assert project.rows("SELECT state FROM jobs ORDER BY job_key") == [("interrupted",), ("done",)]
+    project.close()
+
+
+def test_an_answer_key_is_set_and_cleared_by_an_empty_one(imported: Exam):
+    def key() -> str | None:
+        return imported("bank", "list", "--query", "q1", "--json").json["questions"][0]["answer_key"]
+
+    imported("bank", "edit", "q1/a", "--answer-key", "rocks", "--note", "a key")
+    assert key() == "rocks"
+    imported("bank", "edit", "q1/a", "--answer-key", "", "--note", "no key")
+    assert key() is None
+    refused(imported("bank", "edit", "q1/a", "--text", "", "--note", "no words"), 2, "q1/a", "no text")
+
+
+def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path) -> None:
+    exam("init", "--project", str(tmp_path / "p.duckdb"))
+    port = free_port()
+    command = [sys.executable, "-c", "from core.cli import main; main()", "serve"]
+    with (tmp_path / "serve.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--project", str(tmp_path / "p.duckdb"), "--port", str(port)],
+            stdout=log, stderr=subprocess.STDOUT, env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true"},
+        )  # fmt: skip
+    try:
+        wait_until_healthy(process, f"http://localhost:{port}", tmp_path / "serve.log")
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+    with socket.socket() as probe:
+        assert probe.connect_ex(("localhost", port)) != 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["status"], ["bank", "list"], ["leaderboard"], ["jobs"]])
+def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_need(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    new_project(tmp_path / "p.duckdb").close()
+    program = "import sys, core.cli\ntry: core.cli.main()\nfinally: print('\\n'.join(sys.modules), file=sys.stderr)"
+    run = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "EXAM_PROJECT": str(tmp_path / "p.duckdb")},
+        capture_output=True,
+        text=True,
+    )
+    heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair"}
+    assert "core.project" in run.stderr.splitlines() or arguments == ["--help"]
+    assert heavy & set(run.stderr.splitlines()) == set()
+
+
+def test_what_only_counts_loads_no_library_of_numbers_either(tmp_path: Path) -> None:
+    new_project(tmp_path / "p.duckdb").close()
+    program = "import sys, core.cli\ntry: core.cli.main()\nfinally: print('\\n'.join(sys.modules), file=sys.stderr)"
+    run = subprocess.run(
+        [sys.executable, "-c", program, "status", "--project", str(tmp_path / "p.duckdb")],
+        capture_output=True,
+        text=True,
+    )
+    loaded = set(run.stderr.splitlines())
+    assert "core.project" in loaded and loaded & {"pandas", "numpy", "pyarrow", "scipy"} == set()

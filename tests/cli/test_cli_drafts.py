@@ -1,0 +1,119 @@
+"""What people changed and did not save, splitting and merging, and finding passages, from the shell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core import bank
+from core.project import as_name, open_project
+from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
+from tests.cli.test_cli_people import A, B, shell  # noqa: F401
+
+
+@pytest.fixture
+def edited(shell: Exam, tmp_path: Path) -> Exam:  # noqa: F811
+    """`exam` on a project in which ann and bob have changed the same question, and ann another one."""
+    project = open_project(tmp_path / "p.duckdb")
+    bank.put_drafts(project, "ann", [replace(A, text="What is A for ann?"), replace(B, weight=2.0)])
+    bank.put_draft(project, "bob", replace(A, active=False))
+    project.close()
+    return shell
+
+
+def listed(exam: Exam) -> dict[tuple[str, str], tuple[list[str], bool]]:  # noqa: F811
+    found = exam("bank", "drafts", "--json").json["drafts"]
+    return {(one["author"], one["question"]["question_id"]): (one["done"], one["conflict"]) for one in found}
+
+
+def test_drafts_of_everybody_are_listed(edited: Exam) -> None:
+    assert listed(edited) == {
+        ("ann", "q1/a"): (["reworded"], False),
+        ("ann", "q1/b"): (["weight changed"], False),
+        ("bob", "q1/a"): (["retired"], False),
+    }
+    assert "What is A for ann?" in edited("bank", "drafts", "--who", "ann").out
+    assert "What is A for ann?" not in edited("bank", "drafts", "--who", "bob").out
+
+
+def test_drafts_made_under_another_name_are_saved_and_a_conflict_is_settled(edited: Exam) -> None:
+    assert edited("bank", "save", "--note", "mine", "--author", "ann").code == 0
+    assert listed(edited) == {("bob", "q1/a"): (["reworded", "retired"], True)}
+    refused(edited("bank", "save", "--note", "his", "--author", "bob"), 2, "exam bank settle")
+    refused(edited("bank", "settle", "q1/b", "--keep", "mine", "--author", "bob"), 2, "q1/b")
+    assert edited("bank", "settle", "q1/a", "--keep", "theirs", "--author", "bob").code == 0
+    assert listed(edited) == {}
+    (newest, *_) = edited("bank", "list", "--versions", "--json").json["versions"]
+    assert (newest["author"], newest["note"]) == ("ann", "mine")
+
+
+def test_drafts_are_discarded_by_name_or_all_and_nobody_elses(edited: Exam) -> None:
+    refused(edited("bank", "discard", "--author", "ann"), 2, "--all")
+    refused(edited("bank", "discard", "q1/a", "q1/zzz", "--author", "ann"), 2, "q1/zzz")
+    assert len(listed(edited)) == 3
+    assert edited("bank", "discard", "q1/a", "--author", "ann").code == 0
+    assert set(listed(edited)) == {("ann", "q1/b"), ("bob", "q1/a")}
+    assert edited("bank", "discard", "--all", "--author", "ann").code == 0
+    assert set(listed(edited)) == {("bob", "q1/a")}
+
+
+def test_a_question_is_split_and_two_are_merged(shell: Exam) -> None:  # noqa: F811
+    new = shell("bank", "split", "q1/a", "--into", "What is A1?", "--into", "What is A2?", "--note", "n", "--json")
+    split = new.json["questions"]
+    known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
+    assert [known[one]["text"] for one in split] == ["What is A1?", "What is A2?"]
+    assert not known["q1/a"]["active"]
+    merged = shell("bank", "merge", *split, "--into", "What are the As?", "--note", "n", "--json").json["question"]
+    known = {one["question_id"]: one for one in shell("bank", "list", "--json").json["questions"]}
+    assert {one["text"] for one in known.values() if one["active"]} == {"What are the As?", "What is B?"}
+    assert known[merged]["active"]
+    refused(shell("bank", "split", "q1/b", "--into", "Only one?", "--note", "n"), 2, "two questions or more")
+    refused(shell("bank", "merge", "q1/b", "--into", "All?", "--note", "n"), 2, "two or more")
+
+
+@pytest.mark.parametrize(
+    ("sought", "found"),
+    [
+        ((), ["p1", "p2"]),
+        (("TEXT of p2",), ["p2"]),
+        (("--label-is", "5"), ["p1"]),
+        (("--label-is", "none"), []),
+        (("--rating", "0"), ["p2"]),
+        (("--state", "failed"), ["p2"]),
+        (("--judgment", "1"), ["p2"]),
+        (("--source", "nist", "--judgment", "none"), []),
+        (("--flagged",), ["p1", "p2"]),
+        (("--run", "other", "--depth", "1"), ["p2"]),
+        (("--unjudged-by", "nist"), []),
+        (("--overridden",), []),
+        (("--limit", "1", "--page", "2"), ["p2"]),
+    ],
+)
+def test_passages_are_found(shell: Exam, sought: tuple[str, ...], found: list[str]) -> None:  # noqa: F811
+    assert [one["passage_id"] for one in shell("passages", *sought, "--json").json["passages"]] == found
+
+
+@pytest.mark.parametrize(
+    ("sought", "words"),
+    [
+        (("--query", "q9"), "q9"),
+        (("--run", "nope"), "There is no run nope"),
+        (("--source", "nope"), "There is no source 'nope'"),
+        (("--label-is", "much"), "'much'"),
+    ],
+)
+def test_what_is_not_there_cannot_be_sought(shell: Exam, sought: tuple[str, ...], words: str) -> None:  # noqa: F811
+    refused(shell("passages", *sought), 2, words)
+
+
+def test_an_override_of_the_present_wording_stays_its_makers(shell: Exam) -> None:  # noqa: F811
+    made = shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json")
+    refused(shell("override", "confirm", str(made.json["override"]), "--author", "bob"), 2, "it counts already")
+    (one,) = shell("override", "list", "--json").json["overrides"]
+    assert (one["key"], one["author"]) == (made.json["override"], "ann")
+
+
+def test_a_name_has_no_signs_that_nobody_sees() -> None:
+    assert as_name(" Ann\x07\u200b  Łucja\nMüller\t") == "Ann Łucja Müller"

@@ -1,0 +1,124 @@
+"""What people do on screens, from the shell: overrides, judgments, disagreements, the pool, and what is on record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.cli.progress import ProgressLines
+from core.errors import InputError, WorkbenchError
+from core.types import Question
+from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
+from tests.made.projects import fill, judge, new_project
+
+A, B = Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")
+GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 0, ("What is B?", "p1"): 1, ("What is B?", "p2"): None}
+
+
+@pytest.fixture
+def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:  # noqa: F811
+    """`exam` on a project that is graded and judged."""
+    project = new_project(tmp_path / "p.duckdb")
+    fill(project, [A, B], GRADES, {"sys": {"q1": ["p1", "p2"]}, "other": {"q1": ["p2", "p1"]}})
+    judge(project, {("q1", "p1"): 0, ("q1", "p2"): 1}, "nist")
+    project.close()
+    monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
+    return exam
+
+
+def test_an_override_is_given_listed_confirmed_and_withdrawn(shell: Exam) -> None:
+    key = str(
+        shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--author", "ann", "--json").json["override"]
+    )
+    (one,) = shell("override", "list", "--json").json["overrides"]
+    assert (str(one["key"]), one["rating"], one["author"], one["stale"]) == (key, 2, "ann", False)
+    assert shell("bank", "edit", "q1/a", "--text", "What is A really?", "--note", "clearer").code == 0
+    (one,) = shell("override", "list", "--stale", "--json").json["overrides"]
+    assert f"exam override confirm {key}" in shell("override", "list").err
+    assert shell("override", "confirm", key, "--author", "bob").code == 0
+    (new,) = shell("override", "list", "--json").json["overrides"]
+    assert (new["stale"], new["author"], new["rating"]) == (False, "bob", 2)
+    assert shell("override", "withdraw", str(new["key"])).err == "1 override withdrawn.\n"
+    assert shell("override", "list", "--json").json == {"overrides": []}
+    refused(shell("override", "withdraw", key), 2, "no such override")
+    refused(shell("override", "set", "q1/a", "p1", "9", "--reason", "x"), 2, "9 is out of range")
+
+
+def test_several_overrides_are_withdrawn_together_or_not_at_all(shell: Exam) -> None:
+    key = shell("override", "set", "q1/a", "p1", "2", "--reason", "vague", "--json").json["override"]
+    refused(shell("override", "withdraw", str(key), "999999"), 2, "no such override")
+    assert [one["key"] for one in shell("override", "list", "--json").json["overrides"]] == [key]
+
+
+def test_judgments_are_given_listed_and_withdrawn(shell: Exam) -> None:
+    for value in ("1", "3"):
+        assert shell("judge", "set", "q1", "p1", value, "--author", "ann", "--note", "n").code == 0
+    assert shell("judge", "list", "--json").json == {
+        "judgments": [{"author": "ann", "query_id": "q1", "passage_id": "p1", "value": 3}]
+    }
+    assert shell("judge", "list", "--who", "bob", "--json").json == {"judgments": []}
+    assert shell("judge", "withdraw", "q1", "p1", "--author", "ann").code == 0
+    assert shell("judge", "list", "--json").json == {"judgments": []}
+    refused(shell("judge", "set", "q1", "p1", "4"), 2, "out of range")
+
+
+def test_a_disagreement_is_settled_and_opened_again(shell: Exam) -> None:
+    found = shell("disagreements", "list", "--source", "nist", "--json").json
+    assert (found["total"], [row["pair"]["passage_id"] for row in found["rows"]]) == (2, ["p1", "p2"])
+    settle = ("disagreements", "settle", "q1", "p1", "--source", "nist")
+    refused(shell(*settle, "--by", "override", "--reason", "no"), 2, "--question and --rating")
+    assert shell(*settle, "--by", "dispute", "--reason", "it does answer", "--author", "ann").code == 0
+    assert shell("disagreements", "list", "--source", "nist", "--json").json["hidden"] == 1
+    (act,) = shell("disagreements", "record", "--json").json["acts"]
+    assert (act["act"], act["source"], act["author"], act["settled"]) == ("dispute", "nist", "ann", True)
+    refused(shell(*settle, "--by", "comment", "--reason", "again"), 2, "no open disagreement on p1")
+    reopen = ("disagreements", "reopen", "q1", "p1", "--source", "nist")
+    assert shell(*reopen).code == 0
+    refused(shell(*reopen), 2, "Nothing is settled")
+    assert shell(*settle, "--by", "override", "--question", "q1/a", "--rating", "0", "--reason", "no").code == 0
+    assert shell(*reopen, "--withdraw-override").err == "Open again. The override is withdrawn.\n"
+    assert "dispute" in shell("disagreements", "record", "--csv").out
+
+
+def test_the_pool_jobs_failures_and_publications_can_be_read(shell: Exam) -> None:
+    assert shell("pool", "--json").json == {"depth": 20, "passages": 2}
+    assert shell("pool", "--depth", "1", "--json").json["depth"] == 1
+    found = shell("failures", "--json").json
+    assert [(one["passage_id"], one["asked"]["text"]) for one in found["pairs"]] == [("p2", "What is B?")]
+    assert shell("failures").code == 0
+    assert shell("jobs", "--json").json == {"jobs": []}
+    assert shell("export", "bundle", "-o", "b.zip", "--note", "first").code == 0
+    (manifest,) = shell("publications", "--json").json["publications"]
+    assert manifest["note"] == "first"
+    assert "first" in shell("publications").out
+
+
+def test_progress_is_told_in_few_lines_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    now = [0.0]
+    lines = ProgressLines("pairs", terminal=False, clock=lambda: now[0])
+    day = 86_400
+    for second in range(0, day, 5):
+        now[0] = float(second)
+        lines.say(second, day)
+    lines.say(day, day, over=True)
+    told = capsys.readouterr().err.splitlines()
+    assert 10 < len(told) < 40
+    assert told[0] == "exam: 10 of 86,400 pairs, 1 a second, 23 h 59 min left"
+
+
+def test_progress_changes_one_line_where_a_person_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ProgressLines("pairs", terminal=True, clock=lambda: 0.0)
+    lines.say(1, 4, rate=0.5)
+    lines.say(4, 4, rate=0.5, over=True)
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1 and told.count("\r") == 2
+    assert "1 of 4 pairs, 30.0 a minute, 6 s left" in told
+
+
+@pytest.mark.parametrize("message", ["No full stop", "A full stop.", "What?", "Trailing white space  "])
+def test_a_message_and_its_hint_are_two_sentences(message: str) -> None:
+    for kind in (WorkbenchError, InputError):
+        said = str(kind(message, "Do this."))
+        assert said.removesuffix(" Do this.").endswith((".", "?"))
+        assert "  " not in said and ".." not in said

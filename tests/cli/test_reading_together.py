@@ -1,0 +1,210 @@
+"""Commands that read do so at the same time, a writer is waited for, and then named by what it is."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import duckdb
+import pytest
+
+from core import cli
+from core.cli.reading import READING
+from core.errors import ProjectError
+from core.project import database, holders, migrations, open_project
+from core.project.migrations import MIGRATIONS
+from tests.made.projects import fill, judge, new_project
+from tests.project.test_reopening import QUESTIONS
+
+HOLD = """
+import duckdb, sys
+held = duckdb.connect(sys.argv[-2], read_only=sys.argv[-1] == "read")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made = new_project(tmp_path / "some.duckdb")
+    fill(made, QUESTIONS, {("A?", "p1"): 4, ("B?", "p2"): 1}, {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}})
+    judge(made, {("q1", "p1"): 1, ("q1", "p2"): 0})
+    made.close()
+    monkeypatch.setattr(database, "PATIENCE", 0.0)
+    return made.path
+
+
+@contextmanager
+def held(path: Path, how: str, *command: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the file open, under a command line of one's choice."""
+    arguments = [sys.executable, *(command or ("-c", HOLD)), str(path), how]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.communicate("")
+
+
+def run(path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    monkeypatch.setenv("EXAM_PROJECT", str(path))
+    monkeypatch.setattr(sys, "argv", ["exam", *words])
+    try:
+        cli.main()
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    return 0
+
+
+ARGUMENTS = {
+    "bank diff": ("--from", "1"),
+    "changes": ("--from", "1", "--to", "1"),
+    "correlate": ("--against", "assessors"),
+    "graders test": ("--question", "q1/a"),
+    "meta": ("--against", "assessors"),
+    "prompts show": ("self-rating-0-5",),
+}
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_reading_command_works_while_another_process_reads(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    if command == "prompts show":
+        assert run(path, monkeypatch, "prompts", "list") == 0
+        name = capsys.readouterr().out.splitlines()[1].split()[0]
+        monkeypatch.setitem(ARGUMENTS, command, (name,))
+    with held(path, "read"):
+        code = run(path, monkeypatch, *command.split(), *ARGUMENTS.get(command, ()))
+    assert code == 0, capsys.readouterr().err
+
+
+def test_what_is_said_to_only_read_is_a_command() -> None:
+    def words(command: click.Command, before: str) -> Iterator[str]:
+        yield before
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                one = command.get_command(context, name)
+                assert one is not None
+                yield from words(one, f"{before} {name}".strip())
+
+    assert set(READING) <= set(words(cli.cli, ""))
+
+
+def test_what_a_killed_process_had_committed_is_read(path: Path) -> None:
+    killed = "import duckdb, os, sys; c = duckdb.connect(sys.argv[1]); c.execute(sys.argv[2]); os._exit(1)"
+    statement = "INSERT INTO settings VALUES ('a', '1')"
+    subprocess.run([sys.executable, "-c", killed, str(path), statement], check=False)
+    assert path.with_name(f"{path.name}.wal").exists()
+    readers = [open_project(path, read_only=True) for _ in range(2)]
+    assert [reader.value("SELECT value FROM settings WHERE name = 'a'") for reader in readers] == ["1", "1"]
+    for reader in readers:
+        reader.close()
+
+
+def test_nothing_can_be_written_where_one_only_reads(path: Path) -> None:
+    project = open_project(path, read_only=True)
+    with pytest.raises(ProjectError, match="opened only to be read"), project.transaction() as cursor:
+        cursor.execute("DELETE FROM grades")
+    assert project.read_only and project.value("SELECT count(*) FROM grades") == 2
+    project.close()
+
+
+def colour(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("ALTER TABLE queries ADD COLUMN colour VARCHAR DEFAULT 'blue'")
+
+
+def test_an_older_project_is_upgraded_before_it_is_read_or_says_who_is_in_the_way(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, ("0999_colour", colour)))
+    with (
+        held(path, "read") as reader,
+        pytest.raises(ProjectError, match=rf"has to be upgraded.*process {reader.pid}\b"),
+    ):
+        open_project(path, read_only=True)
+    project = open_project(path, read_only=True)
+    assert project.read_only and project.value("SELECT colour FROM queries") == "blue"
+    project.close()
+
+
+def test_a_writer_is_waited_for(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "PATIENCE", 60.0)
+    waited = threading.Event()
+    with held(path, "write") as writer:
+
+        def let_go(seconds: float) -> None:
+            # The first pause: the file is held, and the one who opens it waits.
+            waited.set()
+            writer.communicate("")
+
+        monkeypatch.setattr(database.time, "sleep", let_go)
+        project = open_project(path, read_only=True)
+    assert waited.is_set()
+    project.close()
+
+
+@pytest.mark.parametrize(
+    ("folders", "words", "name"),
+    [
+        ("exam", ("grade", "--grader", "self-rating"), r"exam grade \(process \d+\)"),
+        ("streamlit", ("run", "/some/app.py", "--server.port", "8599"), "the app on port 8599"),
+        ("streamlit", ("run", "app.py", "--server.port=8599"), "the app on port 8599"),
+        ("streamlit", ("run", "app.py"), r"the app \(process \d+\)"),
+        ("other.py", ("exam", "grade"), r"process \d+ \(python"),
+    ],
+)
+def test_who_holds_the_project_is_called_by_what_it_is(
+    path: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folders: str,
+    words: tuple[str, ...],
+    name: str,
+) -> None:
+    program = tmp_path / folders
+    program.write_text(HOLD, encoding="utf-8")
+    with held(path, "write", str(program), *words):
+        code = run(path, monkeypatch, "status")
+    said = capsys.readouterr()
+    assert (code, said.out, len(said.err.splitlines())) == (1, "", 1)
+    assert re.search(f"is open in {name}", said.err), said.err
+    assert "again" in said.err
+
+
+def test_a_process_that_is_gone_is_called_by_its_number() -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    found = holders.describe(process.pid, "python3")
+    assert found.name == f"process {process.pid} (python3)"
+
+
+def checksum(block: bytes) -> bytes:
+    """DuckDB's checksum of a block of its file."""
+    found = 5381
+    for (word,) in struct.iter_unpack("<Q", block):
+        found ^= word * 0xBF58476D1CE4E5B9 % 2**64
+    return found.to_bytes(8, "little")
+
+
+def test_a_file_of_a_newer_engine_is_refused_with_a_way_over(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    # The number of the storage format and the engine's name in the file's header, as DuckDB 2.0.0 writes them.
+    content[12:20] = (69).to_bytes(8, "little")
+    content[52:84] = b"v2.0.0".ljust(32, b"\0")
+    content[:8] = checksum(content[8:4096])
+    path.write_bytes(content)
+    with pytest.raises(ProjectError) as refused:
+        open_project(path)
+    assert "was written by DuckDB 2.0.0" in refused.value.message
+    assert f"exam export project --project {path} -o FOLDER" in refused.value.hint
+    assert "exam import project FOLDER --project NEW.duckdb" in refused.value.hint
+    assert path.read_bytes() == content

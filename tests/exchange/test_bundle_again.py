@@ -1,0 +1,52 @@
+"""A bundle is made again from its manifest, to the byte, whatever was done to the project since."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.errors import InputError, ProjectError
+from core.exchange import bundle, bundle_again, publish
+from core.labels import Policy
+from core.project import Project
+from tests.exchange.test_publication import EDITS, Ran, again, exam, graded, unpacked  # noqa: F401
+
+
+def manifest_of(packed: bytes) -> dict:
+    return json.loads(unpacked(packed)["manifest.json"])
+
+
+def test_later_work_does_not_change_a_bundle(graded: Project) -> None:  # noqa: F811
+    made = bundle(graded, Policy(), "ann", note="first")
+    for what, edit in EDITS.items():
+        if what != "a run is replaced":
+            edit(graded)
+    remade = bundle_again(graded, manifest_of(made), "bob")
+    assert unpacked(remade) == unpacked(made)
+    assert remade == made
+
+
+def test_a_run_that_was_imported_anew_is_told_by_the_files_that_differ(graded: Project) -> None:  # noqa: F811
+    made = bundle(graded, Policy(), "ann")
+    EDITS["a run is replaced"](graded)
+    with pytest.raises(ProjectError, match=r"leaderboard\.tex, leaderboard\.tsv would differ"):
+        bundle_again(graded, manifest_of(made), "bob")
+
+
+def test_a_publication_that_was_no_bundle_is_refused(graded: Project) -> None:  # noqa: F811
+    manifest = publish(graded, Policy(), "ann").manifest
+    with pytest.raises(InputError, match="was not made as a bundle"):
+        bundle_again(graded, manifest, "bob")
+
+
+def test_the_command_line_makes_a_bundle_again(
+    exam: Callable[..., Ran],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    assert exam("export", "bundle", "-o", "first.zip").code == 0
+    (tmp_path / "m.json").write_bytes(unpacked((tmp_path / "first.zip").read_bytes())["manifest.json"])
+    assert exam("export", "bundle", "--manifest", "m.json", "-o", "second.zip").code == 0
+    assert (tmp_path / "second.zip").read_bytes() == (tmp_path / "first.zip").read_bytes()

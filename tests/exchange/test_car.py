@@ -1,0 +1,310 @@
+"""TREC CAR as the papers use it: sections as topics, questions of people, graded files by facet, coverage of unions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core import bank
+from core.catalogue import find_grader
+from core.errors import InputError, Report
+from core.exchange import Options, graded_file, import_files
+from core.formats import Source, detect
+from core.formats.car_outlines import outline_of
+from core.formats.queries import read_queries
+from core.formats.source import Refused
+from core.formats.tqa import read_tqa
+from core.grading import make_plan
+from core.grading.pairs import pairs_to_grade, with_texts
+from core.labels import Policy, basis, label_qrels, override
+from core.leaderboard import leaderboard, leaderboard_per
+from core.project import Project, judgments, rankings
+from core.review import rating_effect, read_passage
+from core.types import GraderSpec, Query, Question, Subtopic
+from tests.leaderboard.test_subtopics import BANK, RATINGS, RUNS
+from tests.made import car
+from tests.made.projects import SPEC, fill, new_project
+
+T1, T2, T3 = "tqa2:L_1/T_1", "tqa2:L_1/T_2", "tqa2:L_2/T_3"
+JUDGE = GraderSpec("judge", "direct", "none", max_rating=1)
+
+
+@pytest.fixture
+def collection(project: Project) -> Project:
+    car.fill(project)
+    return project
+
+
+def labels(project: Project, grader: str | None = None) -> dict[str, dict[str, int]]:
+    return label_qrels(project, basis(project, Policy(grader=grader)))
+
+
+# Reading the public sources
+
+
+def test_outlines_are_queries_with_subtopics(project: Project) -> None:
+    found = car.source("outlines.json", car.OUTLINES)
+    assert detect(found) == detect(car.jsonl("outlines.jsonl", car.OUTLINES)) == "queries"
+    assert import_files(project, "queries", [found], "ann").counts == {"queries": 2, "new queries": 2}
+    rows = project.rows(
+        "SELECT query_id, q.text, subtopic_id, s.text FROM subtopics s JOIN queries q USING (query_key)"
+    )
+    assert rows == [
+        ("tqa2:L_1", "The water cycle", "T_1", "Evaporation"),
+        ("tqa2:L_1", "The water cycle", "T_2", "Rain"),
+        ("tqa2:L_2", "Volcanoes", "T_3", "Lava"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"squid": "q", "title": "Page", "query_facets": [{"heading": "A", "heading_id": "q/a"}]},
+        {"page_id": "q", "page_name": "Page", "skeleton": [{"para": "text"}, {"heading": "A", "headingId": "a"}]},
+    ],
+)
+def test_outlines_of_other_tools(page: dict[str, object]) -> None:
+    assert read_queries(car.jsonl("o.jsonl", [page]), Report()) == [Query("q", "Page", None, (Subtopic("a", "A"),))]
+
+
+def test_nested_sections_bear_both_ids() -> None:
+    inner = {"heading": "Hail", "headingId": "hail"}
+    page = {
+        "page_id": "q",
+        "page_name": "P",
+        "headings": [{"heading": "Rain", "headingId": "rain", "headings": [inner]}],
+    }
+    assert outline_of(page).subtopics == (Subtopic("rain", "Rain"), Subtopic("rain/hail", "Rain / Hail"))
+
+
+INNER = [{"headingId": "i" * 300, "heading": "B"}]
+
+
+@pytest.mark.parametrize(
+    ("section", "fault"),
+    [({"headingId": "o" * 300, "headings": INNER}, "is longer than"), ({"headingId": "q/"}, "is empty")],
+)
+def test_sections_whose_ids_make_none_together_are_refused(section: dict[str, object], fault: str) -> None:
+    with pytest.raises(Refused, match=f"the heading id .*{fault}"):
+        outline_of({"page_id": "q", "page_name": "Q", "headings": [{**section, "heading": "A"}]})
+
+
+def test_tqa_is_a_bank_of_choices_with_keys() -> None:
+    found = car.source("tqa.json", car.LESSONS)
+    assert detect(found) == "bank"
+    report = Report()
+    (query, questions), (_, sailing) = read_tqa(found, report, found.data.decode() if found.data else "")
+    assert query == Query("L_1", "The water cycle")
+    assert questions == [
+        Question(
+            "NDQ_1", "L_1", "What drives the water cycle?", "choice", answer_key="the sun",
+            choices=("the sun", "the moon"),
+        ),
+        Question("NDQ_2", "L_1", "Clouds are made of drops.", "choice", answer_key="true", choices=("true", "false")),
+    ]  # fmt: skip
+    assert sailing == [Question("NDQ_9", "L_9", "What is a jib?", answer_key="a sail")]
+    assert [str(note) for note in report.notes] == [
+        "tqa.json: the right answer of a question is none of its choices: left out"
+    ]
+
+
+def test_a_broken_lesson_is_named(project: Project) -> None:
+    lessons = [
+        {"globalID": "L_1", "lessonName": "A", "questions": {"nonDiagramQuestions": {"NDQ_1": {"beingAsked": 3}}}}
+    ]
+    with pytest.raises(InputError, match="lesson L_1, question NDQ_1: the question's text is not a text"):
+        import_files(project, "bank", [car.source("tqa.json", lessons)], "ann")
+    lessons[0]["globalID"] = "L\u00a01"
+    with pytest.raises(InputError, match=r"the lesson id 'L.*1' has white space"):
+        import_files(project, "bank", [car.source("tqa.json", lessons)], "ann")
+    with pytest.raises(InputError, match="none of TQA's lessons"):
+        import_files(project, "bank", [car.source("tqa.json", [{"x": 1}])], "ann")
+
+
+def test_lessons_are_the_queries_that_car_made_of_them(collection: Project) -> None:
+    asked = {q.question_id: q.query_id for q in bank.questions(collection)}
+    assert asked["NDQ_1"] == "tqa2:L_1"
+    assert "NDQ_9" not in asked, "its lesson is no query of the project, and unknown ones were to be left out"
+
+
+def test_the_texts_of_a_bank_may_stand_under_questions(collection: Project) -> None:
+    assert detect(car.jsonl("car.jsonl", car.BANK)) == "bank"
+    texts = {q.question_id: (q.text, q.subtopic_id) for q in bank.questions(collection)}
+    assert texts[f"{T1}/how"] == ("How does water rise?", "T_1")
+
+
+# Who asks what of whom
+
+
+def test_a_question_without_a_subtopic_is_asked_of_every_section(collection: Project) -> None:
+    per_section = {T1: 3, T2: 3}
+    found = {
+        query: count
+        for query, count in collection.rows(
+            "SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY query_id ORDER BY query_id"
+        )
+    }
+    assert found == {T1: 3, T2: 3}, "passages by section; the page has none of its own"
+    # Two questions of people are asked in both sections, the section's own in one; passages are the same texts.
+    assert make_plan(collection, SPEC, bank.latest_version(collection)).needed == 3 * 2 + 3 + 3
+    for topic in per_section:
+        desk = read_passage(collection, Policy(), topic, "p1")
+        assert {one.question.question_id for one in desk.asked} >= {"NDQ_1", "NDQ_2"}
+        assert len(desk.asked) == 3
+
+
+def test_labels_of_sections_come_from_their_questions_and_those_of_people(collection: Project) -> None:
+    rated = find_grader(collection, None).spec.name
+    assert labels(collection, rated) == {T1: {"p1": 5, "p2": 1, "p3": 5}, T2: {"p1": 5, "p2": 5, "p3": 4}}
+
+
+@pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@2", "alpha_nDCG@10"])
+def test_what_an_override_would_do_is_what_it_does(collection: Project, measure: str) -> None:
+    for question in ("NDQ_2", f"{T1}/how"):
+        foretold = rating_effect(collection, measure, Policy(), question, "p2", (0, 5))
+        assert foretold.before.scores == leaderboard(collection, measure).scores
+        override(collection, question, "p2", 5, "it does", "ann")
+        assert foretold.after.scores == leaderboard(collection, measure).scores
+
+
+def test_a_direct_judge_is_asked_by_the_title_of_the_query(collection: Project) -> None:
+    version = bank.latest_version(collection)
+    assert make_plan(collection, JUDGE, version).needed == 3, "one title, three passages, whatever the section"
+    (pairs,) = pairs_to_grade(collection, JUDGE, version)
+    assert [asked.text for asked in with_texts(collection, JUDGE, pairs).questions.values()] == ["The water cycle"]
+    judged = next(name for (name,) in collection.rows("SELECT name FROM graders WHERE method = 'direct'"))
+    assert labels(collection, judged) == {T1: {"p1": 1, "p2": 0, "p3": 1}, T2: {"p1": 1, "p2": 0, "p3": 1}}
+
+
+def test_headings_that_come_late_name_the_topics(project: Project) -> None:
+    import_files(project, "graded", [car.graded()], "ann")
+    assert _texts(project)[T1] == "tqa2:L_1 / T_1"
+    import_files(project, "queries", [car.source("outlines.json", car.OUTLINES)], "ann")
+    assert _texts(project)[T1] == "The water cycle / Evaporation"
+
+
+def _texts(project: Project) -> dict[str, str]:
+    return dict(project.rows("SELECT query_id, text FROM queries"))
+
+
+# Graded files by facet
+
+
+def test_rankings_and_judgments_are_of_the_facets_that_they_name(collection: Project) -> None:
+    assert collection.rows(
+        "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
+    ) == sorted(
+        (run, topic, passage, rank, score)
+        for run, by_topic in car.RANKED.items()
+        for topic, ranking in by_topic.items()
+        for passage, rank, score in ranking
+    )
+    assert judgments(collection, "judgments") == {T1: {"p1": 1, "p2": 0, "p3": 0}, T2: {"p1": 1, "p2": 0, "p3": 0}}
+
+
+def test_measures_go_by_the_ranks_that_the_file_states(collection: Project) -> None:
+    """p2 stands third in the one ranking with nobody known before it, and first in the other though scores tie."""
+    assert leaderboard(collection, "RR", "judgments", Policy()).per_query == {
+        "one": {T1: 1.0, T2: 0.0},
+        "two": {T1: 0.5, T2: 0.0},
+    }
+    found = rankings(collection)["one"][T1]
+    assert (found["p1"], found["p2"], len(found)) == (-1.0, -3.0, 3)
+    cover = leaderboard(collection, "EXAM-Cover@2").per_query
+    assert cover["one"][T1] == pytest.approx(2 / 3), "p2, at rank 3, is not among the top two"
+
+
+def test_a_graded_file_goes_out_and_comes_back_the_same(collection: Project, tmp_path: Path) -> None:
+    whole = graded_file(collection)
+    fresh = new_project(tmp_path / "fresh.duckdb")
+    try:
+        import_files(fresh, "graded", [Source("g.jsonl.gz", data=whole)], "ann")
+        for per in ("query", "subtopic", "topic", "union"):
+            board = leaderboard_per(collection, "EXAM-Cover@2", per=per)
+            assert leaderboard_per(fresh, "EXAM-Cover@2", per=per).per_query == board.per_query
+        for measure in ("AP", "nDCG@10", "RR"):
+            for source in ("exam", "judgments"):
+                again = leaderboard(fresh, measure, source)
+                assert again.per_query == leaderboard(collection, measure, source).per_query
+        assert graded_file(fresh) == whole
+    finally:
+        fresh.close()
+
+
+def test_a_passage_that_stands_twice_in_a_ranking_keeps_its_better_rank(project: Project) -> None:
+    entry = {"method": "r", "paragraphId": "p", "queryId": "q", "rank": 7, "score": 1.0}
+    data = {"judgments": [], "rankings": [entry, entry | {"rank": 2}, entry | {"queryId": "other", "rank": 4}]}
+    line = ["q", [{"paragraph_id": "p", "text": "t", "paragraph_data": data}]]
+    done = import_files(project, "graded", [car.jsonl("g.jsonl", [line])], "ann")
+    assert project.rows("SELECT rank FROM rankings") == [(2,)]
+    assert [note.reason.split(":")[0] for note in done.notes] == [
+        "a passage stands twice in one ranking",
+        "a judgment or ranking names a query that is no facet of the line's",
+    ]
+
+
+@pytest.mark.parametrize(("stated", "kept"), [([0, 1, 5], [1, 2, 6]), ([2, 2, 9], [1, 2, 3])])
+def test_ranks_that_are_none(project: Project, stated: list[int], kept: list[int]) -> None:
+    """From 0 they are moved up; where one stands twice, they are counted anew in their order."""
+    passages = [
+        {
+            "paragraph_id": f"p{at}",
+            "text": "t",
+            "paragraph_data": {"rankings": [{"method": "r", "queryId": "q", "rank": rank, "score": -at}]},
+        }
+        for at, rank in enumerate(stated)
+    ]
+    import_files(project, "graded", [car.jsonl("g.jsonl", [["q", passages]])], "ann")
+    assert project.rows("SELECT rank FROM rankings JOIN passages USING (passage_key) ORDER BY passage_id") == [
+        (rank,) for rank in kept
+    ]
+
+
+# Coverage of the union of a query's sections
+
+
+def test_coverage_of_a_page_is_that_of_the_union_of_its_sections(collection: Project) -> None:
+    """Equation 1: any of the top k of any section may answer any question of the page."""
+    board = leaderboard_per(collection, "EXAM-Cover@1", per="union")
+    assert board.query_ids == ["tqa2:L_1"]
+    # one: p1 and p3 answer three of four; two: p2 alone answers one.
+    assert board.per_query == {"one": {"tqa2:L_1": 0.75}, "two": {"tqa2:L_1": 0.25}}
+    assert (board.needed, board.usable) == (12, 12)
+    deeper = leaderboard_per(collection, "EXAM-Cover@2", per="union", policy=Policy(min_rating=5))
+    assert deeper.per_query == {"one": {"tqa2:L_1": 0.5}, "two": {"tqa2:L_1": 0.75}}
+
+
+def test_a_query_without_topics_is_its_own_union(project: Project) -> None:
+    fill(project, BANK, RATINGS, RUNS)
+    whole = leaderboard(project, "EXAM-Cover@5")
+    union = leaderboard_per(project, "EXAM-Cover@5", per="union")
+    assert (union.per_query, union.query_ids) == (whole.per_query, whole.query_ids)
+
+
+def test_only_coverage_is_taken_over_a_union(collection: Project) -> None:
+    with pytest.raises(InputError, match="AP is not taken over"):
+        leaderboard_per(collection, "AP", per="union")
+
+
+# What else an import says and names
+
+
+def test_whole_runs_take_the_place_of_what_a_graded_file_brought_of_them(collection: Project) -> None:
+    runs = [Source(f"{name}.run", data=f"{T1} Q0 p3 1 2.0 {name}\n".encode()) for name in ("one", "two")]
+    done = import_files(collection, "runs", runs, "ann", Options(replace=True))
+    assert [note.reason for note in done.notes] == [
+        "what the project had of runs of the same names gives way to these files: one, two"
+    ]
+    assert rankings(collection) == {name: {T1: {"p3": 2.0}} for name in ("one", "two")}
+    again = import_files(collection, "graded", [car.graded()], "ann")
+    assert "the run one came whole from one.run: that one is kept" in [note.reason for note in again.notes]
+
+
+def test_an_imported_leaderboard_is_called_by_its_source(project: Project) -> None:
+    board = Source("official.tsv", data=b"run\tAP\tnDCG@20\nx\t0.5\t0.6\n")
+    import_files(project, "leaderboard", [board], "ann", Options(source="NIST"))
+    assert project.rows("SELECT name FROM boards ORDER BY name") == [("NIST AP",), ("NIST nDCG@20",)]
+    import_files(project, "leaderboard", [Source("one.tsv", data=b"run\tAP\nx\t0.5\n")], "ann", Options(source="TREC"))
+    assert leaderboard(project, "AP", "TREC").scores == {"x": 0.5}

@@ -1,0 +1,261 @@
+"""What goes out of a project: qrels, graded files, banks and leaderboards, and that they come back the same."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core import bank
+from core.bank import question_text_key
+from core.catalogue import put_grader
+from core.errors import InputError, Report
+from core.exchange import Options, bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, import_files, qrels
+from core.formats import Source, read_boards
+from core.grading.grades import add_outcomes
+from core.labels import Policy
+from core.leaderboard import leaderboard
+from core.project import Project, add_queries
+from core.types import Grade, GraderSpec, Query, Question, Subtopic
+from tests.made.projects import fill, grade, judge, new_project
+
+QUESTIONS = [
+    Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="important"),
+    Question("q1/b", "q1", "B is so", kind="nugget", answer_key="B"),
+    Question("q1/old", "q1", "What was it?", active=False),
+    Question("q2/c", "q2", "Which one?", kind="choice", weight=-1.0, answer_key="x", choices=("x", "y")),
+]
+RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p4"]}, "two": {"q1": ["p3", "p1"]}}
+RATINGS = {
+    ("What is A?", "p1"): 5,
+    ("What is A?", "p2"): 0,
+    ("What is A?", "p3"): None,
+    ("B is so", "p1"): 3,
+    ("B is so", "p2"): 4,
+    ("What was it?", "p1"): 1,
+    ("Which one?", "p4"): 2,
+}
+JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 0, ("q2", "p4"): -1}
+
+OTHERS = [
+    GraderSpec("answers", "answer", "a/model", "prompt", "0" * 64, {"check": ["word", 0.2]}, max_rating=1),
+    GraderSpec("nuggets only", "self-rating", "a/model", "nuggets", "1" * 64, kinds=("nugget",)),
+    GraderSpec("judge", "direct", "b/model", "Thomas", "2" * 64, max_rating=2),
+]
+
+
+@pytest.fixture
+def graded(project: Project) -> Project:
+    """A project with everything that a graded file has room for."""
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    grade(project, {("What is A?", "p1"): 1, ("What is A?", "p2"): 0, ("Which one?", "p4"): None}, OTHERS[0])
+    grade(project, {("B is so", "p3"): 5}, OTHERS[1])
+    subtopics = (Subtopic("s1", "the first"), Subtopic("s2", "the second"))
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "query one", "all of it", subtopics)], replace=True)
+        question_text_key(cursor, "query one")
+    grade(project, {("query one", "p1"): 2, ("query one", "p2"): None}, OTHERS[2])
+    return project
+
+
+def test_qrels_have_four_columns_in_pool_order_and_no_line_without_a_label(graded: Project):
+    assert qrels(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\n"
+    bank.save(graded, [replace(QUESTIONS[3], weight=1.0)], "no longer to be avoided", "ann")
+    assert qrels(graded, Policy()) == "q1 0 p1 5\nq1 0 p2 4\nq2 0 p4 2\n"
+    assert qrels(graded, Policy(label="mean")) == "q1 0 p1 4\nq1 0 p2 1\nq2 0 p4 2\n"
+    assert qrels(graded, Policy(bank_version=1)) == "q1 0 p1 5\nq1 0 p2 4\n"
+
+
+def test_binary_qrels_are_one_from_the_min_rating(graded: Project):
+    assert qrels(graded, Policy(min_rating=5), binary=True) == "q1 0 p1 1\nq1 0 p2 0\n"
+    assert qrels(graded, Policy(min_judgment=2), "assessors", binary=True) == ("q1 0 p1 1\nq1 0 p2 0\nq2 0 p4 0\n")
+
+
+def test_judgments_can_be_taken_out_as_they_came_in(graded: Project):
+    assert qrels(graded, Policy(), "assessors") == "q1 0 p1 2\nq1 0 p2 0\nq2 0 p4 -1\n"
+    assert qrels(graded, Policy(), "judgments") == qrels(graded, Policy(), "assessors")
+
+
+def test_exporting_what_is_not_there_is_refused(graded: Project, tmp_path: Path):
+    with pytest.raises(InputError, match="assessors"):
+        qrels(graded, Policy(), "nist")
+    with pytest.raises(InputError, match="assessors"):
+        graded_file(graded, "nist")
+    with pytest.raises(InputError, match="no bank version 9"):
+        bank_jsonl(graded, 9)
+    empty = new_project(tmp_path / "empty.duckdb")
+    with pytest.raises(InputError, match="graded"):
+        qrels(empty, Policy())
+    fill(empty, QUESTIONS, {("What is A?", "p1"): None}, RUNS)
+    with pytest.raises(InputError, match="no labels"):
+        qrels(empty, Policy())
+    empty.close()
+
+
+def test_an_id_with_white_space_cannot_go_into_qrels(project: Project):
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"one": {"q1": ["p1"]}})
+    with project.transaction() as cursor:  # as an earlier version imported it
+        cursor.execute("UPDATE queries SET query_id = 'q 1'")
+    with pytest.raises(InputError, match="q 1"):
+        qrels(project, Policy())
+
+
+def meaning(project: Project) -> dict[str, list]:
+    """All that a graded file carries, without the keys that each project makes for itself."""
+    grader = "JOIN graders USING (grader_key)"
+    texts = (
+        "JOIN question_texts q ON q.text_key = question_text_key JOIN passage_texts p ON p.text_key = passage_text_key"
+    )
+    ids = "JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+    found = {
+        "queries": project.rows("SELECT query_id, text, narrative FROM queries ORDER BY query_key"),
+        "subtopics": project.rows(
+            "SELECT query_id, subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key) ORDER BY ALL"
+        ),
+        "passages": project.rows(
+            "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key) ORDER BY ALL"
+        ),
+        "pool": project.rows(f"SELECT query_id, passage_id, position FROM pool {ids} ORDER BY ALL"),
+        "judgments": project.rows(
+            f"SELECT name, query_id, passage_id, value FROM judgments JOIN sources USING (source_key) {ids}"
+            " ORDER BY ALL"
+        ),
+        "rankings": project.rows(
+            f"SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key) {ids} ORDER BY ALL"
+        ),
+        "graders": project.rows("SELECT * EXCLUDE (grader_key) FROM graders ORDER BY ALL"),
+        "grades": project.rows(
+            f"SELECT fingerprint, q.text, p.text, rating, answer FROM grades {grader} {texts} ORDER BY ALL"
+        ),
+        "failures": project.rows(
+            f"SELECT DISTINCT fingerprint, q.text, p.text, f.raw FROM failures f {grader} {texts} ORDER BY ALL"
+        ),
+    }
+    return found | {"questions": bank.questions(project)}
+
+
+def test_a_graded_file_brings_everything_into_an_empty_project(graded: Project, tmp_path: Path):
+    with graded.transaction() as cursor:
+        key = put_grader(cursor, OTHERS[0])
+        texts = dict(cursor.execute("SELECT text, text_key FROM question_texts").fetchall())
+        passages = dict(cursor.execute("SELECT passage_id, text_key FROM passages").fetchall())
+        outcomes = [
+            (texts["What was it?"], passages["p2"], Grade(1, answer="an answer: «so»")),
+            (texts["What was it?"], passages["p3"], Grade(None, "failed", "I cannot say", raw="no verdict")),
+        ]
+        add_outcomes(cursor, key, outcomes, job_key=0)
+    before = meaning(graded)
+    assert [len(rows) for rows in before.values() if not rows] == []
+    fresh = new_project(tmp_path / "fresh.duckdb")
+    whole = graded_file(graded)
+    import_files(fresh, "graded", [Source("g.jsonl.gz", data=whole)], "tester", Options("assessors"))
+    after = meaning(fresh)
+    for what, rows in before.items():
+        assert after[what] == rows, what
+    assert graded_file(fresh) == whole
+    for policy in (Policy(grader="test grader", label="mean"), Policy(grader="judge", min_rating=1)):
+        assert leaderboard(fresh, "nDCG@10", policy=policy) == leaderboard(graded, "nDCG@10", policy=policy)
+    fresh.close()
+
+
+def test_a_pair_that_failed_often_is_one_failed_pair_in_the_file(graded: Project, tmp_path: Path):
+    grade(graded, {("What is A?", "p3"): None})
+    grade(graded, {("What is A?", "p2"): None})
+    fresh = new_project(tmp_path / "fresh.duckdb")
+    import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(graded))], "tester")
+    assert fresh.rows(
+        "SELECT q.text, p.text FROM failures JOIN graders USING (grader_key)"
+        " JOIN question_texts q ON q.text_key = question_text_key"
+        " JOIN passage_texts p ON p.text_key = passage_text_key WHERE name = 'test grader'"
+    ) == [("What is A?", "text of p3")]
+    fresh.close()
+
+
+def test_the_newest_wordings_go_out_with_their_own_grades(graded: Project, tmp_path: Path):
+    bank.save(graded, [replace(QUESTIONS[0], text="What is A, reworded?")], "reword", "ann")
+    fresh = new_project(tmp_path / "fresh.duckdb")
+    import_files(fresh, "graded", [Source("g.jsonl.gz", data=graded_file(graded))], "tester")
+    assert bank.questions(fresh) == bank.questions(graded)
+    assert fresh.value("SELECT count(*) FROM question_texts WHERE text = 'What is A?'") == 0
+    fresh.close()
+
+
+def test_the_judgments_of_the_chosen_source_go_into_a_graded_file(graded: Project):
+    judge(graded, {("q1", "p3"): 3}, "second source")
+    assert b'"relevance":3' in gzip.decompress(graded_file(graded, "second source"))
+    assert b'"relevance":3' not in gzip.decompress(graded_file(graded))
+
+
+def test_the_same_project_gives_the_same_bytes(graded: Project, tmp_path: Path):
+    copied = tmp_path / "copy.duckdb"
+    copy = new_project(copied)
+    fill(copy, QUESTIONS, RATINGS, RUNS)
+    judge(copy, JUDGED)
+    other = new_project(tmp_path / "other.duckdb")
+    fill(other, QUESTIONS, dict(reversed(RATINGS.items())), RUNS)
+    judge(other, dict(reversed(JUDGED.items())))
+    for write in (graded_file, bank_jsonl, bank_csv, lambda p: qrels(p, Policy())):
+        assert write(copy) == write(other)
+        assert write(graded) == write(graded)
+    copy.close()
+    other.close()
+
+
+AWKWARD = [
+    Question("q1/=1", "q1", '=HYPERLINK("http://x", "y")', note="+1"),
+    Question("q1/q", "q1", "'=quoted already", answer_key="-", subtopic_id="@s"),
+    Question("q1/n", "q1", 'Two\r\nlines; with "quotes", commas\tand | bars?', weight=0.1 + 0.2),
+    Question("q1/c", "q1", "Which?", kind="choice", choices=("=1", "a|b", "c"), active=False, weight=-1.5),
+    Question("q1/u", "q1", "Ünïcödé 😀?", kind="nugget"),
+]
+
+
+@pytest.mark.parametrize("write", [bank_jsonl, bank_csv])
+def test_a_bank_comes_back_as_it_went_out(project: Project, tmp_path: Path, write):
+    fill(project, [*QUESTIONS, *AWKWARD], {}, RUNS)
+    fresh = new_project(tmp_path / "fresh.duckdb")
+    fill(fresh, [], {}, RUNS)
+    content = write(project)
+    import_files(fresh, "bank", [Source("bank", data=content.encode())], "tester")
+    assert bank.questions(fresh) == bank.questions(project)
+    assert write(fresh) == content
+    again = import_files(project, "bank", [Source("bank", data=content.encode())], "tester")
+    assert "bank version" not in again.counts
+    fresh.close()
+
+
+def test_no_cell_of_a_bank_is_a_formula_for_a_spreadsheet(project: Project):
+    fill(project, AWKWARD, {}, RUNS)
+    for row in csv.DictReader(io.StringIO(bank_csv(project))):
+        assert not [cell for name, cell in row.items() if name != "weight" and cell[:1] in ("=", "+", "-", "@")]
+
+
+def test_an_older_bank_version_can_be_taken_out(graded: Project):
+    before = bank_jsonl(graded)
+    bank.save(graded, [replace(QUESTIONS[0], text="Reworded?")], "reword", "ann")
+    assert "Reworded?" in bank_jsonl(graded)
+    assert bank_jsonl(graded, 1) == before
+
+
+def test_a_leaderboard_reads_back(graded: Project):
+    for measure, source in itertools.product(("nDCG@10", "AP"), ("exam", "assessors")):
+        board = leaderboard(graded, measure, source)
+        written = board_tsv(graded, measure, source, Policy())
+        (read,) = read_boards(Source("board.tsv", data=written.encode()), Report())
+        assert read.measure == measure
+        assert {row.run: (row.score, row.std_error, row.rank) for row in read.rows} == {
+            system.run: (system.score, system.std_error, system.rank) for system in board.systems
+        }
+
+
+def test_a_leaderboard_as_latex_has_every_run_with_its_score(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5}, {"a_run": {"q1": ["p1"]}})
+    text = board_latex(project, "EXAM-Cover@20", "exam", Policy())
+    assert r"a\_run & $1.000$" in text
+    assert text.startswith(r"\begin{tabular}")

@@ -1,0 +1,467 @@
+"""Importing every kind of file: whole or not at all, previewed, refused by line, and imported again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core import bank
+from core.catalogue import graders
+from core.errors import FileError, InputError
+from core.exchange import Group, Options, graded_file, graded_import, import_files, import_groups, importing
+from core.formats import KINDS_OF_FILE, Source
+from core.leaderboard import leaderboard
+from core.project import Project, boards
+from core.types import Question
+from tests.made.projects import fill, new_project
+
+QUERIES = "q1\tfirst query\nq2\tsecond query\n"
+PASSAGES = "p1\ttext one\np2\ttext two\np3\ttext three\n"
+BANK = (
+    '{"query_id": "q1", "question_id": "q1/a", "text": "What is A?", "weight": 2}\n'
+    '{"query_id": "q2", "question_id": "q2/b", "text": "What is B?", "active": false}\n'
+)
+RUN = "q1 Q0 p1 1 2.5 sys\nq1 Q0 p2 2 1.5 sys\nq2 Q0 p3 1 7 sys\n"
+QRELS = "q1 0 p1 2\nq2 0 p3 0\n"
+BOARD = "run\tMAP\nsys\t0.5\nother\t0.25\n"
+
+FILES = {"queries": QUERIES, "passages": PASSAGES, "bank": BANK, "runs": RUN, "qrels": QRELS, "leaderboard": BOARD}
+
+
+def source(name: str, content: str | bytes) -> Source:
+    return Source(name, data=content.encode() if isinstance(content, str) else content)
+
+
+def take(project: Project, kind: str, content: str | bytes, name: str = "given", **options) -> importing.Imported:
+    return import_files(project, kind, [source(name, content)], "tester", Options(**options))
+
+
+def passage(passage_id: str, text: str, ratings: dict[str, int], direct: int | None = None) -> dict:
+    """A passage as the interchange form has it, with ratings by question id."""
+    info = {"prompt_class": "SelfRating", "is_self_rated": True}
+    rated = [{"question_id": question, "self_rating": rating} for question, rating in ratings.items()]
+    entry = {"llm": "some/model", "llm_options": {}, "prompt_info": info, "prompt_type": "question"}
+    lists = {"correctAnswered": [], "wrongAnswered": [], "answers": [], "exam_ratio": 0.0}
+    made = {
+        "paragraph_id": passage_id,
+        "text": text,
+        "paragraph_data": {
+            "judgments": [{"paragraphId": passage_id, "query": "g1", "relevance": 1, "titleQuery": "a graded query"}],
+            "rankings": [{"method": "sys", "paragraphId": passage_id, "queryId": "g1", "rank": 1, "score": len(text)}],
+        },
+        "exam_grades": [{**entry, **lists, "self_ratings": rated}] if rated else [],
+    }
+    if direct is not None:
+        made["grades"] = [{**entry, "prompt_type": "direct_grading", "self_ratings": direct, "correctAnswered": True}]
+    return made
+
+
+def graded(*passages: dict, query_id: str = "g1") -> str:
+    return json.dumps([query_id, list(passages)]) + "\n"
+
+
+GRADED = graded(passage("p1", "text one", {"g1/a": 4, "g1/b": 0}), passage("p4", "text four", {"g1/a": 2}, 3))
+
+
+def snapshot(project: Project) -> dict[str, list]:
+    """Every row of every table, so that a refused import can be seen to leave no trace."""
+    names = project.rows("SELECT table_name FROM duckdb_tables() WHERE NOT temporary ORDER BY 1")
+    return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for (name,) in names}
+
+
+@pytest.fixture
+def full(project: Project) -> Project:
+    """A project with queries, passages, a bank, a run and qrels."""
+    for kind in ("queries", "passages", "bank", "runs", "qrels"):
+        take(project, kind, FILES[kind], f"{kind}.txt")
+    return project
+
+
+def test_every_kind_arrives(project: Project):
+    counts = {kind: take(project, kind, content, f"{kind}.txt").counts for kind, content in FILES.items()}
+    assert counts == {
+        "queries": {"queries": 2, "new queries": 2},
+        "passages": {"new passages": 3},
+        "bank": {"questions": 2, "new questions": 2, "changed questions": 0, "new queries": 0, "bank version": 1},
+        "runs": {"runs": 1, "ranked passages": 3},
+        "qrels": {"sources": 1, "judgments": 2},
+        "leaderboard": {"leaderboards": 1, "systems": 2},
+    }
+    assert [(q.question_id, q.weight, q.active) for q in bank.questions(project)] == [
+        ("q1/a", 2.0, True),
+        ("q2/b", 1.0, False),
+    ]
+    ranked = project.rows(
+        "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL"
+    )
+    assert ranked == [("sys", "q1", "p1", 1, 2.5), ("sys", "q1", "p2", 2, 1.5), ("sys", "q2", "p3", 1, 7.0)]
+    assert boards(project) == [("leaderboard", "MAP")]
+    assert leaderboard(project, "P@5", "qrels").scores == {"sys": pytest.approx(0.1)}
+
+
+def test_a_graded_file_brings_all_it_has(project: Project):
+    counts = take(project, "graded", GRADED, "g.jsonl").counts
+    assert counts == {
+        "queries": 1,
+        "passages": 2,
+        "new passages": 2,
+        "grades": 4,
+        "new grades": 4,
+        "runs": 1,
+        "judgments": 2,
+        "bank version": 1,
+        "questions": 2,
+    }
+    assert project.rows("SELECT query_id, text FROM queries") == [("g1", "a graded query")]
+    assert [(g.spec.method, g.grades) for g in graders(project)] == [("self-rating", 3), ("direct", 1)]
+    assert bank.questions(project) == [Question("g1/a", "g1", None), Question("g1/b", "g1", None)]
+    assert leaderboard(project, "P@5", "judgments").scores == {"sys": pytest.approx(0.4)}
+
+
+@pytest.mark.parametrize("kind", [*FILES, "graded"])
+def test_a_preview_changes_nothing_and_says_what_the_import_then_does(full: Project, kind: str):
+    contents = {
+        "queries": "q2\tsecond query, reworded\nq3\tthird\n",
+        "passages": "p3\ttext three\np5\ttext five\n",
+        "bank": BANK.replace("What is B?", "What is B really?"),
+        "runs": RUN + "q1 Q0 p9 3 1 sys\n",
+        "qrels": QRELS + "q1 0 p7 1\n",
+        "leaderboard": BOARD,
+        "graded": GRADED,
+    }
+    sources = [source(f"{kind}.txt", contents[kind])]
+    before = snapshot(full)
+    previewed = import_files(full, kind, sources, "tester", preview=True)
+    assert snapshot(full) == before
+    assert import_files(full, kind, sources, "tester", Options(replace=True)) == previewed
+    assert snapshot(full) != before
+
+
+def cut(content: str) -> str:
+    return content[: content.rindex(" ")]
+
+
+MALFORMED = [
+    ("queries", '{"query_id": "q3", "text": "fine"}\n{"query_id": "q4", "te\n', 2),
+    ("queries", "q3\tone\nq3\tanother\n", 2),
+    ("passages", '{"passage_id": "p8", "text": "fine"}\n{"passage_id": "p9"}\n', 2),
+    ("passages", "p8\tfine\np9 without a tab\n", 2),
+    ("bank", BANK + BANK.splitlines()[0], 3),
+    ("bank", '{"query_id": "q1", "text": "fine?"}\n{"query_id": "q1", "text": "Bad?", "weight": "heavy"}\n', 2),
+    ("runs", cut(cut(RUN)), 3),
+    ("runs", RUN + "q1 Q0 p3 3 nan sys\n", 4),
+    ("runs", RUN + "q9 Q0 p1 1 1.0 sys\n", 4),
+    ("qrels", QRELS + "q1 0 p2 1 x\n", 3),
+    ("qrels", QRELS + "q1 0 p1 0\n", 3),
+    ("qrels", QRELS + "q1 0 p2 1.5\n", 3),
+    ("qrels", QRELS + "q9 0 p1 1\n", 3),
+    ("leaderboard", BOARD + "third\tbest of all\n", 4),
+    ("graded", GRADED + GRADED[:200] + "\n", 2),
+    ("graded", GRADED + graded(passage("p5", "five", {"g1/a": 6})), 2),
+    ("graded", GRADED.replace('"relevance": 1', '"relevance": 40000'), 1),
+]
+
+
+@pytest.mark.parametrize(("kind", "content", "line"), MALFORMED)
+def test_a_malformed_file_is_refused_by_file_and_line_and_leaves_no_trace(
+    full: Project, kind: str, content: str, line: int
+):
+    before = snapshot(full)
+    with pytest.raises(FileError) as refused:
+        take(full, kind, content, f"broken-{kind}.txt")
+    assert (refused.value.problems[0].file, refused.value.problems[0].line) == (f"broken-{kind}.txt", line)
+    assert "\n" not in str(refused.value)
+    assert snapshot(full) == before
+
+
+@pytest.mark.parametrize("kind", [*FILES, "graded"])
+def test_a_file_that_is_not_what_its_name_says_or_is_empty_is_refused(full: Project, kind: str):
+    before = snapshot(full)
+    whole = gzip.compress((FILES | {"graded": GRADED})[kind].encode())
+    for name, content in (("a.gz", "plain text"), ("b.gz", whole[:-12]), ("c", b""), ("d", b"a\0b\n")):
+        with pytest.raises(FileError) as refused:
+            take(full, kind, content, name)
+        assert refused.value.problems[0].file == name
+    assert snapshot(full) == before
+
+
+def test_whatever_is_recognised_can_be_imported():
+    assert set(importing.IMPORTERS) == set(KINDS_OF_FILE)
+
+
+def test_a_file_that_is_not_there_is_refused(project: Project, tmp_path):
+    with pytest.raises(FileError, match=r"nowhere\.run"):
+        import_files(project, "runs", [Source.of(tmp_path / "nowhere.run")], "tester")
+
+
+def test_every_refused_line_is_told_up_to_a_hundred(full: Project):
+    with pytest.raises(FileError) as refused:
+        take(full, "qrels", "q1 0 p1 x\n" * 150, "q.txt")
+    assert len(refused.value.problems) == 100
+    assert refused.value.more == 50
+
+
+def test_one_bad_file_of_several_leaves_the_good_ones_out_too(full: Project):
+    before = snapshot(full)
+    good, bad = source("good.run", "q1 Q0 p1 1 1 good\n"), source("bad.run", "q1 Q0 p1 1 1\n")
+    with pytest.raises(FileError, match=r"bad\.run:1"):
+        import_files(full, "runs", [good, bad], "tester")
+    assert snapshot(full) == before
+
+
+@pytest.mark.parametrize("kind", ["runs", "qrels"])
+def test_lines_about_unknown_queries_can_be_left_out_and_are_told(full: Project, kind: str):
+    lines = {"runs": "q9 Q0 p1 1 1.0 sys\nq8 Q0 p1 1 1.0 sys\n" + RUN, "qrels": "q9 0 p1 1\nq8 0 p1 1\n" + QRELS}
+    done = take(full, kind, lines[kind], "folder/with unknown.txt", skip_unknown=True)
+    assert done.counts == ({"runs": 1, "ranked passages": 3} if kind == "runs" else {"sources": 1, "judgments": 2})
+    told = [note for note in done.notes if "q9 and 1 more" in note.reason]
+    assert [note.line for note in told] == [1]
+    assert full.value("SELECT count(*) FROM queries") == 2
+
+
+def test_a_passage_cannot_change_a_text_that_grades_rest_on(full: Project):
+    before = snapshot(full)
+    with full.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO grades SELECT 1, 2, text_key, 3, false, NULL, NULL, NULL, 0, NULL, NULL FROM passages"
+            " WHERE passage_id = 'p2'"
+        )
+    before = snapshot(full)
+    for options in ({}, {"replace": True}):
+        with pytest.raises(InputError, match="Passage p2 has another text in the project, on which rest: 1 grades"):
+            take(full, "passages", "p8\tnew\np2\ttext two, improved\n", **options)
+    with pytest.raises(InputError, match="p8 has two different texts"):
+        take(full, "passages", "p8\tone\np8\tanother\n")
+    assert snapshot(full) == before
+    assert take(full, "passages", PASSAGES + "p8\tnew\np8\tnew\n").counts == {"new passages": 1}
+
+
+def test_two_files_that_contradict_each_other_are_refused(full: Project):
+    before = snapshot(full)
+    for kind, one, two in (
+        ("queries", "q7\tone\n", "q7\tanother\n"),
+        ("bank", BANK, BANK.replace("A?", "A really?")),
+        ("passages", "p8\tone\n", "p8\tanother\n"),
+    ):
+        with pytest.raises(InputError):
+            import_files(full, kind, [source("one", one), source("two", two)], "tester")
+    with pytest.raises(FileError, match=r"b/judged\.qrels: .*judged"):
+        sources = [source("a/judged.qrels", QRELS), source("b/judged.qrels", QRELS)]
+        import_files(full, "qrels", sources, "tester")
+    assert snapshot(full) == before
+
+
+def test_a_query_takes_a_new_text_and_a_narrative_that_comes_later(full: Project):
+    take(full, "queries", '{"query_id": "q1", "text": "first query", "narrative": "more of it"}\n')
+    take(full, "queries", "q2\tsecond query, reworded\n", replace=True)
+    assert full.rows("SELECT query_id, text, narrative FROM queries ORDER BY query_id") == [
+        ("q1", "first query", "more of it"),
+        ("q2", "second query, reworded", None),
+    ]
+
+
+def test_a_bank_brings_queries_but_never_rewords_one(full: Project):
+    rubric = [
+        {"query_id": query, "query_text": f"Title of {query}", "items": [{"question_text": f"Why {query}?"}]}
+        for query in ("q1", "q5")
+    ]
+    assert take(full, "bank", "\n".join(map(json.dumps, rubric))).counts["new queries"] == 1
+    assert dict(full.rows("SELECT query_id, text FROM queries")) == {
+        "q1": "first query",
+        "q2": "second query",
+        "q5": "Title of q5",
+    }
+    with pytest.raises(InputError, match="unknown query q6"):
+        take(full, "bank", '{"query_id": "q6", "text": "Of what?"}\n')
+
+
+def test_a_run_imported_again_from_its_file_replaces_the_first(full: Project):
+    take(full, "runs", "q1 Q0 p2 1 9 sys\n", "runs.txt", replace=True)
+    assert full.rows("SELECT name, passage_id, rank FROM rankings JOIN runs USING (run_key)"
+                     " JOIN passages USING (passage_key)") == [("sys", "p2", 1)]  # fmt: skip
+    assert full.value("SELECT count(*) FROM runs") == 1
+
+
+def test_a_run_of_another_file_with_a_name_that_is_taken_goes_by_its_file(full: Project):
+    done = take(full, "runs", "q1 Q0 p2 1 9 sys\n", "better.run")
+    assert full.rows("SELECT name, count(*) FROM rankings JOIN runs USING (run_key) GROUP BY ALL ORDER BY ALL") == [
+        ("better", 1),
+        ("sys", 3),
+    ]
+    assert ["better" in note.reason for note in done.notes] == [True]
+
+
+def test_ranks_follow_the_scores_as_trec_eval_reads_them(full: Project):
+    take(full, "runs", "q1 Q0 a 1 1e-46 x\nq1 Q0 b 2 0 x\nq1 Q0 c 3 1e39 x\nq1 Q0 d 4 -1e39 x\n", "x.run")
+    assert full.rows(
+        "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN passages USING (passage_key)"
+        " WHERE name = 'x' ORDER BY rank"
+    ) == [("c",), ("b",), ("a",), ("d",)]
+
+
+def test_judgments_of_several_sources_live_side_by_side(full: Project):
+    take(full, "qrels", "q1 0 p1 0\nq1 0 p2 3\n", "late.qrels", source="second assessors")
+    take(full, "qrels", "q1 0 p2 1\n", "qrels.txt", replace=True)
+    assert full.rows(
+        "SELECT name, passage_id, value FROM judgments JOIN sources USING (source_key)"
+        " JOIN passages USING (passage_key) ORDER BY ALL"
+    ) == [("qrels", "p2", 1), ("second assessors", "p1", 0), ("second assessors", "p2", 3)]
+
+
+# DuckDB keeps tables in row groups of this size, at whose edges rows were lost once.
+ROW_GROUP = 122_880
+
+
+def test_all_lines_of_large_runs_and_qrels_arrive(project: Project):
+    queries = [f"q{i}" for i in range(70)]
+    take(project, "queries", "".join(f"{q}\ttext of {q}\n" for q in queries))
+    runs = [
+        source(f"{run}.run", "".join(f"{q} Q0 p{i} 1 {-i} {run}\n" for q in queries for i in range(900)))
+        for run in ("a", "b")
+    ]
+    done = import_files(project, "runs", runs, "tester")
+    assert ROW_GROUP < 2 * 70 * 900
+    assert done.counts == {"runs": 2, "ranked passages": 126_000}
+    assert project.rows(
+        "SELECT name, count(*), max(rank) FROM rankings JOIN runs USING (run_key) GROUP BY name ORDER BY name"
+    ) == [("a", 63_000, 900), ("b", 63_000, 900)]
+    lines = "".join(f"{q} 0 p{i} 1\n" for q in queries for i in range(1800))
+    assert take(project, "qrels", lines).counts["judgments"] == 126_000
+    assert project.value("SELECT count(*) FROM judgments") == 126_000
+    assert project.value("SELECT count(*) FROM pool") == 126_000
+
+
+def test_a_graded_file_that_is_written_in_several_batches_is_the_same(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(graded_import, "GRADES_A_BATCH", 1)
+    lines = graded(passage("p5", "text five", {"g1/a": 1})) + graded(
+        passage("p6", "text six", {"g2/a": 5}), query_id="g2"
+    )
+    counts = take(project, "graded", GRADED + lines, "g.jsonl").counts
+    assert (counts["new grades"], counts["questions"], counts["bank version"]) == (6, 3, 1)
+    assert project.rows("SELECT query_id, count(*) FROM pool JOIN queries USING (query_key) GROUP BY 1 ORDER BY 1") == [
+        ("g1", 3),
+        ("g2", 1),
+    ]
+    assert project.value("SELECT count(*) FROM rankings") == 4
+
+
+def test_a_graded_file_imported_twice_adds_nothing(project: Project):
+    ratings = {("A?", "r1"): None, ("A?", "r2"): 3}
+    fill(project, [Question("q1/a", "q1", "A?")], ratings, {"one": {"q1": ["r1", "r2"]}})
+    for name, content in (("g.jsonl", GRADED.encode()), ("own.jsonl.gz", graded_file(project))):
+        take(project, "graded", content, name)
+        quiet = ("activity", "jobs")
+        before = {table: rows for table, rows in snapshot(project).items() if table not in quiet}
+        again = take(project, "graded", content, name)
+        after = {table: rows for table, rows in snapshot(project).items() if table not in quiet}
+        sizes = {table: len(rows) for table, rows in before.items()}
+        assert {table: len(rows) for table, rows in after.items()} == sizes
+        assert after["grades"] == before["grades"]
+        assert not {"new grades", "new passages", "queries", "failed", "bank version"} & set(again.counts)
+
+
+def test_a_grade_that_contradicts_a_known_one_is_told_and_the_known_one_stays(project: Project):
+    take(project, "graded", GRADED, "g.jsonl")
+    changed = GRADED.replace('"self_rating": 4', '"self_rating": 1')
+    done = take(project, "graded", changed, "g2.jsonl")
+    assert [note.reason for note in done.notes if "differ" in note.reason and note.reason.startswith("1 grade")]
+    assert sorted(project.rows("SELECT rating FROM grades")) == [(0,), (2,), (3,), (4,)]
+
+
+def test_grades_stay_with_the_words_that_they_were_given_for(project: Project):
+    take(project, "graded", GRADED, "g.jsonl")
+    take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
+    own = graded_file(project)
+    bank.save(project, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
+    take(project, "graded", GRADED, "g.jsonl")
+    take(project, "graded", own, "own.jsonl.gz")
+    assert project.rows(
+        "SELECT text, count(*) FROM grades JOIN question_texts ON text_key = question_text_key"
+        " WHERE text LIKE '%A%' GROUP BY text"
+    ) == [("What is A?", 2)]
+
+
+def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there(project: Project, tmp_path: Path):
+    take(project, "graded", GRADED, "g.jsonl")
+    take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
+    other = new_project(tmp_path / "other.duckdb")
+    take(other, "queries", "g1\ta graded query\n")
+    take(other, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "Who is A?"}\n')
+    take(other, "graded", graded_file(project), "own.jsonl.gz")
+    assert dict(
+        other.rows(
+            "SELECT text, count(rating) FROM question_texts LEFT JOIN grades ON text_key = question_text_key"
+            " WHERE text LIKE '%A%' GROUP BY text"
+        )
+    ) == {"Who is A?": 0, "What is A?": 2}
+    other.close()
+
+
+def test_a_graded_file_does_not_undo_what_people_did_to_its_questions(project: Project):
+    take(project, "graded", GRADED, "g.jsonl")
+    bank.save(project, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann")
+    edited = bank.questions(project)
+    assert "bank version" not in take(project, "graded", GRADED, "g.jsonl").counts
+    assert bank.questions(project) == edited
+
+
+def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_to_one_query(project: Project):
+    other = graded(passage("p5", "text five", {"g1/a": 1}))
+    assert take(project, "graded", GRADED + other, "g.jsonl").counts["new grades"] == 5
+    before = snapshot(project)
+    with pytest.raises(InputError, match="g1/a of the queries g1 and g2"):
+        take(project, "graded", GRADED + graded(passage("p5", "text five", {"g1/a": 1}), query_id="g2"), "h.jsonl")
+    assert snapshot(project) == before
+
+
+def test_groups_of_files_in_any_order_are_imported_in_the_order_in_which_they_build_on_each_other(
+    project: Project,
+):
+    groups = [Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in reversed(FILES)]
+    done = import_groups(project, groups, "tester")
+    assert [one.kind for one in done] == ["queries", "passages", "bank", "runs", "qrels", "leaderboard"]
+    assert project.value("SELECT count(*) FROM pool WHERE text_key IS NOT NULL") == 3
+    assert [act for (act,) in project.rows("SELECT act FROM activity ORDER BY activity_key")] == [
+        f"import {one.kind}" for one in done
+    ]
+
+
+def test_one_refused_group_takes_the_others_with_it(project: Project):
+    before = snapshot(project)
+    groups = [Group(kind, [source(f"{kind}.txt", FILES[kind])]) for kind in ("queries", "bank", "runs")]
+    with pytest.raises(FileError, match=r"bad\.txt:1"):
+        import_groups(project, [*groups, Group("qrels", [source("bad.txt", "q1 p1 1\n")])], "tester")
+    assert snapshot(project) == before
+    with pytest.raises(InputError, match="cannot be imported"):
+        import_groups(project, [*groups, Group("recipes", [source("r", "x")])], "tester")
+    with pytest.raises(InputError, match="no file"):
+        import_groups(project, [*groups, replace(groups[0], sources=[])], "tester")
+    assert snapshot(project) == before
+
+
+def test_passages_may_get_their_texts_after_the_runs_that_name_them(project: Project):
+    for kind in ("queries", "runs", "qrels"):
+        take(project, kind, FILES[kind])
+    assert project.value("SELECT count(*) FROM pool WHERE text_key IS NULL") == 3
+    assert take(project, "passages", PASSAGES).counts == {"new passages": 3}
+    assert project.value("SELECT count(*) FROM pool WHERE text_key IS NULL") == 0
+    assert project.value("SELECT count(*) FROM passages") == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines"), [("qrels", b"zz 0 p1 1\n"), ("runs", b"q1 Q0 p1 1 1 a\nzz Q0 p1 1 1.0 b\n")]
+)
+def test_a_file_of_which_nothing_would_be_left_is_refused_and_takes_nothing_away(
+    full: Project, kind: str, lines: bytes
+) -> None:
+    before = snapshot(full)
+    with pytest.raises(FileError, match="none of its queries is in the project"):
+        import_files(full, kind, [Source("zz.txt", data=lines)], "ann", Options(skip_unknown=True))
+    assert snapshot(full) == before

@@ -1,0 +1,252 @@
+"""Time and memory do not depend on who sends a file: limits on all of it, files that never end, nobody waits."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core import bank
+from core.errors import FileError, InputError, Report
+from core.exchange import Options, import_files
+from core.formats import Source, json_shape, read_small, source
+from core.formats.source import parse_json
+from core.limits import LIMITS, limit
+from core.project import Project
+from core.types import Question
+from tests.made.projects import fill
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def refused(project: Project, kind: str, content: bytes, name: str = "given") -> str:
+    with pytest.raises(FileError) as error:
+        import_files(project, kind, [Source(name, data=content)], "ann")
+    return "; ".join(map(str, error.value.problems))
+
+
+SENTENCES = {
+    ("FILE", "passages"): b"p1\ttext\n" * 3,
+    ("EXPANDED", "passages"): gzip.compress(b"p1\ttext\n" * 3),
+    ("MEMBERS", "passages"): b"".join(gzip.compress(b"p%d\ttext\n" % n) for n in range(12)),
+    ("WHOLE", "queries"): b"q1\ttext\nq2\ttext\n",
+    ("WHOLE_LINES", "queries"): b"".join(b"q%d\ttext\n" % n for n in range(20)),
+    ("LINES", "passages"): b"".join(b"p%d\ttext\n" % n for n in range(20)),
+    ("BLANK_LINES", "passages"): b"p1\ttext\n" + b"\n \n" * 10,
+    ("REFUSED_LINES", "passages"): b"p1\ttext\n" + b"x\n" * 20,
+    ("LINE", "passages"): b"p1\ta longer text\n",
+    ("TREC_LINE", "qrels"): b"q1 0 a-passage 1\n",
+    ("GRADED_LINE", "graded"): b'["q1", [{"paragraph_id": "p1", "text": "t"}]]\n',
+    ("CELLS", "queries"): b"q1" + b"\ta" * 30 + b"\n",
+    ("CELL", "bank"): b"query_id,text\nq1,a longer question\n",
+    ("VALUES", "graded"): b'["q1", [' + b"{}," * 20 + b"{}]]\n",
+    ("DEPTH", "passages"): b'{"passage_id": "p1", "text": "t", "more": ' + b"[" * 20 + b"]" * 20 + b"}\n",
+    ("DEPTH", "graded"): b'["q1", [{"paragraph_id": "p1", "text": "t", "exam_grades": [{"llm": "m", "llm_options": '
+    + b"[" * 20
+    + b"]" * 20
+    + b', "correctAnswered": ["a"], "wrongAnswered": []}]}]]\n',
+    ("SYSTEMS", "runs"): b"".join(b"q1 Q0 p1 1 1 tag%d\n" % n for n in range(20)),
+    ("IDS", "runs"): b"".join(b"q%d Q0 p1 1 1 tag\n" % n for n in range(20)),
+    ("SMALL_FILE", "leaderboard"): b"run\tMAP\nsys\t0.5\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def longest_cell() -> Iterator[None]:
+    """Reading sets what the module csv allows in the whole process: other tests are to find what they had."""
+    before = csv.field_size_limit()
+    yield
+    csv.field_size_limit(before)
+
+
+@pytest.mark.parametrize(("name", "kind"), SENTENCES)
+def test_every_limit_is_heeded_can_be_set_and_says_how(
+    project: Project, monkeypatch: pytest.MonkeyPatch, name: str, kind: str
+) -> None:
+    import_files(project, "queries", [Source("q", data=b"q1\tquery\n")], "ann")
+    monkeypatch.setenv(f"EXAM_LIMIT_{name}", "10")
+    said = refused(project, kind, SENTENCES[name, kind])
+    assert f"EXAM_LIMIT_{name} sets this limit" in said and " 10 " in said
+    assert said.startswith("given")
+
+
+def test_every_limit_of_files_has_its_test() -> None:
+    assert {name for name, _ in SENTENCES} | {"RATIO"} >= {name for name in LIMITS if not name.startswith("ENDPOINT")}
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5", "9" * 30])
+def test_a_limit_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("EXAM_LIMIT_LINE", value)
+    with pytest.raises(InputError, match="EXAM_LIMIT_LINE is"):
+        limit("LINE")
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "depth"),
+    [
+        ('{"a": [1, 2, {"b": "x,[{"}], "c": "\\\\"}', 7, 3),
+        ('["\\"[[[[,,,", "\\\\\\"{", []]', 5, 2),
+        ("[]", 2, 1),
+        ("7", 1, 0),
+    ],
+)
+def test_values_and_depth_are_counted_outside_of_strings(
+    monkeypatch: pytest.MonkeyPatch, text: str, values: int, depth: int
+) -> None:
+    json.loads(text)
+    for block in (1, 3, 1 << 22):
+        monkeypatch.setattr(json_shape, "_BLOCK", block)
+        assert json_shape.shape(text.encode()) == (values, depth)
+
+
+def test_a_text_full_of_brackets_and_commas_is_no_deep_json() -> None:
+    assert parse_json(json.dumps({"text": "[{," * 1000})) == {"text": "[{," * 1000}
+
+
+IMPORT = """
+import resource, sys
+from core.formats.source import Source
+from core.exchange import import_files
+from core.errors import WorkbenchError
+from core.project import create
+from pathlib import Path
+project = create(Path(sys.argv[1]))
+resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[4]), int(sys.argv[4])))
+base = int(open("/proc/self/status").read().split("VmRSS:")[1].split()[0])
+try:
+    import_files(project, sys.argv[2], [Source.of(sys.argv[3])], "ann")
+    print("imported")
+except WorkbenchError as error:
+    print(error)
+print((int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) - base) // 1024)
+"""
+
+
+def imported_apart(folder: Path, kind: str, file: Path, seconds: int = 20) -> tuple[str, int]:
+    """Import in a process of its own, ended beyond some seconds of CPU: what it said, and its memory in MiB."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT, str(folder / "p.duckdb"), kind, str(file), str(seconds)],
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said, peak = done.stdout.strip().rsplit("\n", 1)
+    return said, int(peak)
+
+
+def test_compressed_newlines_are_refused_within_seconds(tmp_path: Path) -> None:
+    file = tmp_path / "newlines.gz"
+    file.write_bytes(gzip.compress(b"p1\ttext\n" + b"\n" * (60 << 20), 9))
+    said, peak = imported_apart(tmp_path, "passages", file)
+    assert "more than 1,000,000 blank lines" in said
+    assert peak < 200
+
+
+@pytest.mark.parametrize(("kind", "unit"), [("graded", b"{},"), ("passages", b"[1],")])
+def test_one_long_line_takes_no_more_than_a_few_times_its_size(tmp_path: Path, kind: str, unit: bytes) -> None:
+    file = tmp_path / "long.jsonl.gz"
+    megabytes = 40
+    file.write_bytes(gzip.compress(b'["q1", [' + unit * ((megabytes << 20) // len(unit)) + b"{}]]\n", 9))
+    said, peak = imported_apart(tmp_path, kind, file)
+    assert said.startswith(f"{file}:1: ")
+    assert peak < 5 * megabytes + 100
+
+
+def test_many_empty_gzip_members_are_read_in_time_that_grows_with_them(tmp_path: Path) -> None:
+    file = tmp_path / "members.gz"
+    file.write_bytes(gzip.compress(b"p1\ttext\n") + gzip.compress(b"") * 100_000)
+    said, _ = imported_apart(tmp_path, "passages", file)
+    assert said == "imported"
+
+
+@pytest.mark.parametrize("what", ["device", "pipe", "socket", "folder"])
+def test_what_is_no_regular_file_is_refused_at_once(project: Project, tmp_path: Path, what: str) -> None:
+    path = tmp_path / "it"
+    held = None
+    if what == "device":
+        path = Path("/dev/zero")
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "socket":
+        held = socket.socket(socket.AF_UNIX)
+        held.bind(str(path))
+    else:
+        path.mkdir()
+    for kind in ("passages", "queries", "runs", "qrels", "bank", "graded", "responses", "leaderboard"):
+        with pytest.raises(FileError, match=f"{path}: the file cannot be read: it is a {what}, and no regular file"):
+            import_files(project, kind, [Source.of(path)], "ann")
+    with pytest.raises(InputError, match=f"it is a {what}"):
+        read_small(path)
+    if held is not None:
+        held.close()
+
+
+def test_a_pipe_takes_no_place_of_a_file_that_was_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at a file and its opening somebody may put a pipe there."""
+    os.mkfifo(tmp_path / "p")
+    looked: list[int] = []
+
+    def exchanged(mode: int) -> None:
+        looked.append(mode)
+        if len(looked) > 1:
+            check(mode)
+
+    check = source._check_regular
+    monkeypatch.setattr(source, "_check_regular", exchanged)
+    report = Report()
+    assert list(source.open_lines(Source.of(tmp_path / "p"), report)) == []
+    assert "it is a pipe" in str(report.problems[0])
+
+
+@pytest.mark.parametrize("preview", [False, True])
+def test_drafts_are_saved_while_a_file_is_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch, preview: bool
+) -> None:
+    """The source gives its second half only once somebody else has saved, which would never be if that had to wait."""
+    fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
+    reading, saved = threading.Event(), threading.Event()
+
+    def slow(given: Source, limits: source.Limits):
+        yield b"p7\tone\n"
+        reading.set()
+        assert saved.wait(30), "nobody could save"
+        yield b"p8\ttwo\n"
+
+    monkeypatch.setattr(source, "_expanded", slow)
+    done: list[object] = []
+
+    def work() -> None:
+        done.append(import_files(project, "passages", [Source("s", data=b"")], "ann", Options(), preview))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert reading.wait(30)
+    bank.put_draft(project, "bob", Question("a", "q1", "A, reworded?"))
+    saved.set()
+    thread.join(60)
+    assert done and done[0].counts == {"new passages": 2}
+    assert project.value("SELECT count(*) FROM drafts") == 1
+    assert project.value("SELECT count(*) FROM passages WHERE passage_id = 'p8'") == (0 if preview else 1)
+
+
+def test_a_preview_does_not_wait_for_who_writes(project: Project) -> None:
+    fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
+    found: list[object] = []
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM pool")
+        thread = threading.Thread(
+            target=lambda: found.append(
+                import_files(project, "qrels", [Source("s", data=b"q1 0 p9 1\n")], "ann", preview=True)
+            )
+        )
+        thread.start()
+        thread.join(60)
+        assert found

@@ -1,0 +1,283 @@
+"""What no project can hold is refused at import by file and row, and nothing is made; what the program made passes."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from core.errors import FileError, InputError
+from core.exchange import import_project
+from core.exchange.parquet import checks as parquet_checks
+from core.exchange.parquet.manifest import LARGEST_KEY, MANIFEST
+from core.project import Project, write_board
+from core.types import Board, BoardRow
+from tests.made.fuzz_parquet import copied, exported, fit
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("checks") / "out"
+    exported(made)
+    return made
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    return copied(whole, tmp_path / "out")
+
+
+def rewrite(folder: Path, table: str, sql: str) -> None:
+    """Write a table's file anew, by SQL over its rows `t`; the manifest fits."""
+    file = folder / f"{table}.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE t AS FROM read_parquet('{file}')")
+        connection.execute(f"COPY ({sql}) TO '{file}' (FORMAT parquet, COMPRESSION zstd)")
+        rows = connection.execute(f"SELECT count(*) FROM read_parquet('{file}')").fetchall()[0][0]
+    fit(folder, table, rows)
+
+
+def say(folder: Path, **fields: object) -> None:
+    """Let the manifest say something else."""
+    file = folder / MANIFEST
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+
+def refuse(folder: Path, reason: str) -> FileError:
+    """The error of an import that is refused and leaves nothing."""
+    before = sorted(folder.parent.iterdir())
+    with pytest.raises(InputError, match=reason) as error:
+        import_project(folder, folder.parent / "again.duckdb")
+    assert sorted(folder.parent.iterdir()) == before
+    assert error.value.hint
+    assert isinstance(error.value, FileError)
+    return error.value
+
+
+BROKEN = [
+    ("UPDATE grades SET rating = 99", "the rating is not on the grader's scale"),
+    ("UPDATE grades SET rating = -1", "the rating is not on the grader's scale"),
+    ("UPDATE grades SET confidence = 'nan'", "the confidence is no finite number"),
+    ("UPDATE grades SET confidence = 1.5", "the confidence is not a number from 0 to 1"),
+    ("UPDATE grades SET distribution = ['nan'::FLOAT]", "the probabilities of ratings"),
+    ("UPDATE grades SET distribution = [0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]", "the probabilities of ratings"),
+    ("INSERT INTO grades FROM grades", "the same grader and question text and passage text twice"),
+    ("UPDATE grades SET grader_key = 7777", "the grader is not among the graders"),
+    ("UPDATE grades SET passage_text_key = 7777", "the passage text is not among the passage texts"),
+    ("UPDATE grades SET job_key = 7777", "the job is not among the jobs"),
+    ("UPDATE failures SET question_text_key = 7777", "the question text is not among the question texts"),
+    ("UPDATE graders SET max_rating = 9", "the scale does not end"),
+    ("UPDATE graders SET model = 'other'", "the fingerprint is that of another grader"),
+    ("UPDATE graders SET kinds = '[1'", "it cannot be read"),
+    ("UPDATE question_revisions SET weight = 'inf'", "the weight is no finite number"),
+    ("UPDATE question_revisions SET weight = 'nan'", "the weight is no finite number"),
+    ("UPDATE question_revisions SET weight = 1e308", "the weight is not a number from"),
+    ("UPDATE question_revisions SET kind = 'essay'", "the kind is none of"),
+    ("UPDATE question_revisions SET choices = '[1]'", "the choices are no list of texts"),
+    ("UPDATE question_revisions SET choices = '{}'", "the choices are no list of texts"),
+    ("UPDATE question_revisions SET choices = 'nothing'", "the choices are no list of texts"),
+    ("UPDATE question_texts SET text = text || chr(31)", "its words have a control sign"),
+    ("UPDATE question_revisions SET version = 1", "the same question and version twice"),
+    ("UPDATE bank_versions SET version = 7 WHERE version = 1", "a bank version is missing"),
+    ("DELETE FROM bank_versions WHERE version = 1", "the version is not among the bank versions"),
+    ("UPDATE rankings SET rank = 0", "a rank is below 1"),
+    ("UPDATE rankings SET score = '-inf'", "the score is no finite number"),
+    ("INSERT INTO rankings FROM rankings", "the same run and query and passage twice"),
+    ("UPDATE judgments SET value = -32768", "a judgment is out of range"),
+    ("UPDATE overrides SET rating = 6", "the rating is not from 0 to 5"),
+    ("UPDATE overrides SET withdrawn_by = NULL", "it is not said who withdrew it"),
+    ("UPDATE drafts SET content = replace(content, '0.1', '1e300')", "a field that a question cannot have"),
+    ("UPDATE drafts SET content = '[]'", "the draft is no question"),
+    ("UPDATE draft_steps SET after = '{}'", "it cannot be read"),
+    ("UPDATE publications SET grades = 1000", "it counts grades that are not there"),
+    ("UPDATE publications SET override_keys = [4242]", "the override keys is not among the overrides"),
+    ("UPDATE publications SET manifest = 'x'", "the manifest is no JSON object"),
+    ("UPDATE passages SET passage_id = 'p ' || passage_id", "a passage id is no id"),
+    ("UPDATE queries SET query_id = query_id || chr(9)", "a query id is no id"),
+    (f"UPDATE boards SET board_key = {LARGEST_KEY + 1}", "the board is out of range"),
+    ("UPDATE board_scores SET std_error = 'nan'", "the std error is no finite number"),
+    ("UPDATE activity SET happened_at = 'infinity'", "no time of this world"),
+    ("UPDATE settings SET value = 'x' WHERE name = 'pool_depth'", "the pool depth"),
+    ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "m has no price"),
+    ("UPDATE pool SET text_key = NULL", "a pooled passage has another text"),
+    ("UPDATE passage_texts SET text = 'same'", "the same text twice"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def imported(whole: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = import_project(whole, tmp_path_factory.mktemp("imported") / "again.duckdb")
+    board = Board("official", "nDCG", [BoardRow("one", 0.5, 0.1, 1.0)])
+    with project.transaction() as cursor:
+        write_board(cursor, board)
+    yield project
+    project.close()
+
+
+@pytest.mark.parametrize(("statement", "reason"), BROKEN)
+def test_what_breaks_a_rule_is_found(imported: Project, statement: str, reason: str) -> None:
+    with imported.cursor() as cursor:
+        cursor.execute("BEGIN")
+        try:
+            cursor.execute(statement)
+            assert any(reason in str(fault) for fault in parquet_checks.faults(cursor))
+        finally:
+            cursor.execute("ROLLBACK")
+
+
+def test_what_the_program_made_breaks_no_rule(imported: Project) -> None:
+    with imported.cursor() as cursor:
+        assert not list(parquet_checks.faults(cursor))
+
+
+TAMPERED = [
+    ("grades", "SELECT * REPLACE (99::TINYINT AS rating) FROM t", "rating is not on the grader's scale"),
+    ("grades", "SELECT * REPLACE (rating::INTEGER AS rating) FROM t", "rating is of type INTEGER and not TINYINT"),
+    ("runs", "SELECT * REPLACE (name::BLOB AS tag) FROM t", "column tag is of type BLOB and not VARCHAR"),
+    ("runs", "FROM t UNION ALL FROM t", "it does not fit the table"),
+    ("migrations", "FROM t WHERE position < 3", "its steps are not those of the manifest"),
+]
+
+
+@pytest.mark.parametrize(("table", "sql", "reason"), TAMPERED)
+def test_rows_that_no_project_can_have_are_refused_by_file_and_nothing_is_made(
+    folder: Path, table: str, sql: str, reason: str
+) -> None:
+    rewrite(folder, table, sql)
+    error = refuse(folder, rf"{table}\.parquet: ")
+    assert any(reason in problem.reason for problem in error.problems), error.problems
+
+
+def test_the_row_is_named_and_every_fault_is_said(folder: Path) -> None:
+    rewrite(folder, "grades", "SELECT * REPLACE (if(row_number() OVER () = 2, 9, rating)::TINYINT AS rating) FROM t")
+    rewrite(folder, "rankings", "SELECT * REPLACE ('nan'::DOUBLE AS score) FROM t")
+    said = [str(problem) for problem in refuse(folder, r"and \d+ more").problems]
+    assert any("grades.parquet: 1 row: the rating is not on the grader's scale (row 2)" in one for one in said)
+    assert any("rankings.parquet: 6 rows: the score is no finite number (row 1 is the first)" in one for one in said)
+
+
+SAID: list[tuple[dict[str, object], str]] = [
+    ({"sequences": {"keys": 10**18}}, "the last key is no number from 0"),
+    ({"sequences": {"keys": -1}}, "the last key is no number from 0"),
+    ({"sequences": {"keys": "9"}}, "the last key is no number from 0"),
+    ({"sequences": 7}, "the last key is no number from 0"),
+    ({"migrations": ["0002_draft_steps", "0001_initial"]}, "does not fit its schema"),
+    ({"migrations": [["0001_initial"]]}, "does not say of which schema"),
+]
+
+
+@pytest.mark.parametrize(("fields", "reason"), SAID)
+def test_a_manifest_that_says_what_cannot_be_is_refused(folder: Path, fields: dict[str, object], reason: str) -> None:
+    say(folder, **fields)
+    refuse(folder, reason)
+
+
+def table_of(folder: Path, **fields: object) -> None:
+    tables = json.loads((folder / MANIFEST).read_text())["tables"]
+    say(folder, tables=[table | fields if table["name"] == "grades" else table for table in tables])
+
+
+def twice(folder: Path) -> None:
+    tables = json.loads((folder / MANIFEST).read_text())["tables"]
+    say(folder, tables=[*tables, *(table for table in tables if table["name"] == "grades")])
+
+
+def linked(folder: Path) -> None:
+    (folder / "grades.parquet").rename(folder.parent / "elsewhere")
+    (folder / "grades.parquet").symlink_to(folder.parent / "elsewhere")
+
+
+def linked_manifest(folder: Path) -> None:
+    (folder / MANIFEST).rename(folder.parent / "elsewhere")
+    (folder / MANIFEST).symlink_to(folder.parent / "elsewhere")
+
+
+BENT: list[tuple[Callable[[Path], object], str]] = [
+    (lambda folder: table_of(folder, rows=10**12), "list of tables cannot be read"),
+    (lambda folder: table_of(folder, rows=True), "list of tables cannot be read"),
+    (lambda folder: table_of(folder, bytes=1.5), "list of tables cannot be read"),
+    (lambda folder: table_of(folder, sha256="no"), "list of tables cannot be read"),
+    (lambda folder: table_of(folder, file="/etc/passwd"), "list of tables cannot be read"),
+    (twice, "list of tables cannot be read"),
+    (linked, r"grades\.parquet: this is no plain file"),
+    (linked_manifest, r"manifest\.json: this is no plain file"),
+    (lambda folder: (folder / MANIFEST).write_text("[" * 200_000), "this is no JSON"),
+    (lambda folder: (folder / MANIFEST).write_bytes(b" " * 10_000_001), "larger than 10,000,000 bytes"),
+]
+
+
+@pytest.mark.parametrize(("bend", "reason"), BENT)
+def test_a_folder_that_leads_elsewhere_or_has_no_bounds_is_refused(
+    folder: Path, bend: Callable[[Path], object], reason: str
+) -> None:
+    bend(folder)
+    refuse(folder, reason)
+
+
+def test_a_text_of_any_length_that_a_small_file_claims_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.exchange.parquet.project.LARGEST_VALUE", 1_000_000)
+    rewrite(folder, "passage_texts", "SELECT * REPLACE (repeat('x', 1_000_001) AS text) FROM t")
+    assert (folder / "passage_texts.parquet").stat().st_size < 10_000
+    refuse(folder, r"passage_texts\.parquet: it holds texts that are too long")
+
+
+def test_a_zip_that_announces_far_more_than_it_is_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.exchange.parquet.manifest.EXPANDED_ANYWAY", 1_000)
+    table_of(folder, bytes=10**12)
+    packed = folder.parent / "out.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(folder / MANIFEST, MANIFEST)
+    with pytest.raises(FileError, match="more than 100 times as large as the zip"):
+        import_project(packed, folder.parent / "again.duckdb")
+    assert not (folder.parent / "again.duckdb").exists()
+
+
+@pytest.mark.parametrize("damage", [b"\0" * 40, b"x" * 40])
+def test_a_damaged_zip_is_a_sentence(folder: Path, damage: bytes) -> None:
+    packed = folder.parent / "out.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(folder / MANIFEST, MANIFEST)
+    content = bytearray(packed.read_bytes())
+    content[60 : 60 + len(damage)] = damage
+    packed.write_bytes(content)
+    with pytest.raises(InputError, match="no readable zip file"):
+        import_project(packed, folder.parent / "again.duckdb")
+
+
+def test_a_folder_with_any_name_is_imported(folder: Path) -> None:
+    odd = folder.parent / "a=1" / "it's [a] *?"
+    odd.parent.mkdir()
+    folder.rename(odd)
+    import_project(odd, folder.parent / "again.duckdb").close()
+    assert (folder.parent / "again.duckdb").exists()
+
+
+def test_every_table_and_column_of_the_rules_is_there(project: Project) -> None:
+    columns = set(
+        project.rows(
+            "SELECT table_name, column_name FROM duckdb_columns() JOIN duckdb_tables() USING (table_name)"
+            " WHERE NOT duckdb_tables.internal AND column_name <> 'answer_key'"
+        )
+    )
+    for table, column, other, key in parquet_checks.REFERENCES:
+        assert {(table, column), (other, key)} <= columns
+    for table, names in parquet_checks.KEYS.items():
+        assert {(table, name) for name in names} <= columns
+    keys = {(table, column) for table, column in columns if column.endswith("_key")}
+    own = {f"{table[:-1]}_key" for table, _ in columns} | {
+        "query_key",
+        "activity_key",
+        "text_key",
+        "revision_key",
+        "pool_key",
+        # What was replaced may be gone since, under whatever key it had.
+        "object_key",
+    }
+    referring = {(table, column) for table, column, *_ in parquet_checks.REFERENCES}
+    assert not {(table, column) for table, column in keys - referring if column not in own}

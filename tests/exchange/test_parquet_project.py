@@ -1,0 +1,317 @@
+"""A project goes out as a folder of Parquet files and comes back equal, table by table, ready to go on with."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from core import bank, cli
+from core.bank import put_draft
+from core.catalogue import put_grader
+from core.errors import FileError, InputError
+from core.exchange import export_project, graded_file, import_project, publish, qrels, reproduce
+from core.exchange.parquet.manifest import MANIFEST
+from core.exchange.parquet.project import CACHES
+from core.grading.grades import add_outcomes
+from core.labels import Policy, override, overrides, withdraw
+from core.leaderboard import leaderboard
+from core.project import MARK, Project, add_passages, add_queries, create, migrations, open_project, set_pool_depth
+from core.types import Grade, Passage, Query, Question, Subtopic
+from tests.made.projects import SPEC, fill, grade, judge
+
+A = Question("q1/a", "q1", "What is 'A'?\nReally – 真?", weight=2.5, note="n", answer_key="a", choices=("a", "b"))
+B = Question("q1/b", "q1", None)
+RUNS = {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}}
+
+
+@pytest.fixture
+def filled(project: Project) -> Project:
+    """A project with something in nearly every table, in which rows were also removed and replaced."""
+    fill(project, [A, B], {(A.text or "", "p1"): 5, (A.text or "", "p2"): None}, RUNS)
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "one", "all", (Subtopic("s", "sub"),))], replace=True)
+        texts = dict(cursor.execute("SELECT coalesce(text, placeholder), text_key FROM question_texts").fetchall())
+        passages = dict(cursor.execute("SELECT passage_id, text_key FROM passages").fetchall())
+        rated = Grade(2, "defaulted", "an answer", 0.25, "raw", note="shortened", distribution=(0.0, 0.25, 0.75))
+        add_outcomes(cursor, put_grader(cursor, SPEC), [(texts["q1/b"], passages["p1"], rated)], job_key=0)
+        set_pool_depth(cursor, 7, "ann")
+    judge(project, {("q1", "p1"): 2, ("q1", "p3"): 0})
+    judge(project, {("q1", "p1"): 1})
+    bank.save(project, [replace(A, text="Reworded?")], "reword", "ann")
+    put_draft(project, "bob", replace(A, weight=0.1))
+    override(project, "q1/a", "p1", 4, "so", "ann")
+    withdraw(project, override(project, "q1/a", "p2", 4, "so", "ann"), "bob")
+    publish(project, Policy(bank_version=1), "ann")
+    return project
+
+
+@pytest.fixture
+def imported(tmp_path: Path) -> Iterator[Callable[[Path], Project]]:
+    """Imports an exported project, and closes it in the end."""
+    opened: list[Project] = []
+
+    def run(source: Path) -> Project:
+        opened.append(import_project(source, tmp_path / f"again{len(opened)}.duckdb"))
+        return opened[-1]
+
+    yield run
+    for project in opened:
+        project.close()
+
+
+def content(project: Project) -> dict[str, tuple[list[tuple], list[tuple]]]:
+    """Columns with their types, and rows in their order, by table; a publication names grades by row number too."""
+    names = project.rows("SELECT table_name FROM duckdb_tables() WHERE NOT internal AND NOT temporary ORDER BY 1")
+    return {
+        name: (
+            project.rows(f"DESCRIBE {name}"),
+            project.rows(
+                f"SELECT {'rowid, ' if name in ('grades', 'failures') else ''}* FROM {name}"
+                # Whether a file is closed is nothing of the project's.
+                f"{' WHERE name <> $mark' if name == 'settings' else ''} ORDER BY rowid",
+                {"mark": MARK} if name == "settings" else None,
+            ),
+        )
+        for (name,) in names
+        if name not in CACHES
+    }
+
+
+@pytest.mark.parametrize("name", ["out", "out.zip", "new folder/it's out"])
+def test_a_project_comes_back_equal_table_by_table(
+    filled: Project, imported: Callable[[Path], Project], tmp_path: Path, name: str
+) -> None:
+    rows = export_project(filled, tmp_path / name, "ann")
+    before, after = content(filled), content(imported(tmp_path / name))
+    assert before.keys() == after.keys()
+    for table in before:
+        assert after[table] == before[table], table
+    assert {table: len(found) for table, (_, found) in after.items()} == rows
+
+
+def test_everything_that_is_derived_is_the_same(
+    filled: Project, imported: Callable[[Path], Project], tmp_path: Path
+) -> None:
+    export_project(filled, tmp_path / "out", "ann")
+    again = imported(tmp_path / "out")
+    assert bank.questions(again) == bank.questions(filled)
+    assert overrides(again) == overrides(filled)
+    assert graded_file(again) == graded_file(filled)
+    for measure in ("nDCG@10", "EXAM-Cover@20"):
+        assert leaderboard(again, measure).systems == leaderboard(filled, measure).systems
+
+
+def test_work_goes_on_after_coming_back(filled: Project, imported: Callable[[Path], Project], tmp_path: Path) -> None:
+    published = publish(filled, Policy(bank_version=1, label="mean"), "ann")
+    export_project(filled, tmp_path / "out", "ann")
+    again = imported(tmp_path / "out")
+    assert bank.save(again, [Question("q1/new", "q1", "New?"), replace(A, weight=1.0)], "go on", "ann") == 3
+    grade(again, {("New?", "p1"): 1, ("Reworded?", "p2"): 5})
+    with again.transaction() as cursor:
+        add_passages(cursor, [Passage("p99", "another text")])
+    key = override(again, "q1/new", "p2", 3, "so", "ann")
+    assert key > filled.value("SELECT last_value FROM duckdb_sequences()")
+    assert reproduce(again, published.manifest, "ann") == published.qrels_bytes
+    assert qrels(again, Policy(label="mean")).encode() != published.qrels_bytes
+    second = publish(again, Policy(), "ann")
+    assert reproduce(again, second.manifest, "ann") == second.qrels_bytes
+
+
+def test_keys_go_on_above_every_key_in_use_even_if_the_manifest_knows_of_fewer(
+    filled: Project, imported: Callable[[Path], Project], tmp_path: Path
+) -> None:
+    export_project(filled, tmp_path / "out", "ann")
+    changed(tmp_path / "out", sequences={"keys": 1})
+    highest = filled.value("SELECT max(activity_key) FROM activity")
+    assert imported(tmp_path / "out").value("SELECT nextval('keys')") > highest
+
+
+def test_the_export_itself_is_in_the_activity_log(filled: Project, tmp_path: Path) -> None:
+    export_project(filled, tmp_path / "out", "ann")
+    assert filled.rows("SELECT author, act FROM activity ORDER BY activity_key DESC LIMIT 1") == [
+        ("ann", "export project")
+    ]
+
+
+def test_nothing_but_the_folder_is_left_behind(filled: Project, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    export_project(filled, tmp_path / "out", "ann")
+    export_project(filled, tmp_path / "out.zip", "ann")
+    import_project(tmp_path / "out", tmp_path / "again.duckdb").close()
+    left = {file.name for file in tmp_path.iterdir()} - {"test.duckdb.wal"}
+    assert left == {"out", "out.zip", "test.duckdb", "again.duckdb"}
+    with zipfile.ZipFile(tmp_path / "out.zip") as archive:
+        assert sorted(archive.namelist()) == sorted(file.name for file in (tmp_path / "out").iterdir())
+
+
+def test_an_export_replaces_nothing(filled: Project, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("mine")
+    (tmp_path / "out.zip").write_text("mine")
+    for name in ("out", "out.zip", "test.duckdb"):
+        with pytest.raises(InputError, match="already"):
+            export_project(filled, tmp_path / name, "ann")
+    assert (tmp_path / "out.zip").read_text() == "mine"
+
+
+def changed(folder: Path, **fields: object) -> None:
+    file = folder / MANIFEST
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+
+def of_a_newer_schema(folder: Path) -> None:
+    known = [name for name, _ in migrations.MIGRATIONS]
+    changed(folder, migrations=[*known, "0099_of_the_future"])
+
+
+def without_a_table(folder: Path) -> None:
+    tables = json.loads((folder / MANIFEST).read_text())["tables"]
+    changed(folder, tables=[table for table in tables if table["name"] != "grades"])
+
+
+def with_a_file_elsewhere(folder: Path) -> None:
+    tables = json.loads((folder / MANIFEST).read_text())["tables"]
+    changed(folder, tables=[table | {"file": "../test.duckdb"} for table in tables])
+
+
+def with_other_columns(folder: Path) -> None:
+    file = folder / "settings.parquet"
+    duckdb.sql("SELECT 'a' AS name, 'b' AS worth").write_parquet(str(file))
+    rewritten(folder, "settings", 1)
+
+
+def with_other_rows(folder: Path) -> None:
+    rewritten(folder, "settings", 99)
+
+
+def rewritten(folder: Path, name: str, rows: int) -> None:
+    """Let the manifest say of a table's file what is true, but for the number of rows."""
+    from core.exchange.parquet.manifest import sha256
+
+    file = folder / f"{name}.parquet"
+    tables = json.loads((folder / MANIFEST).read_text())["tables"]
+    said = {"rows": rows, "bytes": file.stat().st_size, "sha256": sha256(file)}
+    changed(folder, tables=[table | said if table["name"] == name else table for table in tables])
+
+
+def with_a_byte_changed(folder: Path) -> None:
+    file = folder / "grades.parquet"
+    whole = bytearray(file.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    file.write_bytes(bytes(whole))
+
+
+DAMAGES: list[tuple[Callable[[Path], object], str]] = [
+    (lambda folder: (folder / "grades.parquet").unlink(), r"grades\.parquet: the file is missing"),
+    (lambda folder: (folder / "grades.parquet").write_bytes(b""), r"grades\.parquet: the file was changed"),
+    (with_a_byte_changed, r"grades\.parquet: the file was changed"),
+    (lambda folder: (folder / MANIFEST).unlink(), r"manifest\.json: the file is missing"),
+    (lambda folder: (folder / MANIFEST).write_text("{"), r"manifest\.json: this is no JSON"),
+    (lambda folder: (folder / MANIFEST).write_text("[]"), "not the manifest of an exported project"),
+    (lambda folder: changed(folder, format="another"), "not the manifest of an exported project"),
+    (lambda folder: changed(folder, format_version=2), "newer version"),
+    (of_a_newer_schema, "newer version.*0099_of_the_future"),
+    (lambda folder: changed(folder, tables="none"), "list of tables cannot be read"),
+    (lambda folder: changed(folder, migrations=[]), "does not fit its schema"),
+    (without_a_table, "does not fit its schema: grades"),
+    (with_a_file_elsewhere, "list of tables cannot be read"),
+    (with_other_columns, r"settings\.parquet: its columns are not those of settings"),
+    (with_other_rows, r"settings\.parquet: it has \d rows; the manifest says 99"),
+]
+
+
+@pytest.mark.parametrize(("damage", "reason"), DAMAGES)
+@pytest.mark.parametrize("zipped", [False, True], ids=["folder", "zip"])
+def test_a_damaged_or_foreign_folder_is_refused_and_nothing_is_made(
+    filled: Project, tmp_path: Path, damage: Callable[[Path], object], reason: str, zipped: bool
+) -> None:
+    source = tmp_path / "out"
+    export_project(filled, source, "ann")
+    damage(source)
+    if zipped:
+        with zipfile.ZipFile(tmp_path / "out.zip", "w") as archive:
+            for file in source.iterdir():
+                archive.write(file, file.name)
+        source = tmp_path / "out.zip"
+    before = {file.name for file in tmp_path.iterdir()}
+    with pytest.raises(InputError, match=reason):
+        import_project(source, tmp_path / "again.duckdb")
+    assert {file.name for file in tmp_path.iterdir()} == before
+
+
+def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(filled: Project, tmp_path: Path) -> None:
+    export_project(filled, tmp_path / "out", "ann")
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / "out" / MANIFEST, MANIFEST)
+        for file in (tmp_path / "out").glob("*.parquet"):
+            archive.writestr(file.name, bytes(1_000_000))
+    with pytest.raises(FileError, match="larger than the manifest says"):
+        import_project(tmp_path / "bomb.zip", tmp_path / "again.duckdb")
+
+
+@pytest.mark.parametrize("name", ["absent", "text.txt"])
+def test_what_is_no_folder_and_no_zip_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "text.txt").write_text("hello")
+    with pytest.raises(InputError, match=name):
+        import_project(tmp_path / name, tmp_path / "again.duckdb")
+
+
+def test_a_project_that_is_there_is_not_replaced(filled: Project, tmp_path: Path) -> None:
+    export_project(filled, tmp_path / "out", "ann")
+    with pytest.raises(InputError, match=r"test\.duckdb: there is a file"):
+        import_project(tmp_path / "out", tmp_path / "test.duckdb")
+
+
+def test_an_export_of_an_older_schema_is_brought_to_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: Callable[[Path], Project]
+) -> None:
+    current = migrations.MIGRATIONS
+    older = tuple(step for step in current if step[0] < "0004")
+    monkeypatch.setattr(migrations, "MIGRATIONS", older)
+    old = create(tmp_path / "old.duckdb")
+    with old.transaction() as cursor:
+        cursor.execute("INSERT INTO queries VALUES (nextval('keys'), 'q1', 'a query', NULL)")
+    export_project(old, tmp_path / "out", "ann")
+    old.close()
+    monkeypatch.setattr(migrations, "MIGRATIONS", current)
+    again = imported(tmp_path / "out")
+    assert again.rows("SELECT query_id, text, answer FROM queries") == [("q1", "a query", None)]
+    with again.cursor() as cursor:
+        assert migrations.applied(cursor) == [name for name, _ in current]
+
+
+def test_the_command_line_takes_a_project_out_and_in(
+    filled: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = bank.questions(filled)
+    filled.close()
+
+    def exam(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["exam", *arguments])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return code, *capsys.readouterr()
+
+    monkeypatch.chdir(tmp_path)
+    assert exam("export", "project", "-o", "out", "--project", "test.duckdb")[0] == 0
+    assert exam("export", "project", "-o", "out", "--project", "test.duckdb")[0] == 2
+    assert exam("export", "project", "-o", "-", "--project", "test.duckdb")[0] == 2
+    assert exam("import", "project", "out", "--project", "new.duckdb")[0] == 0
+    code, out, _ = exam("import", "project", "out", "--project", "newer.duckdb", "--json")
+    assert (code, json.loads(out)["kind"]) == (0, "project")
+    code, _, err = exam("import", "project", "out", "--project", "new.duckdb")
+    assert (code, "there is a file of this name" in err) == (2, True)
+    assert exam("import", "project", "out", "--project", "third.duckdb", "--preview")[0] == 2
+    again = open_project(tmp_path / "new.duckdb")
+    assert bank.questions(again) == before
+    again.close()

@@ -1,0 +1,608 @@
+"""Qrels that were published come out again to the byte, whatever people do to the project afterwards."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from core import bank, cli
+from core.bank import put_draft, question_text_key
+from core.catalogue import put_grader
+from core.errors import InputError, ProjectError, Report
+from core.exchange import (
+    Manifest,
+    Options,
+    bundle,
+    graded_file,
+    import_files,
+    manifest_json,
+    publications,
+    publish,
+    qrels,
+    read_manifest,
+    reproduce,
+)
+from core.exchange.publication import Publication
+from core.exchange.zipping import write_zip
+from core.formats import Source, read_boards
+from core.grading.grades import add_outcomes
+from core.labels import Policy, Readiness, basis, confirm, override, readiness, withdraw
+from core.project import (
+    Project,
+    add_passages,
+    add_queries,
+    list_passages,
+    log,
+    name_passages,
+    open_project,
+    refresh_pool,
+    set_pool_depth,
+    write_runs,
+)
+from core.project.runs import stage_rankings
+from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
+from tests.made.projects import SPEC, fill, grade, import_bank, judge, new_project
+
+A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
+B = Question("q1/b", "q1", "What is B?")
+C = Question("q1/c", "q1", "What is C?", weight=0.5)
+D = Question("q2/d", "q2", "What is D?")
+AVOID = Question("q2/e", "q2", "Is it an advertisement?", weight=-1.0)
+IDS = [Question(f"q1/{letter}", "q1", None) for letter in "xyz"]
+RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p4", "p5"]}, "two": {"q1": ["p3", "p1"]}}
+GRADES = {
+    ("What is A?", "p1"): 5,
+    ("What is A?", "p2"): 1,
+    ("What is A?", "p3"): None,
+    ("What is B?", "p1"): 2,
+    ("What is B?", "p2"): 3,
+    ("What is C?", "p1"): 0,
+    ("What is C?", "p3"): 1,
+    ("What is D?", "p4"): 4,
+    ("Is it an advertisement?", "p5"): 5,
+    # About a text that the passage p0 will turn out to have, and a wording that questions known by id will.
+    ("What is A?", "like-p0"): 5,
+    ("What is B?", "like-p0"): 5,
+}
+JUDGE = GraderSpec("judge", "direct", "a/model", "Thomas", "2" * 64, max_rating=2)
+
+
+def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
+    """Grades of questions that are known by id only, as a graded file brings them."""
+    keys = dict(project.rows("SELECT placeholder, text_key FROM question_texts WHERE placeholder IS NOT NULL"))
+    passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    outcomes = [(keys[question], passages[passage], Grade(rating)) for (question, passage), rating in ratings.items()]
+    with project.transaction() as cursor:
+        add_outcomes(cursor, put_grader(cursor, SPEC), outcomes, job_key=0)
+
+
+@pytest.fixture
+def graded(project: Project) -> Project:
+    """A project with everything that labels can rest on."""
+    fill(project, [A, B, C, D, AVOID], GRADES, RUNS)
+    bank.save(project, IDS, "ids only", "tester")
+    by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
+    with project.transaction() as cursor:
+        name_passages(cursor, ["p0"])
+        list_passages(cursor, [("q1", "p0")])
+        refresh_pool(cursor)
+        question_text_key(cursor, "query q1")
+    judge(project, {("q1", "p1"): 2, ("q1", "p9"): 1})
+    grade(project, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, JUDGE)
+    override(project, "q1/a", "p1", 3, "says little", "ann")
+    override(project, "q2/d", "p4", 1, "about something else", "ann")
+    withdraw(project, override(project, "q1/c", "p3", 5, "by mistake", "ann"), "ann")
+    return project
+
+
+POLICIES = {
+    "default": Policy(),
+    "mean": Policy(label="mean"),
+    "support": Policy(label="support:2", weighted=False),
+    "machine alone": Policy(overrides=False),
+    "older bank": Policy(bank_version=1),
+    "direct judge": Policy(grader="judge"),
+}
+
+
+def latest_override(project: Project) -> int:
+    return int(project.value("SELECT max(override_key) FROM overrides WHERE withdrawn_at IS NULL"))
+
+
+def set_depth(project: Project, depth: int) -> None:
+    with project.transaction() as cursor:
+        set_pool_depth(cursor, depth, "ann")
+
+
+def put(project: Project, kind: str, name: str, text: str) -> None:
+    import_files(project, kind, [Source(name, data=text.encode())], "ann", Options(replace=True))
+
+
+def retired(*questions: Question) -> list[Question]:
+    return [replace(question, active=False) for question in questions]
+
+
+EDITS: dict[str, Callable[[Project], object]] = {
+    "a question is reworded": lambda p: bank.save(p, [replace(A, text="What is A really?")], "reword", "ann"),
+    "the new wording is graded": lambda p: grade(p, {("What is A really?", f"p{i}"): 5 for i in (1, 2, 3)}),
+    "weights change": lambda p: bank.save(p, [replace(B, weight=9.0), replace(C, weight=0.0)], "weights", "ann"),
+    "questions are retired": lambda p: bank.save(p, retired(B, D), "retire", "ann"),
+    "a question to be avoided counts": lambda p: bank.save(p, [replace(AVOID, weight=3.0)], "", "ann"),
+    "an older bank is restored": lambda p: bank.restore(p, 2, "back", "ann"),
+    "a question is added": lambda p: bank.save(p, [Question("q1/n", "q1", "What is new?")], "add", "ann"),
+    "the new question is graded": lambda p: grade(p, {("What is new?", f"p{i}"): 5 for i in (1, 2, 3)}),
+    "work is not saved yet": lambda p: put_draft(p, "bob", replace(B, text="What is B, to Bob?")),
+    "a person overrides": lambda p: override(p, "q1/b", "p2", 0, "no", "bob"),
+    "a person overrides once more": lambda p: override(p, "q1/a", "p1", 5, "yes", "bob"),
+    "an override is withdrawn": lambda p: withdraw(p, latest_override(p), "bob"),
+    "published overrides are withdrawn": lambda p: [
+        withdraw(p, key, "bob")
+        for (key,) in p.rows("SELECT override_key FROM overrides WHERE withdrawn_at IS NULL ORDER BY 1 LIMIT 2")
+    ],
+    "a question is reworded after its override": lambda p: bank.save(p, [replace(B, text="B?")], "", "ann"),
+    "a stale override is confirmed": lambda p: confirm(p, latest_override(p), "ann"),
+    "missing pairs are graded": lambda p: grade(p, {("What is B?", "p3"): 5, ("What is C?", "p2"): 5}),
+    "a failed pair is asked again": lambda p: grade(p, {("What is A?", "p3"): 5}),
+    "a pair fails": lambda p: grade(p, {("What is D?", "p5"): None}),
+    "a second grader comes, with more grades": lambda p: grade(
+        p, {(q, f"p{i}"): 0 for q, _ in GRADES for i in range(1, 6)}, replace(SPEC, name="other", model="other")
+    ),
+    "a run comes": lambda p: put(p, "runs", "new.run", "q1 Q0 p7 1 9 new\nq1 Q0 p4 2 8 new\nq2 Q0 p1 1 9 new\n"),
+    "a run is replaced": lambda p: put(p, "runs", "test.run", "q1 Q0 p2 1 9 one\n"),
+    "judgments come": lambda p: judge(p, {("q1", "p5"): 3, ("q2", "p2"): 1}, "second source"),
+    "judgments are replaced": lambda p: judge(p, {("q2", "p3"): 3}),
+    "the pool gets shallow": lambda p: set_depth(p, 1),
+    "the pool gets deep": lambda p: set_depth(p, 50),
+    "a passage gets its text, which is graded": lambda p: put(p, "passages", "p.tsv", "p0\ttext of like-p0\n"),
+    "a question known by id only is reworded": lambda p: bank.save(p, [replace(IDS[0], text="Z?")], "", "ann"),
+    "questions get their words": lambda p: import_bank(p, [replace(IDS[0], text="What is X?")]),
+    "questions turn out to be others": lambda p: import_bank(
+        p, [replace(IDS[1], text="What is C?"), replace(IDS[2], text="What is X?")]
+    ),
+    "queries are reworded": lambda p: put(p, "queries", "q.tsv", "q1\tanother query\nq2\tquery q1\nq3\tmore\n"),
+    "a graded file is previewed, not imported": lambda p: import_files(
+        p, "graded", [Source("g.jsonl.gz", data=graded_file(p))], "ann", Options(), preview=True
+    ),
+    "a board comes": lambda p: put(p, "leaderboard", "board.tsv", "run\tAP\none\t0.5\ntwo\t0.4\nthree\t0.1\n"),
+    "something is published": lambda p: publish(p, Policy(grader="other"), "ann"),
+}
+
+
+def test_published_qrels_are_those_that_are_exported(graded: Project) -> None:
+    for policy in POLICIES.values():
+        for binary in (False, True):
+            published = publish(graded, policy, "ann", binary)
+            assert published.qrels_bytes == qrels(graded, policy, binary=binary).encode()
+            assert reproduce(graded, published.manifest, "ann") == published.qrels_bytes
+
+
+def test_every_published_qrels_file_comes_out_again_after_every_kind_of_edit(graded: Project) -> None:
+    published = {name: publish(graded, policy, "ann") for name, policy in POLICIES.items()}
+    published["binary"] = publish(graded, Policy(min_rating=3), "ann", binary=True)
+    for what, edit in EDITS.items():
+        edit(graded)
+        for name in ("default", "direct judge"):
+            again = reproduce(graded, published[name].manifest, "bob")
+            assert again == published[name].qrels_bytes, f"{name}, after: {what}"
+    for name, publication in published.items():
+        assert reproduce(graded, publication.manifest, "bob") == publication.qrels_bytes, name
+        policy = POLICIES.get(name, Policy())
+        assert qrels(graded, policy).encode() != publication.qrels_bytes, f"the edits do not touch {name}"
+
+
+@pytest.mark.parametrize("policy", [Policy(label="mean"), Policy(bank_version=1, label="mean"), Policy(bank_version=1)])
+def test_grades_of_ids_that_turn_out_to_be_known_questions_stay_apart_in_what_was_published(
+    graded: Project, policy: Policy
+) -> None:
+    published = publish(graded, policy, "ann")
+    # p2 is graded under both, p1 under the id alone: this grade passes to the text.
+    import_bank(graded, [replace(IDS[1], text="What is B?"), replace(IDS[2], text="What is C?")])
+    grade(graded, {("What is C?", "p2"): 5})
+    assert qrels(graded, policy).encode() != published.qrels_bytes
+    assert reproduce(graded, published.manifest, "bob") == published.qrels_bytes
+
+
+def test_publications_in_between_each_keep_their_own_state(graded: Project) -> None:
+    published: list[Publication] = []
+    for edit in EDITS.values():
+        edit(graded)
+        published.append(publish(graded, Policy(grader="test grader"), "ann"))
+    assert len({one.qrels_bytes for one in published}) > 5
+    for one in published:
+        assert reproduce(graded, one.manifest, "bob") == one.qrels_bytes
+    assert [one["publication"] for one in publications(graded)][-1] == published[0].manifest["publication"]
+
+
+def test_what_was_published_comes_out_again_after_closing_the_project(graded: Project) -> None:
+    first = publish(graded, Policy(), "ann")
+    for edit in EDITS.values():
+        edit(graded)
+    graded.close()
+    again = open_project(graded.path)
+    assert reproduce(again, read_manifest(manifest_json(first.manifest).encode(), "m.json"), "bob") == first.qrels_bytes
+    again.close()
+
+
+def test_publications_of_one_pool_keep_it_once(graded: Project) -> None:
+    for _ in range(3):
+        publish(graded, Policy(), "ann")
+    pooled = graded.value("SELECT count(*) FROM pool")
+    assert graded.value("SELECT count(*) FROM published_passages") == pooled
+    set_depth(graded, 1)
+    publish(graded, Policy(), "ann")
+    assert graded.value("SELECT count(*) FROM published_passages") > pooled
+
+
+def test_the_manifest_says_what_the_qrels_rest_on(graded: Project) -> None:
+    published = publish(graded, Policy(min_rating=3), "ann", binary=True, note=" first release ")
+    manifest = published.manifest
+    assert manifest["note"] == "first release"
+    assert manifest["published_by"] == "ann"
+    assert (manifest["bank"]["version"], manifest["bank"]["note"]) == (2, "ids only")
+    assert manifest["grader"]["fingerprint"] == SPEC.fingerprint
+    assert (manifest["policy"]["grader"], manifest["policy"]["bank_version"]) == (SPEC.fingerprint, 2)
+    assert manifest["policy"]["min_rating"] == 3
+    assert manifest["qrels"] == {
+        "values": "binary",
+        "lines": published.qrels_bytes.count(b"\n"),
+        "bytes": len(published.qrels_bytes),
+        "sha256": hashlib.sha256(published.qrels_bytes).hexdigest(),
+    }
+    assert manifest["counts"] == vars(readiness(graded, basis(graded, Policy())))
+    acts = [act for (act,) in graded.rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 1")]
+    assert acts == ["publish qrels"]
+
+
+def test_no_key_and_no_folder_of_this_computer_gets_into_a_manifest(graded: Project, tmp_path: Path) -> None:
+    parameters = {
+        "base_url": "http://me:hunter2@localhost:8000/v1",
+        "api_key": "sk-secret",
+        "headers": {"X-Api-Key": "sk-secret"},
+        "api_key_env": "MY_KEY",
+        "adapters": [str(tmp_path / "adapter"), "C:\\models\\mine", "~/mine"],
+        "reads": [],
+    }
+    spec = GraderSpec("local", "self-rating", str(tmp_path / "flan"), parameters=parameters)
+    grade(graded, {("What is A?", "p1"): 2}, spec)
+    published = publish(graded, Policy(grader="local"), "ann")
+    text = manifest_json(published.manifest)
+    assert [word for word in ("sk-secret", "hunter2", str(tmp_path), "models") if word in text] == []
+    assert published.manifest["grader"]["model"] == "flan"
+    assert published.manifest["grader"]["parameters"] == {
+        "base_url": "http://localhost:8000/v1",
+        "headers": {},
+        "api_key_env": "MY_KEY",
+        "adapters": ["adapter", "mine", "mine"],
+        "reads": [],
+    }
+    assert reproduce(graded, published.manifest, "bob") == published.qrels_bytes
+
+
+def edited(manifest: Manifest, path: str, value: object) -> Manifest:
+    changed: Manifest = json.loads(json.dumps(manifest))
+    *folders, last = path.split(".")
+    inner = changed
+    for name in folders:
+        inner = inner[name]
+    inner[last] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("policy.min_rating", 2),
+        ("policy.label", "mean"),
+        ("qrels.sha256", "0" * 64),
+        ("qrels.values", "binary"),
+        ("counts.failed", 0),
+        ("bank.version", 1),
+        ("note", "another"),
+        ("grader.extra", True),
+    ],
+)
+def test_a_manifest_that_was_changed_is_refused_and_says_where(graded: Project, path: str, value: object) -> None:
+    manifest = publish(graded, Policy(), "ann").manifest
+    with pytest.raises(InputError, match=f"not the one that was published: {path} differ"):
+        reproduce(graded, edited(manifest, path, value), "bob")
+
+
+def test_a_manifest_of_another_project_is_refused(graded: Project, tmp_path: Path) -> None:
+    manifest = publish(graded, Policy(), "ann").manifest
+    other = new_project(tmp_path / "other.duckdb")
+    with pytest.raises(InputError, match=r"of the project test .* not of other"):
+        reproduce(other, manifest, "bob")
+    fill(other, [A], {("What is A?", "p1"): 5}, RUNS)
+    publish(other, Policy(), "ann")
+    with pytest.raises(InputError, match="of the project test"):
+        reproduce(other, manifest, "bob")
+    other.close()
+
+
+def test_a_publication_that_this_copy_does_not_have_is_refused(graded: Project) -> None:
+    manifest = publish(graded, Policy(), "ann").manifest
+    for unknown in (99_999, "no number", None, 2**70):
+        with pytest.raises(InputError, match="has no publication"):
+            reproduce(graded, edited(manifest, "publication", unknown), "bob")
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"q1 0 p1 5\n", "no manifest"),
+        (b"\xff\xfe", "no manifest"),
+        (b"[]", "no manifest"),
+        (b'{"format": "exam-workbench project"}', "no manifest"),
+        (b'{"format": "exam-workbench qrels manifest", "format_version": 2}', "format version 2"),
+    ],
+)
+def test_a_file_that_is_no_manifest_of_ours_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(InputError, match=f"m.json: .*{reason}"):
+        read_manifest(data, "m.json")
+
+
+def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(graded: Project) -> None:
+    manifest = publish(graded, Policy(), "ann").manifest
+    with graded.transaction() as cursor:
+        cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
+    with pytest.raises(ProjectError, match=r"SHA-256 [0-9a-f]{64}, not .*pool\.passages, pool\.sha256, counts"):
+        reproduce(graded, manifest, "bob")
+
+
+def test_a_grade_that_was_edited_is_found_out(graded: Project) -> None:
+    manifest = publish(graded, Policy(), "ann").manifest
+    with graded.transaction() as cursor:
+        cursor.execute("UPDATE grades SET rating = 0")
+    with pytest.raises(ProjectError, match="ratings changed"):
+        reproduce(graded, manifest, "bob")
+
+
+def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
+    state = readiness(graded, basis(graded, Policy()))
+    # q1: six questions by five passages; q2: one question that counts by two.
+    assert state == Readiness(
+        needed=32,
+        graded=9,
+        failed=1,
+        ungraded=8,
+        without_text=12,
+        overridden=2,
+        stale_overrides=0,
+        partial_labels=3,
+        unlabelled_passages=3,
+        speaking_passages=0,
+    )
+    assert not state.complete
+    machine = readiness(graded, basis(graded, Policy(overrides=False)))
+    assert (machine.graded, machine.overridden) == (11, 0)
+    bank.save(graded, [replace(A, text="A?")], "reword", "ann")
+    assert readiness(graded, basis(graded, Policy())).stale_overrides == 1
+    assert readiness(graded, basis(graded, Policy(overrides=False))).stale_overrides == 0
+    assert readiness(graded, basis(graded, Policy(bank_version=2))).stale_overrides == 0
+
+
+def test_nothing_to_publish_is_an_error_and_leaves_no_trace(project: Project) -> None:
+    fill(project, [A], {("What is A?", "p1"): None}, RUNS)
+    with pytest.raises(InputError, match="no labels"):
+        publish(project, Policy(), "ann")
+    assert publications(project) == []
+    assert project.value("SELECT count(*) FROM published_passages") == 0
+
+
+def unpacked(data: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(graded: Project) -> None:
+    override(graded, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
+    files = unpacked(bundle(graded, Policy(min_rating=3), "ann", note="for the track"))
+    assert sorted(files) == [
+        "README.txt", "bank.csv", "bank.jsonl", "leaderboard.tex", "leaderboard.tsv", "manifest.json",
+        "overrides.csv", "test.qrels",
+    ]  # fmt: skip
+    assert files["test.qrels"] == qrels(graded, Policy(min_rating=3)).encode()
+    manifest = read_manifest(files["manifest.json"], "manifest.json")
+    for edit in EDITS.values():
+        edit(graded)
+    assert reproduce(graded, manifest, "bob") == files["test.qrels"]
+    assert hashlib.sha256(files["bank.jsonl"]).hexdigest() == manifest["bank"]["sha256"]
+    readme = files["README.txt"].decode()
+    assert "for the track" in readme
+    assert [name for name in files if name != "README.txt" and name not in readme] == []
+
+
+def test_the_tables_of_a_bundle_can_be_read_back_and_hold_no_formulas(graded: Project) -> None:
+    override(graded, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
+    files = unpacked(bundle(graded, Policy(), "ann"))
+    boards = {board.measure: board for board in read_boards(Source("b.tsv", data=files["leaderboard.tsv"]), Report())}
+    assert {"EXAM-Cover@20", "nDCG@10", "AP"} <= set(boards)
+    assert [row.run for row in boards["AP"].rows] == ["one", "two"]
+    assert boards["AP"].rows[0].std_error is not None
+    assert files["leaderboard.tex"].count(b"\\begin{tabular}") == len(boards)
+    rows = list(csv.DictReader(io.StringIO(files["overrides.csv"].decode(), newline="")))
+    assert [(row["question_id"], row["passage_id"], row["rating"]) for row in rows] == [
+        ("q1/a", "p1", "3"),
+        ("q2/d", "p4", "1"),
+        ("q1/b", "p1", "5"),
+    ]
+    assert (rows[2]["reason"], rows[2]["author"]) == ('\'=HYPERLINK("http://x")', "'@ann")
+    for name in ("bank.csv", "overrides.csv"):
+        cells = [cell for row in csv.reader(io.StringIO(files[name].decode(), newline="")) for cell in row]
+        assert [cell for cell in cells if cell[:1] in "=+@\t\r" and cell] == []
+
+
+def test_a_bundle_without_runs_has_no_leaderboard(project: Project) -> None:
+    fill(project, [A], {("What is A?", "p1"): 5}, {})
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage("p1", "text of p1")])
+        list_passages(cursor, [("q1", "p1")])
+        refresh_pool(cursor)
+    files = unpacked(bundle(project, Policy(), "ann"))
+    assert "leaderboard.tsv" not in files
+    assert "leaderboard" not in files["README.txt"].decode()
+
+
+def test_the_same_files_give_the_same_zip(tmp_path: Path) -> None:
+    first, second = io.BytesIO(), tmp_path / "second.zip"
+    (tmp_path / "b.txt").write_bytes(b"from a file")
+    write_zip({"a": b"1" * 1000, "b": tmp_path / "b.txt"}, first)
+    (tmp_path / "b.txt").touch()
+    write_zip({"b": tmp_path / "b.txt", "a": b"1" * 1000}, second)
+    assert first.getvalue() == second.read_bytes()
+    assert unpacked(first.getvalue()) == {"a": b"1" * 1000, "b": b"from a file"}
+
+
+@dataclass(frozen=True)
+class Ran:
+    code: int
+    err: str
+
+
+@pytest.fixture
+def exam(graded: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs `exam` on the graded project, which nobody else has open."""
+    graded.close()
+    monkeypatch.setenv("EXAM_PROJECT", str(graded.path))
+    monkeypatch.chdir(graded.path.parent)
+
+    def run(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["exam", *arguments])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        return Ran(code, capsys.readouterr().err)
+
+    return run
+
+
+@pytest.fixture
+def again(graded: Project) -> Iterator[Callable[[], Project]]:
+    opened: list[Project] = []
+
+    def reopen() -> Project:
+        opened.append(open_project(graded.path))
+        return opened[-1]
+
+    yield reopen
+    for project in opened:
+        project.close()
+
+
+def test_the_command_line_publishes_and_makes_the_same_file_again(
+    exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
+) -> None:
+    assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json", "--binary").code == 0
+    project = again()
+    for edit in EDITS.values():
+        edit(project)
+    project.close()
+    ran = exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
+    assert (ran.code, ran.err) == (0, "Wrote again.qrels.\n")
+    assert (tmp_path / "again.qrels").read_bytes() == (tmp_path / "first.qrels").read_bytes()
+
+
+def test_the_command_line_writes_nothing_for_a_bad_manifest(exam: Callable[..., Ran], tmp_path: Path) -> None:
+    assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json").code == 0
+    file = tmp_path / "m.json"
+    whole = file.read_text()
+    for text, reason in ((whole.replace('"label": "max"', '"label": "mean"'), "policy.label"), ("{", "no manifest")):
+        file.write_text(text)
+        ran = exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
+        assert (ran.code, reason in ran.err) == (2, True), ran.err
+    assert exam("export", "qrels", "--manifest", "absent.json", "-o", "again.qrels").code == 2
+    assert not (tmp_path / "again.qrels").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("qrels", "--manifest", "m.json", "--label", "mean", "--binary"), "--binary, --label"),
+        (("bank", "--manifest", "m.json"), "says nothing of bank"),
+        (("bundle", "--save-manifest", "m.json"), "No manifest goes with bundle"),
+        (("qrels", "--source", "assessors", "--save-manifest", "m.json"), "no manifest"),
+    ],
+)
+def test_options_that_cannot_go_together_are_refused(
+    exam: Callable[..., Ran], arguments: tuple[str, ...], reason: str
+) -> None:
+    ran = exam("export", *arguments, "-o", "out")
+    assert (ran.code, reason in ran.err) == (2, True), ran.err
+
+
+def test_incomplete_labels_are_exported_with_a_warning_or_not_at_all(exam: Callable[..., Ran], tmp_path: Path) -> None:
+    ran = exam("export", "qrels", "-o", "some.qrels")
+    assert ran.code == 0
+    assert "warning" in ran.err and "8 are ungraded and 1 failed" in ran.err
+    for what in ("qrels", "bundle"):
+        ran = exam("export", what, "-o", "all", "--require-complete")
+        assert (ran.code, "8 are ungraded" in ran.err) == (1, True)
+    assert not (tmp_path / "all").exists()
+
+
+def test_complete_labels_need_no_warning(
+    exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
+) -> None:
+    project = again()
+    bank.save(project, retired(A, C, D, *IDS), "less", "ann")
+    grade(project, {("What is B?", f"p{i}"): 1 for i in (1, 2, 3)})
+    put(project, "queries", "q.tsv", "q1\tquery q1\n")
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM listed")
+    judge(project, {("q1", "p1"): 1})
+    project.close()
+    ran = exam("export", "qrels", "-o", "all.qrels", "--require-complete")
+    assert (ran.code, ran.err) == (0, "Wrote all.qrels.\n")
+
+
+def test_the_command_line_makes_a_bundle_of_the_exported_qrels(
+    exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
+) -> None:
+    assert exam("export", "qrels", "-o", "plain.qrels", "--label", "mean").code == 0
+    assert exam("export", "bundle", "-o", "out.zip", "--label", "mean", "--note", "release").code == 0
+    files = unpacked((tmp_path / "out.zip").read_bytes())
+    assert files["test.qrels"] == (tmp_path / "plain.qrels").read_bytes()
+    (tmp_path / "m.json").write_bytes(files["manifest.json"])
+    assert exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels").code == 0
+    assert (tmp_path / "again.qrels").read_bytes() == files["test.qrels"]
+    acts = [act for (act,) in again().rows("SELECT act FROM activity ORDER BY activity_key DESC LIMIT 4")]
+    assert acts == ["reproduce qrels", "export bundle", "publish qrels", "export qrels"]
+
+
+def test_qrels_of_a_direct_judge_are_made_again_after_the_titles_of_queries_came(project: Project) -> None:
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "q1")], replace=True)
+        add_passages(cursor, [Passage("p1", "text")])
+        stage_rankings(cursor, {"s": [Ranked("q1", "p1", 1, 2.0)]})
+        write_runs(cursor, [("s", "s", "s.run")])
+        refresh_pool(cursor)
+        grader = put_grader(cursor, GraderSpec("judge", "direct", "none", max_rating=3))
+        passage = cursor.execute("SELECT text_key FROM passages").fetchall()[0][0]
+        add_outcomes(cursor, grader, [(question_text_key(cursor, "q1"), passage, Grade(3))], 0)
+    published = publish(project, Policy(grader="judge"), "ann")
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "the title")], replace=False)
+        log(cursor, "ann", "import queries")
+    assert reproduce(project, published.manifest, "ann") == published.qrels_bytes
+
+
+def test_a_bundle_does_not_call_an_override_stale_that_counts_in_its_qrels(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "Old?")], {("Old?", "p1"): 5}, {"s": {"q1": ["p1"]}})
+    override(project, "q1/a", "p1", 0, "no", "ann")
+    bank.save(project, [Question("q1/a", "q1", "New?")], "reword", "ann")
+    with zipfile.ZipFile(io.BytesIO(bundle(project, Policy(bank_version=1), "ann"))) as packed:
+        counts = json.loads(packed.read("manifest.json"))["counts"]
+        listed = packed.read("overrides.csv").decode().splitlines()[1]
+    assert (counts["overridden"], counts["stale_overrides"]) == (1, 0)
+    assert listed.endswith(",false")

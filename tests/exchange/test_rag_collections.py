@@ -1,0 +1,286 @@
+"""Real responses, TREC RAG 2024 and iKAT 2024: from the files to leaderboards, by the commands that a person types."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from core.cli import cli
+from core.errors import FileError, Report
+from core.exchange import Group, import_groups
+from core.formats import BankFile, Source, detect, read_bank
+from core.leaderboard import leaderboard
+from core.project import Project, count_words, open_project, response_runs
+from core.project.responses import PASSAGE_WORDS, cited_sentences
+from core.types import Query, Question
+from tests.made.projects import new_project
+
+QUESTIONS = Path(__file__).parents[2] / "docs" / "rag" / "questions.jsonl"
+
+
+def exam(path: Path, *arguments: str | Path) -> Any:
+    """What a command prints as JSON."""
+    words = [*map(str, arguments), "--project", str(path), "--json"]
+    return json.loads(CliRunner().invoke(cli, words, catch_exceptions=False).stdout)
+
+
+def project_in(folder: Path) -> Path:
+    path = folder / "p.duckdb"
+    new_project(path).close()
+    return path
+
+
+# A map of nuggets
+
+
+def nuggets(text: str) -> tuple[BankFile, Report]:
+    report = Report()
+    return read_bank(Source("nuggets.json", data=text.encode()), report), report
+
+
+def test_a_map_of_nuggets_is_a_bank_whose_weights_are_the_relevance() -> None:
+    entries = {"q1": {"[1]": {"text": " A fact. ", "relevance": "2"}, "[7]": {"text": "Another."}}, "q2": {}}
+    for text in (
+        json.dumps(entries),
+        json.dumps(entries, indent=4).replace("\n", "\r\n"),
+        json.dumps(entries, indent=1),
+    ):
+        bank, report = nuggets(text)
+        assert bank.questions == [
+            Question("q1/[1]", "q1", "A fact.", "nugget", 2.0),
+            Question("q1/[7]", "q1", "Another.", "nugget", 1.0),
+        ]
+        assert bank.queries == [Query("q1", ""), Query("q2", "")]
+        assert not report.problems
+        assert [str(note) for note in report.notes] == ["nuggets.json: queries without nuggets: 1"]
+
+
+@pytest.mark.parametrize(
+    ("nugget", "reason"),
+    [
+        ('{"relevance": 1}', "the nugget's text is missing"),
+        ('{"text": " "}', "the nugget's text is empty"),
+        ('"t"', "it is not an object with text and relevance"),
+        ('{"text": "t", "relevance": "high"}', "the relevance 'high' is not a number from 0 to 1,000,000"),
+        ('{"text": "t", "relevance": "inf"}', "the relevance 'inf' is not a number from 0 to 1,000,000"),
+        ('{"text": "t", "relevance": -1.5}', "the relevance -1.5 is not a number from 0 to 1,000,000"),
+        ('{"text": "t", "relevance": true}', "the relevance True is not a number from 0 to 1,000,000"),
+        ('{"text": "t"}, "a": {"text": "u"}', "the query has it already"),
+    ],
+)
+def test_what_is_wrong_with_a_nugget_is_said_by_its_place(nugget: str, reason: str) -> None:
+    _, report = nuggets(f'{{"q": {{"a": {nugget}}}}}')
+    assert [str(problem) for problem in report.problems] == [f"nuggets.json: query q, nugget a: {reason}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"q": {"a": {"text": "t"}}, "q": {"b": {"text": "u"}}}', "query q: it is in the map already"),
+        ('{"q": {"a": {"text": "t"}}, "r": []}', "query r: its nuggets are not an object"),
+        ('{"q": {}}', "the file has no questions in it"),
+    ],
+)
+def test_what_is_wrong_with_a_query_of_the_map_is_said_too(text: str, reason: str) -> None:
+    _, report = nuggets(text)
+    assert [str(problem) for problem in report.problems] == [f"nuggets.json: {reason}"]
+
+
+def test_a_map_that_is_no_json_is_refused_by_line() -> None:
+    _, report = nuggets('{\n  "q": {\n    "a": {"text": "t",}\n  }\n}')
+    (problem,) = report.problems
+    assert problem.line == 3 and problem.reason.startswith("this is not valid JSON")
+
+
+def test_a_map_that_is_nested_too_deeply_is_refused() -> None:
+    _, report = nuggets('{"q": ' * 1010 + "1" + "}" * 1010)
+    assert [str(problem) for problem in report.problems] == [
+        "nuggets.json:1: the JSON is nested deeper than 64 levels (EXAM_LIMIT_DEPTH sets this limit)"
+    ]
+
+
+def test_nuggets_bring_the_queries_whose_responses_come_along_and_their_texts_may_follow(project: Project) -> None:
+    bank = Source("nuggets.json", data=b'{"q": {"a": {"text": "A fact.", "relevance": 3}}}')
+    responses = Source("responses.json", data=b'{"q": {"one": "A fact.", "two": "Nothing."}}')
+    groups = [Group(kind, [source]) for kind, source in (("responses", responses), ("bank", bank))]
+    assert [done.kind for done in import_groups(project, groups, "tester", preview=True)] == ["bank", "responses"]
+    assert project.value("SELECT count(*) FROM queries") == 0
+    import_groups(project, groups, "tester")
+    assert project.rows("SELECT query_id, text FROM queries") == [("q", "q")]
+    assert [run.run for run in response_runs(project)] == ["one", "two"]
+    import_groups(project, [Group("queries", [Source("q.json", data=b'{"q": "what is it"}')])], "tester")
+    assert project.rows("SELECT query_id, text FROM queries") == [("q", "what is it")]
+
+
+def test_one_bad_nugget_keeps_the_whole_bank_out(tmp_path: Path) -> None:
+    path = project_in(tmp_path)
+    file = tmp_path / "nuggets.json"
+    file.write_text('{"q": {"good": {"text": "t"}, "bad": {"relevance": 2}}}')
+    with pytest.raises(FileError, match=r"nuggets\.json: query q, nugget bad: the nugget's text is missing"):
+        exam(path, "import", "bank", file)
+    assert exam(path, "status")["queries"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ('{"q": {"a": {"text": "t", "relevance": "1"}}}', "bank"),
+        ('{\n "q": {},\n "r": {\n  "a": {\n   "relevance": 1,\n   "text": "t"}}}', "bank"),
+        ('{"q": {"a": "t"}}', "responses"),
+        ('{"AP": {"a": 0.5}}', "leaderboard"),
+        ('{"q": "t"}', "queries"),
+    ],
+)
+def test_maps_are_told_apart_by_what_they_hold(text: str, kind: str) -> None:
+    assert detect(Source("m.json", data=text.encode())) == kind
+
+
+# TREC RAG 2024: one system, 60 topics, questions for five of them
+
+
+@pytest.fixture(scope="module")
+def answers(shared_data: Path) -> Path:
+    return shared_data / "rag" / "rag24-answers-gpt-4o.jsonl"
+
+
+@pytest.fixture(scope="module")
+def rag_path(answers: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = project_in(tmp_path_factory.mktemp("rag"))
+    assert (detect(Source.of(answers)), detect(Source.of(QUESTIONS))) == ("responses", "bank")
+    imported = exam(path, "import", "responses", answers)
+    assert imported["notes"] == []
+    assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (1, 60)
+    banked = exam(path, "import", "bank", QUESTIONS)
+    assert banked["counts"] == {
+        "questions": 50,
+        "new questions": 50,
+        "changed questions": 0,
+        "new queries": 0,
+        "bank version": 1,
+    }
+    assert exam(path, "grade")["state"] == "done"
+    return path
+
+
+@pytest.fixture
+def rag(rag_path: Path) -> Iterator[Project]:
+    project = open_project(rag_path)
+    yield project
+    project.close()
+
+
+def passages(project: Project) -> dict[str, list[tuple[str, str]]]:
+    """Id and text of the passages of the only system, in order, by topic."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for query_id, passage_id, text in project.rows(
+        "SELECT query_id, passage_id, t.text FROM rankings JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) JOIN passage_texts t ON t.text_key = passages.text_key"
+        " ORDER BY query_key, rank"
+    ):
+        found.setdefault(query_id, []).append((passage_id, text))
+    return found
+
+
+def test_every_passage_can_be_traced_to_its_place_in_one_of_the_60_answers(rag: Project, answers: Path) -> None:
+    rows = {row["topic_id"]: row for row in map(json.loads, answers.open())}
+    found = passages(rag)
+    assert found.keys() == rows.keys()
+    for topic, row in rows.items():
+        ids, texts = zip(*found[topic], strict=True)
+        assert list(ids) == [f"{row['run_id']}/{topic}/{n}" for n in range(1, len(ids) + 1)]
+        assert " ".join(texts) == " ".join(s["text"].strip() for s in row["answer"] if s["text"].strip())
+        cited = [s.citations for passage_id in ids for s in cited_sentences(rag, passage_id)]
+        assert cited == [
+            tuple(row["references"][n] for n in s["citations"]) for s in row["answer"] if s["text"].strip()
+        ]
+
+
+def test_the_answers_are_split_into_passages_of_paragraph_size(rag: Project) -> None:
+    sizes = [count_words(text) for parts in passages(rag).values() for _, text in parts]
+    assert len(sizes) > 120
+    assert max(sizes) <= PASSAGE_WORDS + 30 and min(sizes) >= 40
+
+
+def test_ten_questions_for_each_of_five_topics_are_graded_against_every_passage(rag_path: Path) -> None:
+    project = open_project(rag_path)
+    rows = project.rows("SELECT query_id, count(*) FROM questions JOIN queries USING (query_key) GROUP BY 1")
+    parts = passages(project)
+    project.close()
+    assert sorted(count for _, count in rows) == [10] * 5
+    planned = exam(rag_path, "plan")
+    assert planned["needed"] == planned["known"] == sum(10 * len(parts[topic]) for topic, _ in rows)
+    assert planned["failed"] == planned["to_grade"] == 0
+
+
+def test_coverage_is_the_share_of_questions_that_a_grade_answers(rag: Project) -> None:
+    ratings: dict[str, dict[str, list[int]]] = {}
+    for query_id, question_id, rating in rag.rows(
+        "SELECT query_id, question_id, rating FROM questions JOIN queries USING (query_key)"
+        " JOIN question_revisions r USING (question_key) JOIN pool USING (query_key)"
+        " JOIN grades g ON g.question_text_key = r.text_key AND g.passage_text_key = pool.text_key"
+    ):
+        ratings.setdefault(query_id, {}).setdefault(question_id, []).append(rating)
+    expected = {
+        query_id: sum(max(of_question) >= 4 for of_question in by_question.values()) / len(by_question)
+        for query_id, by_question in ratings.items()
+    }
+    board = leaderboard(rag, "EXAM-Cover@20")
+    (scores,) = board.per_query.values()
+    assert len(expected) == 5 and all(0 <= score <= 1 for score in expected.values())
+    assert scores == pytest.approx(expected)
+    assert board.systems[0].score == pytest.approx(sum(expected.values()) / 5)
+    assert 0 < board.systems[0].score < 1
+
+
+def test_the_length_of_the_answers_stands_beside_their_coverage(rag_path: Path, answers: Path) -> None:
+    rows = list(map(json.loads, answers.open()))
+    (system,) = exam(rag_path, "leaderboard", "--measure", "EXAM-Cover@20")["systems"]
+    assert system["words"] == pytest.approx(sum(row["response_length"] for row in rows) / 60)
+    (run,) = exam(rag_path, "responses")["runs"]
+    assert system["passages"] == pytest.approx(run["passages"] / 60)
+    assert run["words"] == sum(row["response_length"] for row in rows)
+    assert run["cited"] == sum(bool(sentence["citations"]) for row in rows for sentence in row["answer"])
+    assert run["sentences"] == sum(bool(sentence["text"].strip()) for row in rows for sentence in row["answer"])
+
+
+# iKAT 2024: 19 systems, nuggets of people
+
+
+def test_ikat_answers_of_19_systems_are_ranked_by_the_human_nuggets_that_they_cover(
+    tmp_path: Path, shared_data: Path
+) -> None:
+    path = project_in(tmp_path)
+    responses = shared_data / "rag" / "automatic_responses.json"
+    gold = shared_data / "rag" / "gold_nuggets_human_deduplicated.json"
+    assert (detect(Source.of(responses)), detect(Source.of(gold))) == ("responses", "bank")
+    texts, by_query = json.loads(responses.read_text()), json.loads(gold.read_text())
+
+    banked = exam(path, "import", "bank", gold)
+    assert banked["counts"]["questions"] == sum(map(len, by_query.values()))
+    assert banked["counts"]["new queries"] == len(by_query)
+    imported = exam(path, "import", "responses", responses)
+    assert (imported["counts"]["runs"], imported["counts"]["responses"]) == (19, 19 * len(texts))
+    listed = exam(path, "bank", "list", "--query", "0_2")["questions"]
+    assert {q["kind"] for q in listed} == {"nugget"}
+    assert [(q["text"], q["weight"]) for q in listed] == [
+        (nugget["text"].strip(), float(nugget["relevance"])) for nugget in by_query["0_2"].values()
+    ]
+
+    exam(path, "grade", "--query", "0_2", "--query", "0_3")
+    board = exam(path, "leaderboard", "--measure", "EXAM-Cover@20", "--min-rating", "3")
+    assert len(board["systems"]) == 19
+    scores = [system["score"] for system in board["systems"]]
+    assert scores == sorted(scores, reverse=True) and scores[0] > scores[-1]
+    assert 0 < board["pairs"]["usable"] < board["pairs"]["needed"]
+    words: dict[str, list[int]] = {}
+    for by_run in texts.values():
+        for run, text in by_run.items():
+            words.setdefault(run, []).append(len(text.split()))
+    assert {s["run"]: s["words"] for s in board["systems"]} == pytest.approx(
+        {run: sum(counts) / len(counts) for run, counts in words.items()}, rel=0.001
+    )

@@ -1,0 +1,148 @@
+"""What other programs computed on real test collections comes out of ours."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.exchange import Options, exporting, import_files
+from core.formats import Source
+from core.labels import Policy
+from core.leaderboard import compare, leaderboard
+from core.project import Project
+from tests.made.projects import new_project
+
+SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
+
+
+def _imported(path: Path, kind: str, files: list[Path], project: Project, source: str | None = None) -> None:
+    import_files(project, kind, [Source.of(path / file) for file in files], "tester", Options(source))
+
+
+@pytest.fixture(scope="module")
+def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The graded file of TREC DL 2023 with rankings, imported whole."""
+    project = new_project(tmp_path_factory.mktemp("dl23") / "dl23.duckdb")
+    _imported(shared_data, "graded", [Path("dl23-llmjudge/graded-with-rankings.jsonl.gz")], project)
+    yield project
+    project.close()
+
+
+@pytest.fixture(scope="module")
+def dl20(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """TREC DL 2020 with its runs, judgments, eight sources of labels and questions."""
+    folder = shared_data / "dl20"
+    project = new_project(tmp_path_factory.mktemp("dl20") / "dl20.duckdb")
+    _imported(folder, "queries", [Path("queries.tsv")], project)
+    _imported(folder, "passages", [Path("passages.jsonl.gz")], project)
+    _imported(folder, "runs", sorted((folder / "runs").glob("*.run")), project)
+    _imported(folder, "qrels", [Path("qrels-nist.txt")], project, "NIST")
+    _imported(folder, "qrels", sorted((folder / "rubric-qrels").glob("*.qrel")), project)
+    _imported(folder, "bank", [Path("dl20-questions.jsonl.gz")], project)
+    yield project
+    project.close()
+
+
+def test_a_graded_file_arrives_whole(dl23: Project) -> None:
+    assert dl23.value("SELECT count(*) FROM pool") == 7263
+    assert dl23.value("SELECT count(*) FROM runs") == 16
+    assert dl23.value("SELECT count(*) FROM judgments") == 7263
+    # Texts that occur under several passage ids are graded once: count them back out per passage.
+    per_passage = (
+        "SELECT count(*) FROM pool JOIN questions USING (query_key)"
+        " JOIN question_texts t ON t.placeholder = question_id JOIN grades g ON g.question_text_key = t.text_key"
+        " AND g.passage_text_key = pool.text_key JOIN graders USING (grader_key) WHERE name = ?"
+    )
+    assert dl23.value(per_passage, [SELF_RATED]) == 72630
+    assert dl23.value(per_passage, ["flan-t5-large · NuggetSelfRatedPrompt"]) == 71785
+    with_answers = "SELECT count(*) FROM grades WHERE answer IS NOT NULL"
+    assert dl23.value(with_answers) >= 250_000
+
+
+def test_questions_without_text_are_kept_and_named_by_id(dl23: Project) -> None:
+    from core import bank
+
+    found = bank.questions(dl23, query_id="q18")
+    assert len(found) == 20
+    assert all(question.text is None and question.question_id.startswith("q18/") for question in found)
+
+
+def test_label_qrels_equal_those_of_rubric_byte_for_byte(dl23: Project, shared_data: Path) -> None:
+    reference = (shared_data / "dl23-llmjudge/reference/eval-rated.qrels").read_text()
+    assert exporting.qrels(dl23, Policy(grader=SELF_RATED)) == reference
+
+
+@pytest.mark.parametrize("tau", [1, 2, 3, 4, 5])
+def test_coverage_and_its_standard_error_equal_those_of_rubric(dl23: Project, shared_data: Path, tau: int) -> None:
+    policy = Policy(grader=SELF_RATED, min_rating=tau, skipped="ignore")
+    found = {s.run: s for s in leaderboard(dl23, "EXAM-Cover@20", policy=policy).systems}
+    with (shared_data / f"dl23-llmjudge/reference/eval-cover-min{tau}.tsv").open() as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["method"] != "_overall_"]
+    assert {row["method"] for row in rows} == set(found)
+    for row in rows:
+        system = found[row["method"]]
+        assert f"{system.score:.3f} {system.std_error:.3f}" == f"{row['ExamCover']} {row['std-err']}"
+
+
+def test_skipped_queries_lower_the_score_when_they_count(dl23: Project) -> None:
+    policies = [Policy(grader=SELF_RATED, skipped=skipped) for skipped in ("zero", "ignore")]
+    zero, ignored = (leaderboard(dl23, "EXAM-Cover@20", policy=policy).scores for policy in policies)
+    assert zero["random2_miss5"] < ignored["random2_miss5"]
+    assert zero["bm25l"] == ignored["bm25l"]
+
+
+def test_official_ndcg_equals_that_of_trec_eval(dl23: Project, shared_data: Path) -> None:
+    expected = json.loads((shared_data / "dl23-llmjudge/reference/scores-ndcg10.json").read_text())
+    found = leaderboard(dl23, "nDCG@10", "judgments").scores
+    assert {run: round(score, 4) for run, score in found.items()} == expected
+
+
+def test_an_exported_graded_file_makes_the_same_project_again(dl23: Project, tmp_path: Path) -> None:
+    exported = exporting.graded_file(dl23)
+    again = new_project(tmp_path / "again.duckdb")
+    import_files(again, "graded", [Source("again.jsonl.gz", data=exported)], "tester")
+    for table in _MEANING:
+        assert again.rows(table) == dl23.rows(table), table
+    assert exporting.graded_file(again) == exported
+    again.close()
+
+
+_MEANING = (
+    "SELECT query_id, text FROM queries ORDER BY ALL",
+    "SELECT passage_id, t.text FROM passages JOIN passage_texts t USING (text_key) ORDER BY ALL",
+    "SELECT query_id, passage_id, value FROM judgments JOIN queries USING (query_key)"
+    " JOIN passages USING (passage_key) ORDER BY ALL",
+    "SELECT name, query_id, passage_id, rank, score FROM rankings JOIN runs USING (run_key)"
+    " JOIN queries USING (query_key) JOIN passages USING (passage_key) ORDER BY ALL",
+    "SELECT fingerprint, coalesce(q.text, placeholder), p.text, rating, defaulted, answer FROM grades"
+    " JOIN graders USING (grader_key) JOIN question_texts q ON q.text_key = question_text_key"
+    " JOIN passage_texts p ON p.text_key = passage_text_key ORDER BY ALL",
+    "SELECT question_id, kind, weight, active FROM question_revisions JOIN questions USING (question_key) ORDER BY ALL",
+)
+
+
+def test_runs_that_share_a_tag_are_named_by_file(dl20: Project, shared_data: Path) -> None:
+    names = {name for (name,) in dl20.rows("SELECT name FROM runs")}
+    assert names == {path.stem for path in (shared_data / "dl20/runs").glob("*.run")}
+
+
+def test_rubric_labels_agree_with_nist_as_published(dl20: Project) -> None:
+    source = "QuestionSelfRatedUnanswerablePromptWithChoices"
+    found = compare(dl20, "nDCG@10", "NIST", source=source).correlation
+    assert found.systems == 24
+    assert found.spearman == pytest.approx(0.957, abs=5e-4)
+    assert found.kendall == pytest.approx(0.855, abs=5e-4)
+
+
+def test_all_questions_are_there(dl20: Project) -> None:
+    assert dl20.value("SELECT count(*) FROM questions") == 540
+
+
+def test_published_boards_import_as_leaderboards(dl20: Project, shared_data: Path) -> None:
+    _imported(shared_data, "leaderboard", [Path("dl20/published/official-results.tsv")], dl20)
+    board = leaderboard(dl20, "", "official-results ndcg_cut_10")
+    assert board.scores["rr-pass-roberta"] == pytest.approx(0.7169)

@@ -1,0 +1,530 @@
+"""Keys belong to hosts: which key goes where, and which folders and names of models may be used by whom."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from core.catalogue import grader_again, list_of_graders, save_named_grader, set_price
+from core.catalogue.named import fingerprints_of
+from core.cli import cli
+from core.errors import GradingError, InputError, WorkbenchError
+from core.graders import (
+    OWNER,
+    VISITOR,
+    Access,
+    Control,
+    Price,
+    acting,
+    make_grader,
+    naming,
+    offered_endpoints,
+    offered_models,
+    remade_from,
+    same_address,
+    try_injections,
+    try_pair,
+    unshared_localhost,
+)
+from core.graders.access import access, endpoints
+from core.graders.access import keys as secret_keys
+from core.graders.endpoint.back_end import EndpointBackEnd
+from core.graders.local.loading import model_identity
+from core.grading import Request, run_job, trial_control
+from core.project import Project
+from core.types import Asked, GraderSpec, Question
+from tests.made.endpoint_server import EndpointServer, chat
+from tests.made.projects import fill
+
+SECRET = "not-for-anybody-else-0123456789"
+HEADERS = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("EXAM_", "OPENAI_")) or name in endpoints.WELL_KNOWN:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("MY_DB_PASSWORD", SECRET)
+
+
+@pytest.fixture
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that sets endpoints up as the owner of a server does."""
+
+    def write(toml: str) -> None:
+        (tmp_path / "endpoints.toml").write_text(toml)
+        monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "endpoints.toml"))
+
+    return write
+
+
+def asked(server: EndpointServer, who: Access = OWNER, model: str = "m", **parameters: object) -> str:
+    """Ask a grader behind an endpoint one question as somebody; returns the authorization that arrived."""
+    with acting(who):
+        grader = make_grader("self-rating", {"model": model, "base_url": server.url, **parameters})
+    # Jobs ask in threads of their own, where nobody acts.
+    grade = try_pair(grader, Asked("What is gold?"), "Gold is a metal.").grade
+    assert grade.rating is not None
+    return server.seen[-1].headers["authorization"]
+
+
+class TestKeysBelongToHosts:
+    @pytest.mark.parametrize("variable", ["MY_DB_PASSWORD", "HOME", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
+    def test_no_variable_of_the_environment_goes_to_an_address_that_it_is_not_for(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str
+    ) -> None:
+        monkeypatch.setenv(variable, SECRET)
+        with EndpointServer() as server:
+            assert asked(server, key_variable=variable) == "Bearer no-key"
+        for who in (OWNER, VISITOR):
+            with pytest.raises(GradingError) as refused:
+                access.key_for("https://mine.example/v1", "m", variable, who)
+            assert SECRET not in str(refused.value)
+
+    @pytest.mark.parametrize(
+        "name", ["OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS", "OPENAI_ADMIN_KEY", "OPENAI_API_KEY"]
+    )
+    def test_what_the_client_takes_from_the_environment_goes_only_to_openais_address(
+        self, monkeypatch: pytest.MonkeyPatch, name: str
+    ) -> None:
+        monkeypatch.setenv(name, f"X-Gateway: {SECRET}" if name == "OPENAI_CUSTOM_HEADERS" else SECRET)
+        with EndpointServer() as server:
+            asked(server)
+            assert SECRET not in str(server.seen[-1].headers)
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+            asked(server)
+            assert (SECRET in str(server.seen[-1].headers)) == (name != "OPENAI_ADMIN_KEY")
+
+    @pytest.mark.parametrize(
+        ("address", "variable"),
+        [
+            ("https://api.openai.com/v1", "OPENAI_API_KEY"),
+            ("https://API.OpenAI.com:443/v1/", None),
+            ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        ],
+    )
+    def test_a_well_known_key_goes_to_its_well_known_host(
+        self, monkeypatch: pytest.MonkeyPatch, address: str, variable: str | None
+    ) -> None:
+        monkeypatch.setenv(variable or "OPENAI_API_KEY", SECRET)
+        assert access.key_for(address, "m", variable, OWNER).key == SECRET
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "http://api.openai.com/v1",  # readable on the way
+            "https://api.openai.com:8443/v1",
+            "https://api.openai.com.mine.example/v1",
+            "https://mine.example/api.openai.com/v1",
+            "https://api.openai.com\\.mine.example/v1",
+            "https://api.openai.com\t.mine.example/v1",
+            "https://api.groq.com/openai/v1",
+        ],
+    )
+    def test_it_goes_to_none_that_only_looks_like_it(self, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        with pytest.raises(WorkbenchError):
+            access.key_for(address, "m", "OPENAI_API_KEY", OWNER)
+
+    def test_a_typed_key_goes_to_the_address_it_was_typed_for_alone(self) -> None:
+        who = Access(any_address=True, typed={"https://mine.example:443": SECRET})
+        assert access.key_for("https://mine.example/v1", "m", None, who).key == SECRET
+        for other in ("http://mine.example/v1", "https://mine.example:8443/v1", "https://other.example/v1"):
+            with pytest.raises(GradingError):
+                access.key_for(other, "m", None, who)
+        assert SECRET not in repr(who) + repr(access.key_for("https://mine.example/v1", "m", None, who))
+
+    def test_who_names_address_and_variable_together_has_bound_them(self) -> None:
+        who = naming("https://mine.example/v1", "MY_DB_PASSWORD")
+        assert access.key_for("https://mine.example/v1", "m", "MY_DB_PASSWORD", who).key == SECRET
+        with pytest.raises(GradingError):
+            access.key_for("https://other.example/v1", "m", "MY_DB_PASSWORD", who)
+        with pytest.raises(GradingError):
+            access.key_for("https://mine.example/v1", "m", "HOME", who)
+
+    def test_only_one_place_reads_keys(self) -> None:
+        root = Path(access.__file__).resolve().parents[3]
+        sources = [*(root / "core").rglob("*.py"), *(root / "pages").rglob("*.py"), root / "app.py"]
+        readers = {path.name for path in sources if "find_key" in path.read_text(encoding="utf-8")}
+        assert readers == {"access.py", "keys.py"}
+
+
+class TestWhatAVisitorMay:
+    def test_a_visitor_asks_the_offered_endpoints_with_their_keys_and_no_other(self, offer: Any) -> None:
+        with EndpointServer() as ours, EndpointServer() as other:
+            offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\nmodels = ["m", "n"]')
+            assert asked(ours, VISITOR) == f"Bearer {SECRET}"
+            assert asked(ours, VISITOR, key_variable="MY_DB_PASSWORD") == f"Bearer {SECRET}"
+            with pytest.raises(GradingError, match="not among those of the endpoint Ours") as refused:
+                asked(ours, VISITOR, model="expensive")
+            assert "m, n" in str(refused.value)
+            for parameters in ({}, {"key_variable": "MY_DB_PASSWORD"}):
+                with pytest.raises(GradingError, match="not among the endpoints that this server offers") as refused:
+                    asked(other, VISITOR, **parameters)
+            assert "Ours" in str(refused.value) and not other.seen
+            with pytest.raises(GradingError, match="not among the endpoints"):
+                asked(ours, VISITOR, key_variable="HOME")
+
+    @pytest.mark.parametrize("field", ["model", "messages", "prompt"])
+    def test_further_fields_are_no_way_to_another_model(self, field: str) -> None:
+        with pytest.raises(InputError, match=field):
+            make_grader("self-rating", {"model": "m", "back_end": "openai", "extra": {field: "expensive"}})
+
+    def test_a_visitor_sends_an_offered_endpoint_no_further_fields(self, offer: Any) -> None:
+        with EndpointServer() as ours:
+            offer(f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"')
+            with pytest.raises(InputError, match="further fields of a request"):
+                asked(ours, VISITOR, extra={"seed": 1})
+            assert not ours.seen and asked(ours, OWNER, extra={"seed": 1}) == f"Bearer {SECRET}"
+
+    def test_who_names_an_offered_endpoint_with_its_variable_keeps_to_its_limits(self, offer: Any) -> None:
+        with EndpointServer() as ours:
+            offer(
+                f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
+                'models = ["small"]\nin_flight = 2'
+            )
+            who = naming(ours.url, "MY_DB_PASSWORD")
+            found = access.key_for(ours.url, "small", "MY_DB_PASSWORD", who).offered
+            assert found is not None and found.in_flight == 2
+            with pytest.raises(GradingError, match="not among those of the endpoint Ours"):
+                asked(ours, who, model="large", key_variable="MY_DB_PASSWORD")
+            assert not ours.seen
+
+    def test_asking_once_keeps_to_the_owners_caps(self, offer: Any, project: Project) -> None:
+        with EndpointServer() as ours:
+            start = f'[endpoints.Ours]\nbase_url = "{ours.url}"\nkey_variable = "MY_DB_PASSWORD"\n'
+            question = Asked("What is gold?", "a metal")
+            offer(start + "max_cost = 0")
+            made = make_grader("self-rating", {"model": "m", "base_url": ours.url})
+            with pytest.raises(InputError, match="no price for m"):
+                trial_control(project, made)
+            set_price(project, "m", Price(1, 1), "ann")
+            with pytest.raises(GradingError, match="allow no further call"):
+                try_pair(made, question, "Gold is a metal.", trial_control(project, made))
+            assert not ours.seen
+            with pytest.raises(GradingError, match="allow no further call"):
+                try_injections(made, question, control=trial_control(project, made))
+            assert not ours.seen
+            offer(start + "max_calls = 1")
+            two_calls = make_grader("answer", {"model": "m", "base_url": ours.url, "check": "model"})
+            ours.behave = lambda seen: chat("silver")
+            with pytest.raises(GradingError, match="allow no further call: 1 was made"):
+                try_pair(two_calls, question, "Gold is a metal.", trial_control(project, two_calls))
+            assert len(ours.seen) == 1
+
+    def test_the_services_of_the_environment_are_not_for_visitors(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        with pytest.raises(GradingError, match="It offers none"):
+            access.key_for("https://api.openai.com/v1", "m", "OPENAI_API_KEY", VISITOR)
+
+    def test_an_endpoint_that_takes_no_key_gets_none(self, offer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        offer('[endpoints.Ours]\nbase_url = "http://gpu.example:8000/v1"')
+        assert access.key_for("http://gpu.example:8000/v1/", "m", None, VISITOR).key is None
+        end = EndpointBackEnd("m", "http://gpu.example:8000/v1")
+        assert end._key() == "no-key", "it is asked without one, though it is not on this computer"
+
+    def test_calls_in_flight_calls_and_money_stay_within_the_owners_limits(self, project: Project, offer: Any) -> None:
+        questions = [Question(f"q1/{n}", "q1", f"What is {n}?") for n in range(12)]
+        fill(project, questions, {}, {"one": {"q1": ["p1"]}})
+        latency = 0.05
+        with EndpointServer(latency=latency) as server:
+            offer(f'[endpoints.Ours]\nbase_url = "{server.url}"\nin_flight = 2\nmax_calls = 5\nmax_cost = 0.5')
+            with acting(VISITOR):
+                grader = make_grader("self-rating", {"model": "m", "base_url": server.url})
+            with pytest.raises(InputError, match="no price"):
+                run_job(project, grader, Request(), "ann")
+            set_price(project, "m", Price(0.01, 0.01), "ann")
+            final = run_job(project, grader, Request(max_calls=1000, concurrency=64), "ann")
+            assert final.state == "stopped" and len(server.seen) == 5
+            begun = sorted(seen.at for seen in server.seen)
+            assert all(third - first >= 0.9 * latency for first, third in zip(begun, begun[2:], strict=False))
+            run_job(project, grader, Request(max_calls=2), "ann")
+            assert len(server.seen) == 7, "a person may ask for less"
+
+
+class TestSettingUp:
+    def test_the_file_and_the_secrets_offer_endpoints_and_the_file_counts(
+        self, offer: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tables = {"A": {"base_url": "https://a.example/v1"}, "B": {"base_url": "https://b.example/v1"}}
+        monkeypatch.setattr(endpoints, "_secrets", lambda: tables)
+        offer('[endpoints.B]\nbase_url = "https://b2.example/v1"\n[endpoints.C]\nbase_url = "https://c.example/v1"')
+        assert [(one.name, one.base_url) for one in offered_endpoints()] == [
+            ("A", "https://a.example/v1"), ("B", "https://b2.example/v1"), ("C", "https://c.example/v1"),
+        ]  # fmt: skip
+
+    def test_the_file_may_be_json(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "e.json").write_text('{"endpoints": {"A": {"base_url": "https://a.example/v1", "in_flight": 3}}}')
+        monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "e.json"))
+        (one,) = offered_endpoints()
+        assert (one.name, one.in_flight, one.models) == ("A", 3, ())
+
+    @pytest.mark.parametrize(
+        ("toml", "complaint"),
+        [
+            ("base_url = 1", "no table"),
+            ("[endpoints.A]", "has no base_url"),
+            ('[endpoints.A]\nbase_url = "https://me:SECRETWORD@a.example"', "user name or a password"),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nkey = "SECRETWORD"', "has key, which is none of"),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nkey_variable = "sk-SECRETWORD"', "key_variable of the"),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nin_flight = 0', "in_flight of the endpoint 'A'"),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nmax_cost = nan', "max_cost of the endpoint 'A'"),
+            ('[endpoints.A]\nbase_url = "https://a.example"\nmodels = "SECRETWORD"', "not a list of names"),
+            ("[endpoints.A]\nbase_url = SECRETWORD", "cannot be read"),
+        ],
+    )
+    def test_what_makes_no_sense_is_said_without_a_value_of_it(self, offer: Any, toml: str, complaint: str) -> None:
+        offer(toml)
+        with pytest.raises(InputError) as refused:
+            offered_endpoints()
+        assert complaint in str(refused.value) and "SECRETWORD" not in str(refused.value)
+
+    def test_a_file_that_is_not_there_is_said_without_its_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("EXAM_ENDPOINTS", "/somewhere/private.toml")
+        with pytest.raises(InputError) as refused:
+            offered_endpoints()
+        assert "/somewhere" not in str(refused.value)
+
+    def test_addresses_are_one_whatever_case_port_and_slash(self) -> None:
+        assert same_address("https://A.example/v1/", "https://a.example:443/v1")
+        assert not same_address("https://a.example/v1", "http://a.example/v1")
+        assert not same_address("https://a.example/v1", "https://a.example/v2")
+
+
+class TestWhatIsStored:
+    """A project may have been written by anybody: what it names binds no key to a host."""
+
+    def test_a_named_grader_of_a_project_gets_no_key_that_is_not_for_its_address(self, project: Project) -> None:
+        fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+        with EndpointServer() as server:
+            parameters = {"model": "m", "base_url": server.url, "key_variable": "MY_DB_PASSWORD"}
+            spec = save_named_grader(project, "mine", "self-rating", parameters, "ann").spec
+            again = grader_again(project, spec)
+            assert again is not None and run_job(project, again, Request(), "ann").graded == 1
+        assert [seen.headers["authorization"] for seen in server.seen] == ["Bearer no-key"]
+
+    def test_an_address_elsewhere_is_not_asked_at_all(self, project: Project) -> None:
+        fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+        parameters = {"model": "m", "base_url": "https://mine.example/v1", "key_variable": "MY_DB_PASSWORD"}
+        spec = save_named_grader(project, "mine", "self-rating", parameters, "ann").spec
+        again = grader_again(project, spec)
+        assert again is not None
+        final = run_job(project, again, Request(), "ann")
+        assert final.state == "failed"
+        assert "The key in MY_DB_PASSWORD is not known to be for mine.example" in final.message
+
+    def test_a_model_of_the_hub_that_a_project_names_is_not_fetched_for_a_visitor(self) -> None:
+        spec = GraderSpec(
+            "x", "self-rating", "anybody/huge-model", "self-rating", parameters={"back_end": "transformers"}
+        )
+        with acting(VISITOR):
+            assert remade_from(spec) is None
+            with pytest.raises(InputError, match="not among those that this server offers"):
+                make_grader("self-rating", {"model": "anybody/huge-model"})
+
+
+class TestModelsOfThisComputer:
+    def model(self, folder: Path) -> Path:
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text("{}")
+        return folder
+
+    def refusal(self, name: str) -> str:
+        with acting(VISITOR), pytest.raises(WorkbenchError) as refused:
+            model_identity(name)
+        return str(refused.value)
+
+    def test_a_visitor_learns_of_no_path_whether_it_is_there(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        root = tmp_path / "models"
+        self.model(root / "ours")
+        self.model(tmp_path / "private" / "model")
+        (root / "way-out").symlink_to(tmp_path / "private")
+        monkeypatch.setenv("EXAM_MODEL_FOLDERS", str(root))
+        monkeypatch.chdir(tmp_path)
+        tried = [
+            "/etc", "/nowhere", "~", "~root", "private/model", "no/where", str(tmp_path), str(tmp_path / "none"),
+            str(tmp_path / "private" / "model"), f"{root}/../private/model", f"{root}/way-out/model",
+            f"{root}/way-out/none", str(root) + "x", "google/flan-t5-large", "", "a\0b", f"{root}/a\0b",
+        ]  # fmt: skip
+        assert len({self.refusal(name) for name in tried}) == 1
+        with acting(VISITOR):
+            assert model_identity(str(root / "ours")).startswith("ours@sha256:")
+        assert model_identity(str(tmp_path / "private" / "model")).startswith("model@sha256:"), "the owner may"
+
+    def test_what_may_be_used_is_offered(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        ours = self.model(tmp_path / "a" / "ours")
+        self.model(tmp_path / "b" / "too")
+        monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path / 'a'}{os.pathsep}{tmp_path / 'gone'}")
+        monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large, google/flan-t5-small")
+        assert offered_models() == ["google/flan-t5-large", "google/flan-t5-small", str(ours)]
+        with acting(VISITOR):
+            assert model_identity("google/flan-t5-small") == "google/flan-t5-small"
+
+    @pytest.mark.parametrize("revision", ["../../../../etc", "/etc/passwd", "a/../b", "a\nb"])
+    def test_a_revision_is_no_way_to_other_files(self, revision: str) -> None:
+        with pytest.raises(InputError, match="revision"):
+            make_grader("self-rating", {"model": "google/flan-t5-large", "revision": revision})
+
+
+LOCAL: dict[str, Any] = {
+    "address": "localhost", "hosts": ["localhost", "127.0.0.1", "::1"], "signs_in": False, "headers": HEADERS,
+    "peer": None,
+}  # fmt: skip
+
+
+class TestUnsharedLocalhost:
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {},
+            {"address": "127.0.0.1", "peer": "127.0.0.1"},
+            {"headers": {"Host": "[::1]:8501", "Origin": "http://[::1]:8501"}, "peer": "::1"},
+        ],
+    )
+    def test_one_person_at_this_computer(self, facts: dict[str, Any]) -> None:
+        assert unshared_localhost(**LOCAL | facts)
+
+    @pytest.mark.parametrize(
+        "facts",
+        [
+            {"address": None},
+            {"address": "0.0.0.0"},
+            {"address": "exam.example"},
+            {"hosts": []},
+            {"hosts": ["localhost", "exam.example"]},
+            {"hosts": ["*"]},
+            {"signs_in": True},
+            {"peer": "192.0.2.7"},
+            {"headers": {}},
+            {"headers": HEADERS | {"Host": "exam.example"}},
+            {"headers": HEADERS | {"Host": ""}},
+            {"headers": HEADERS | {"Origin": "https://exam.example"}},
+            {"headers": HEADERS | {"Origin": "null"}},
+            {"headers": {"Host": "localhost"}},
+            *({"headers": HEADERS | {name: "x"}} for name in access.FORWARDED),
+        ],
+    )
+    def test_any_sign_of_others_makes_it_shared(self, facts: dict[str, Any]) -> None:
+        assert not unshared_localhost(**LOCAL | facts)
+
+    @pytest.mark.parametrize(("value", "unshared"), [("1", False), ("yes", False), ("0", True), ("", True)])
+    def test_the_owner_can_say_that_it_is_shared(
+        self, monkeypatch: pytest.MonkeyPatch, value: str, unshared: bool
+    ) -> None:
+        monkeypatch.setenv("EXAM_SHARED", value)
+        assert unshared_localhost(**LOCAL) == unshared
+
+
+def test_whoever_sets_a_grader_up_is_whose_access_counts_in_the_jobs_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "_provider", lambda: VISITOR)
+    with EndpointServer() as server:
+        assert asked(server, OWNER) == "Bearer no-key"
+        with pytest.raises(GradingError, match="not among the endpoints"):
+            asked(server, access.current())
+
+
+def test_a_typed_key_is_kept_out_of_what_is_stored_and_said(project: Project, tmp_path: Path) -> None:
+    fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+    lines: list[str] = []
+    with EndpointServer() as server:
+        origin = server.url.removesuffix("/v1")
+        with acting(Access(any_address=True, typed={origin: SECRET})):
+            parameters = {"model": "m", "base_url": server.url}
+            grader = make_grader("self-rating", parameters)
+            save_named_grader(project, "mine", "self-rating", parameters, "ann")
+        run_job(project, grader, Request(), "ann", control=Control(report=lines.append))
+    assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
+    tables = [name for (name,) in project.rows("SELECT table_name FROM information_schema.tables")]
+    stored = "".join(str(project.rows(f'SELECT * FROM "{name}"')) for name in tables)
+    assert SECRET not in stored + str(lines) + grader.spec.fingerprint + str(grader.spec) + repr(vars(grader.back_end))
+    project.close()
+    assert all(SECRET.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_keys_of_the_apps_secrets_follow_the_same_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secret_keys, "_provider", {"THE_KEY": SECRET, "OPENAI_API_KEY": SECRET}.get)
+    assert access.key_for("https://api.openai.com/v1", "m", None, OWNER).key == SECRET
+    with pytest.raises(GradingError, match="not known to be for"):
+        access.key_for("https://mine.example/v1", "m", "THE_KEY", OWNER)
+
+
+class TestAtAShell:
+    @pytest.fixture
+    def run(self, project: Project) -> Any:
+        fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+        project.close()
+
+        def run(*arguments: str) -> Any:
+            return CliRunner().invoke(cli, [*arguments, "--project", str(project.path)])
+
+        return run
+
+    def test_who_names_both_binds_them_for_this_command_and_not_for_the_project(self, run: Any) -> None:
+        with EndpointServer() as server:
+            both = ("--base-url", server.url, "--set", "key_variable=MY_DB_PASSWORD")
+            saved = run("graders", "save", "mine", "--grader", "self-rating", "--model", "m", *both)
+            assert saved.exit_code == 0, saved.output
+            for more in (both, (), ("--set", "key_variable=HOME"), ("--base-url", server.url)):
+                tried = run("graders", "test", "--grader", "mine", *more)
+                assert tried.exit_code == 0, tried.output
+        sent = [seen.headers["authorization"] for seen in server.seen]
+        assert sent == [f"Bearer {SECRET}", *["Bearer no-key"] * 3]
+
+    def test_the_usual_address_gets_the_variable_that_is_named(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        with EndpointServer() as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+            named = ("--back-end", "openai", "--model", "m", "--set", "key_variable=MY_DB_PASSWORD")
+            assert run("graders", "test", "--grader", "self-rating", *named).exit_code == 0
+        assert server.seen[0].headers["authorization"] == f"Bearer {SECRET}"
+
+    def test_a_refusal_says_what_to_do(self, run: Any) -> None:
+        address = ("--model", "m", "--base-url", "https://mine.example/v1")
+        found = run("graders", "test", "--grader", "self-rating", *address)
+        assert found.exit_code == 1
+        assert "No key is known to be for mine.example" in str(found.exception)
+        assert "--base-url URL --set key_variable=NAME" in str(found.exception)
+
+    def test_drafting_follows_the_same_rules(self, run: Any) -> None:
+        with EndpointServer(lambda seen: chat('{"questions": ["Why?"]}')) as server:
+            asked = ("generate", "--all", "--model", "m", "--base-url", server.url)
+            for more in (("--key-variable", "MY_DB_PASSWORD"), ()):
+                assert run(*asked, *more).exit_code == 0
+        assert [seen.headers["authorization"] for seen in server.seen] == [f"Bearer {SECRET}", "Bearer no-key"]
+
+
+@pytest.mark.parametrize("name", ["loop", "loop/x", "x" * 300, "y" * 5000])
+def test_a_folder_that_cannot_be_looked_at_is_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    monkeypatch.setenv("EXAM_MODEL_FOLDERS", f"{tmp_path}:{tmp_path / 'loop'}")
+    for who in (VISITOR, OWNER):
+        with acting(who), pytest.raises(WorkbenchError):
+            make_grader("self-rating", {"model": f"{tmp_path}/{name}"})
+    assert offered_models() == []
+
+
+def test_a_home_of_nobody_is_refused_in_words() -> None:
+    with pytest.raises(WorkbenchError):
+        make_grader("self-rating", {"model": "~nobody-of-that-name/model"})
+
+
+def test_a_saved_grader_whose_folder_is_gone_does_not_break_lists(project: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    project.write(
+        lambda cursor: cursor.execute(
+            "INSERT INTO named_graders VALUES ('mine', 'self-rating', ?, 'ann', now()::TIMESTAMP)",
+            [f'{{"model": "{folder}"}}'],
+        )
+    )
+    assert [one.name for one in list_of_graders(project)] == ["mine"]
+    assert fingerprints_of(project, "mine") == ()
+    gone = GraderSpec("g", "self-rating", "gone@sha256:abc", parameters={"back_end": "transformers"})
+    assert grader_again(project, gone) is None

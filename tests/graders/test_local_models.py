@@ -1,0 +1,577 @@
+"""The transformers back end: the library's own code on tiny models that were trained a moment ago."""
+
+from __future__ import annotations
+
+import errno
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from core.errors import GradingError, InputError
+from core.graders import Call, Completion, Control, Outcome, Prompt, Steps, fill, loading
+from core.graders.local.back_end import ExtractiveBackEnd, TransformersBackEnd, model_identity
+from core.graders.local.causal import LEAST_SHARED, share_prefixes
+from core.graders.local.loading import explain, load_model
+from core.graders.local.options import Options
+from core.graders.reading.calls import Form
+from core.graders.reading.driving import drive_in_windows
+from core.types import Grade
+from tests.made.tiny_models import (
+    ANSWERS,
+    CHAT_TEMPLATE,
+    FILLER,
+    build_tiny_causal,
+    build_tiny_extractive,
+    build_tiny_t5,
+)
+
+RATE = Prompt(
+    name="rate",
+    title="Rate",
+    use="self-rating",
+    template="How well can the question be answered? Passage: {context} Question: {question} Rate from 0 to 5:",
+    form="rating",
+    source="these tests",
+)
+DIGITS = tuple("012345")
+RATED = {"clay": 0, "tin": 1, "iron": 2, "bronze": 3, "silver": 4, "gold": 5}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(build_tiny_t5(tmp_path_factory.mktemp("t5")))
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(build_tiny_causal(tmp_path_factory.mktemp("llama")))
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(build_tiny_extractive(tmp_path_factory.mktemp("reader")))
+
+
+@pytest.fixture(scope="module")
+def gpt2(llama: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An untrained model with learned positions: what it writes means nothing, and hangs on every position."""
+    from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
+
+    folder = str(tmp_path_factory.mktemp("gpt2"))
+    tokenizer: Any = AutoTokenizer.from_pretrained(llama)
+    torch.manual_seed(3)
+    size = {"n_embd": 32, "n_layer": 2, "n_head": 2, "n_positions": 256, "initializer_range": 0.5}
+    ids = {"vocab_size": len(tokenizer), "pad_token_id": 0, "bos_token_id": 3, "eos_token_id": 1}
+    GPT2LMHeadModel(GPT2Config(**size, **ids)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def passage(marker: str, words: int, seed: int = 0) -> str:
+    """So many words that mean nothing, with a marker among them."""
+    chance = random.Random(f"{marker} {words} {seed}")
+    text = [chance.choice(FILLER[:40]) for _ in range(words)]
+    text.insert(chance.randint(0, words), marker)
+    return " ".join(text)
+
+
+def rating(text: str, question: str = "what is it made of?", **changes: Any) -> Call:
+    call = Call(RATE, {"question": question, "context": text}, "rating", options=DIGITS, max_tokens=12)
+    return replace(call, **changes)
+
+
+def ask(back_end: TransformersBackEnd | ExtractiveBackEnd, *calls: Call) -> list[Completion]:
+    return back_end.complete(calls, Control())
+
+
+def generated(folder: str, text: str, tokens: int, special: bool = True) -> str:
+    """What the library's own greedy `generate` writes for one prompt."""
+    loaded = load_model(folder)
+    inputs = loaded.tokenizer(text, return_tensors="pt", add_special_tokens=special)
+    with torch.inference_mode():
+        ids = loaded.model.generate(
+            input_ids=inputs.input_ids, attention_mask=inputs.attention_mask, max_new_tokens=tokens, do_sample=False
+        )
+    start = 1 if loaded.seq2seq else inputs.input_ids.shape[1]
+    written: str = loaded.tokenizer.decode(ids[0, start:], skip_special_tokens=True).strip()
+    return written
+
+
+def test_a_seq2seq_model_gives_the_ratings_that_it_learnt(t5: str) -> None:
+    calls = [rating(passage(marker, words)) for words in (6, 40, 90) for marker in RATED]
+    assert [completion.text for completion in ask(TransformersBackEnd(t5), *calls)] == [*map(str, RATED.values())] * 3
+
+
+def test_a_causal_model_gives_the_ratings_that_it_learnt(llama: str) -> None:
+    calls = [rating(passage(marker, words)) for words in (6, 40, 60) for marker in RATED]
+    assert [completion.text for completion in ask(TransformersBackEnd(llama), *calls)] == [
+        *map(str, RATED.values())
+    ] * 3
+
+
+@pytest.mark.parametrize("model", ["t5", "llama", "gpt2"])
+@pytest.mark.parametrize("form", ["rating", "text"])
+def test_batches_answer_as_one_by_one_and_as_generate(model: str, form: Form, request: pytest.FixtureRequest) -> None:
+    folder = request.getfixturevalue(model)
+    calls = [rating(passage(m, words), form=form) for m in ANSWERS for words in (3, 30, 80)]
+    together = ask(TransformersBackEnd(folder, batch_tokens=500), *calls)
+    alone = [ask(TransformersBackEnd(folder), call)[0] for call in calls]
+    assert [c.text for c in together] == [c.text for c in alone]
+    for call, completion in zip(calls, together, strict=True):
+        plain = generated(folder, fill(call.prompt, call.values).joined(), call.max_tokens)
+        # A rating ends where nothing more can change it.
+        assert completion.text == plain if form == "text" else plain.startswith(completion.text)
+
+
+@pytest.mark.parametrize("model", ["llama", "gpt2"])
+def test_a_passage_that_prompts_share_is_read_once_with_the_same_answers(
+    model: str, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(model)
+    questions = ["what is it?", "which is the best of all of them, and on what is it?", "how?"]
+    calls = [rating(passage(m, words), q) for m in RATED for words in (30, 70) for q in questions]
+    calls.append(rating("short and alone"))
+    random.Random(1).shuffle(calls)
+    sharing, plain = TransformersBackEnd(folder), TransformersBackEnd(folder, share_prefixes=False)
+    with_it, without = ask(sharing, *calls), ask(plain, *calls)
+    assert [c.text for c in with_it] == [c.text for c in without]
+    for one, other in zip(with_it, without, strict=True):
+        assert one.distribution == (other.distribution and pytest.approx(other.distribution, abs=1e-4))
+    assert sharing.tokens_plain == plain.tokens_plain
+    assert sharing.tokens_computed < 0.6 * plain.tokens_computed
+
+
+def test_prompts_are_grouped_by_what_saves_most() -> None:
+    template, long = [7] * LEAST_SHARED, [8] * 50
+    prompts = [[*template, 1, *long, i] for i in range(3)] + [[*template, 2, *long, i] for i in range(3)] + [[9, 9]]
+    groups = {group.rows: group.shared for group in share_prefixes(prompts)}
+    assert groups == {(0, 1, 2): LEAST_SHARED + 51, (3, 4, 5): LEAST_SHARED + 51, (6,): 0}
+
+
+def test_the_same_prompt_twice_still_has_a_token_of_its_own_to_read() -> None:
+    (group,) = share_prefixes([[5] * 40, [5] * 40])
+    assert (sorted(group.rows), group.shared) == ([0, 1], 39)
+
+
+@pytest.mark.parametrize("model", ["t5", "llama"])
+def test_the_distribution_over_ratings_sums_to_one_and_agrees_with_the_text(
+    model: str, request: pytest.FixtureRequest
+) -> None:
+    calls = [rating(passage(m, 20, seed)) for m in (*RATED, "brass") for seed in range(3)]
+    for completion in ask(TransformersBackEnd(request.getfixturevalue(model)), *calls):
+        assert completion.distribution is not None
+        assert list(completion.distribution) == list(DIGITS)
+        assert sum(completion.distribution.values()) == pytest.approx(1)
+        assert max(completion.distribution, key=completion.distribution.__getitem__) == completion.text[-1]
+
+
+def test_a_rating_after_other_words_is_read_where_it_is_written(t5: str) -> None:
+    (completion,) = ask(TransformersBackEnd(t5), rating(passage("brass", 20)))
+    assert completion.text == "Rating : 3"
+    assert completion.distribution is not None and completion.distribution["3"] > 0.5
+
+
+def test_an_answer_off_the_scale_has_no_distribution(t5: str) -> None:
+    off, unanswerable = ask(TransformersBackEnd(t5), rating(passage("mud", 20)), rating(passage("fog", 20)))
+    assert (off.text, off.distribution) == ("10", None)
+    assert (unanswerable.text, unanswerable.distribution) == ("unanswerable", None)
+
+
+def test_yes_and_no_and_letters_have_distributions_too(t5: str) -> None:
+    options = ("Yes", "No")
+    calls = [rating(passage(m, 20), form="yes-no", options=options) for m in ("oak", "elm")]
+    calls += [rating(passage(m, 20), form="letter", options=tuple("ABCD")) for m in ("apple", "cedar")]
+    yes, no, first, third = ask(TransformersBackEnd(t5), *calls)
+    assert [c.text for c in (yes, no, first, third)] == ["Yes", "No", "A", "C"]
+    assert yes.distribution is not None and yes.distribution["Yes"] > 0.5
+    assert no.distribution is not None and no.distribution["No"] > 0.5
+    assert third.distribution is not None and third.distribution["C"] > 0.5
+
+
+def test_an_answer_that_never_ends_is_cut_off_and_says_so(t5: str) -> None:
+    endless, short = ask(TransformersBackEnd(t5), rating(passage("rain", 20)), rating(passage("tin", 20)))
+    assert (endless.text, endless.complete) == (" ".join(["drip"] * 12), False)
+    assert (short.text, short.complete) == ("1", True)
+
+
+def test_options_written_in_several_tokens_are_told_apart_where_they_differ() -> None:
+    class Signs:
+        """A tokenizer that writes a mark before a digit, as some do."""
+
+        unk_token_id = None
+
+        def __call__(self, text: str, add_special_tokens: bool) -> Any:
+            digits = {"0": [100, 10], "1": [100, 11], "2": [12]}
+            return type("Encoded", (), {"input_ids": digits[text.strip()]})
+
+        def get_vocab(self) -> dict[str, int]:
+            return {"▁": 100, "0": 10, "1": 11, "2": 12}
+
+    options = Options(("0", "1", "2"), Signs())
+    scores = torch.full((2, len(options.tokens)), -9.0)
+    scores[1, options.tokens.index(10)] = 1.0
+    scores[1, options.tokens.index(11)] = 3.0
+    found = options.distribution([100, 11], scores, "1")
+    assert found is not None
+    assert found["1"] == pytest.approx(1 / (1 + torch.e**-2), abs=1e-3)
+    assert found["2"] == 0
+
+
+def test_a_long_passage_is_shortened_and_nothing_else(t5: str) -> None:
+    text = passage("silver", 10) + " the" * 600 + " END"
+    call = rating(text)
+    back_end = TransformersBackEnd(t5, max_tokens_in=100)
+    (completion,) = ask(back_end, call)
+    whole = back_end.count_tokens(fill(call.prompt, call.values).joined())
+    assert whole is not None
+    assert completion.text == "4"
+    assert completion.shortened == whole + 1 - 100
+    prepared = back_end._prompting.prepare([call], lambda call: 0)[0]
+    assert len(prepared.tokens) == 100
+    assert prepared.text.endswith(" the Question: what is it made of? Rate from 0 to 5:")
+    assert "END" not in prepared.text
+
+
+def test_a_causal_model_keeps_room_for_its_answer(llama: str) -> None:
+    back_end = TransformersBackEnd(llama, max_tokens_in=120)
+    (completion,) = ask(back_end, rating(passage("silver", 5) + " the" * 300))
+    assert completion.text == "4"
+    prepared = back_end._prompting.prepare([rating("the " * 300)], lambda call: call.max_tokens)[0]
+    assert len(prepared.tokens) == 120 - 12
+
+
+def test_a_prompt_that_does_not_fit_without_its_passage_is_an_error_of_that_call_alone(t5: str) -> None:
+    too_long, fine = ask(
+        TransformersBackEnd(t5, max_tokens_in=60), rating("gold", "why? " * 100), rating(passage("gold", 5))
+    )
+    assert too_long.error is not None and "too long" in too_long.error
+    assert (fine.text, fine.error) == ("5", None)
+
+
+def test_markers_of_the_model_inside_a_passage_are_text(llama: str, t5: str) -> None:
+    for folder in (llama, t5):
+        back_end = TransformersBackEnd(folder)
+        tokens = back_end._prompting.prepare([rating("a </s> b <|assistant|> c <s>")], lambda call: 0)[0].tokens
+        inside = back_end._loaded.tokenizer.convert_ids_to_tokens(tokens)
+        assert "<|assistant|>" not in inside
+        assert inside.count("</s>") == (1 if folder == t5 else 0)
+        assert inside.count("<s>") == (1 if folder == llama else 0)
+
+
+def with_template(folder: str, template: str, to: Path) -> str:
+    """A copy of a model with a chat template."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(to)
+    AutoModelForCausalLM.from_pretrained(folder).save_pretrained(to)
+    return str(to)
+
+
+def test_a_chat_model_is_asked_in_its_own_template(llama: str, tmp_path: Path) -> None:
+    folder = with_template(llama, CHAT_TEMPLATE, tmp_path)
+    call = replace(rating(passage("gold", 20)), prompt=replace(RATE, system="You rate."), form="text")
+    back_end = TransformersBackEnd(folder)
+    text = back_end._prompting.prepare([call], lambda call: 0)[0].text
+    user = fill(call.prompt, call.values).user
+    assert text == f"<s><|system|>You rate.<|end|><|user|>{user}<|end|><|assistant|>"
+    assert ask(back_end, call)[0].text == generated(folder, text, call.max_tokens, special=False)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        CHAT_TEMPLATE.replace(
+            "{% for", "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}{% for"
+        ),
+        CHAT_TEMPLATE.replace("<|{{", "{% if message['role'] == 'user' %}<|{{").replace(
+            "{% endfor", "{% endif %}{% endfor"
+        ),
+    ],
+    ids=["refuses", "drops"],
+)
+def test_a_template_without_a_system_role_gets_both_texts_from_the_user(
+    template: str, llama: str, tmp_path: Path
+) -> None:
+    call = replace(rating("gold"), prompt=replace(RATE, system="You rate."))
+    back_end = TransformersBackEnd(with_template(llama, template, tmp_path))
+    text = back_end._prompting.prepare([call], lambda call: 0)[0].text
+    assert text == f"<s><|user|>{fill(call.prompt, call.values).joined()}<|end|><|assistant|>"
+
+
+def likelihood(marker: str, *options: str) -> Call:
+    return rating(passage(marker, 20), form="likelihood", options=options)
+
+
+def test_likelihoods_of_a_seq2seq_model_are_those_of_its_decoder(t5: str) -> None:
+    options = ("the red leaves of maple", "5", "the red of")
+    completion, other = ask(TransformersBackEnd(t5), likelihood("maple", *options), likelihood("gold", "4", "5"))
+    loaded = load_model(t5)
+    prompt = fill(RATE, likelihood("maple", "").values).joined()
+    for option in options:
+        labels = loaded.tokenizer(option, return_tensors="pt").input_ids[:, :-1]
+        with torch.inference_mode():
+            loss = loaded.model(**loaded.tokenizer(prompt, return_tensors="pt"), labels=labels).loss
+        assert completion.distribution is not None
+        assert completion.distribution[option] == pytest.approx(-float(loss), abs=1e-4)
+    assert completion.text == "the red leaves of maple"
+    assert other.text == "5"
+
+
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("model", ["llama", "gpt2"])
+def test_likelihoods_of_a_causal_model_are_those_of_the_continuation(
+    model: str, share: bool, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(model)
+    options = ("the red leaves of maple", "5", "the red of")
+    calls = [likelihood("maple", *options), likelihood("gold", "4", "5")]
+    found = ask(TransformersBackEnd(folder, share_prefixes=share), *calls)
+    loaded = load_model(folder)
+    for call, completion in zip(calls, found, strict=True):
+        prompt = fill(RATE, call.values).joined()
+        for option in call.options:
+            whole = loaded.tokenizer(f"{prompt} {option}", return_tensors="pt").input_ids
+            labels = whole.clone()
+            labels[:, : len(loaded.tokenizer(prompt).input_ids)] = -100
+            with torch.inference_mode():
+                loss = loaded.model(input_ids=whole, labels=labels).loss
+            assert completion.distribution is not None
+            assert completion.distribution[option] == pytest.approx(-float(loss), abs=1e-4)
+    if model == "llama":
+        assert [completion.text for completion in found] == ["the red leaves of maple", "5"]
+
+
+def span(text: str, question: str = "where is it?") -> Call:
+    return Call(RATE, {"question": question, "context": text}, "span")
+
+
+def test_an_extractive_answer_is_cut_from_the_passage_as_it_is_written(reader: str) -> None:
+    (found,) = ask(ExtractiveBackEnd(reader), span("This is the Gold   Coin, and all of it."))
+    assert found.text == "Gold   Coin"
+    assert found.distribution is not None and found.distribution["answer"] > 0.5
+    assert sum(found.distribution.values()) == pytest.approx(1)
+
+
+def test_where_no_answer_is_likelier_there_is_none(reader: str) -> None:
+    none, empty = ask(ExtractiveBackEnd(reader), span("This is the best of all."), span("  "))
+    assert none.text == empty.text == ""
+    assert none.distribution is not None and none.distribution["no answer"] > 0.5
+    assert none.error is None and none.shortened == 0
+
+
+def test_an_answer_anywhere_in_a_long_passage_is_found(reader: str) -> None:
+    calls = [
+        span("the best of all " * before + "gold ring " + "and the most of it " * 40) for before in (0, 12, 33, 61)
+    ]
+    found = ask(ExtractiveBackEnd(reader, batch_tokens=300), *calls, span("it is the best of all " * 60))
+    assert [c.text for c in found] == ["gold ring"] * 4 + [""]
+
+
+def test_a_question_that_leaves_no_room_for_the_passage_is_an_error(reader: str) -> None:
+    (found,) = ask(ExtractiveBackEnd(reader), span("gold coin", "where " * 100))
+    assert found.error is not None and "no room" in found.error
+
+
+def test_other_forms_go_to_the_other_model(reader: str, t5: str) -> None:
+    back_end = ExtractiveBackEnd(reader, other=TransformersBackEnd(t5))
+    cut, rated = ask(back_end, span("a gold coin"), rating(passage("iron", 20)))
+    assert (cut.text, rated.text) == ("gold coin", "2")
+    with pytest.raises(InputError, match="cannot write"):
+        ask(ExtractiveBackEnd(reader), rating("iron"))
+    with pytest.raises(InputError, match="cuts no answers"):
+        ask(TransformersBackEnd(t5), span("a gold coin"))
+
+
+def test_models_are_loaded_at_the_first_call_and_shared(t5: str) -> None:
+    one, other = TransformersBackEnd(t5, device="cpu"), TransformersBackEnd(t5)
+    assert one.count_tokens("the best") == 2, "the tokenizer is at hand without the weights"
+    assert TransformersBackEnd("nobody/no-such-model").count_tokens("the best") is None
+    ask(one, rating("gold"))
+    ask(other, rating("gold"))
+    assert one.count_tokens("the best") == 2
+    if not torch.cuda.is_available():
+        assert load_model(t5, device="cpu") is load_model(t5, device="auto", dtype="float32")
+    assert loading() is None
+
+
+def test_half_precision_gives_the_same_ratings(t5: str) -> None:
+    calls = [rating(passage(marker, 20)) for marker in RATED]
+    found = ask(TransformersBackEnd(t5, device="cpu", dtype="bfloat16"), *calls)
+    assert [c.text for c in found] == [*map(str, RATED.values())]
+
+
+def test_a_missing_or_broken_model_is_an_error_that_says_what_to_do(t5: str, tmp_path: Path) -> None:
+    with pytest.raises(GradingError, match="holds no model"):
+        ask(TransformersBackEnd(str(tmp_path / "nowhere")), rating("gold"))
+    with pytest.raises(GradingError, match=r"no config\.json"):
+        model_identity(str(tmp_path))
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
+    with pytest.raises(GradingError, match="could not be loaded"):
+        ask(TransformersBackEnd(str(tmp_path)), rating("gold"))
+    with pytest.raises(InputError, match="no device"):
+        TransformersBackEnd(t5, device="abacus")
+    with pytest.raises(InputError, match="number format"):
+        TransformersBackEnd(t5, dtype="int1")
+    if not torch.cuda.is_available():
+        with pytest.raises(GradingError, match="no GPU"):
+            ask(TransformersBackEnd(t5, device="cuda"), rating("gold"))
+
+
+def test_errors_of_fetching_are_told_apart() -> None:
+    assert "disk is full" in explain("m", OSError(errno.ENOSPC, "No space left on device")).message
+    offline = OSError("cannot load")
+    offline.__cause__ = ConnectionError("no route")
+    assert "cannot be reached" in explain("m", offline).message
+    assert "could not be loaded: odd" in explain("m", ValueError("odd\nmore")).message
+
+
+def test_the_identity_of_a_folder_changes_with_its_content_and_that_of_a_hub_model_with_its_revision(
+    t5: str, tmp_path: Path
+) -> None:
+    (tmp_path / "m").mkdir()
+    for name in ("config.json", "model.safetensors", "README.md"):
+        (tmp_path / "m" / name).write_text(name)
+    first = model_identity(str(tmp_path / "m"))
+    assert first.startswith("m@sha256:") and len(first) == len("m@sha256:") + 12
+    (tmp_path / "m" / "README.md").write_text("other words")
+    assert model_identity(str(tmp_path / "m")) == first
+    (tmp_path / "m" / "model.safetensors").write_text("other weights")
+    assert model_identity(str(tmp_path / "m")) != first
+    assert model_identity("google/flan-t5-large") == "google/flan-t5-large"
+    assert model_identity("google/flan-t5-large", "abc") == "google/flan-t5-large@abc"
+
+
+def steps(*calls: Call) -> Steps:
+    """Ask one call after the other; the grade holds what came."""
+    texts = []
+    for call in calls:
+        completion = yield call
+        texts.append(completion.text)
+    return Grade(0, raw=" ".join(texts))
+
+
+def drive(back_end: TransformersBackEnd, work: list[tuple[tuple[int, int], Steps]], control: Control) -> list[Outcome]:
+    return [outcome for batch in back_end.drive(work, control) for outcome in batch]
+
+
+def test_pairs_go_through_all_their_steps(t5: str) -> None:
+    markers = ["tin", "gold", "iron", "silver"] * 5
+    work = [((i, 0), steps(*[rating(passage(m, 10 + i))] * (i % 3))) for i, m in enumerate(markers)]
+    control = Control()
+    outcomes = drive(TransformersBackEnd(t5, batch_tokens=200), work, control)
+    assert {(q, g.raw) for q, _, g in outcomes} == {
+        (i, " ".join([str(RATED[m])] * (i % 3))) for i, m in enumerate(markers)
+    }
+    assert control.usage.calls == sum(i % 3 for i in range(len(markers)))
+    assert control.usage.input_tokens > 0 and control.usage.output_tokens > 0 and control.usage.cost == 0
+
+
+def test_a_cap_on_calls_stops_with_what_was_asked(t5: str) -> None:
+    work = [((i, 0), steps(rating(passage("tin", 20)))) for i in range(30)]
+    control = Control(max_calls=7)
+    assert len(drive(TransformersBackEnd(t5, batch_tokens=100), work, control)) == 7
+    assert control.exhausted and control.usage.calls == 7
+
+
+def test_a_cancel_keeps_what_came_and_drops_what_would_ask_again(t5: str) -> None:
+    work = [((i, 0), steps(rating(passage("tin", 20)))) for i in range(30)]
+    control = Control()
+    came = []
+    for batch in TransformersBackEnd(t5, batch_tokens=100).drive(work, control):
+        came += batch
+        control.cancel()
+    assert 0 < len(came) < 30
+    assert all(grade.raw == "1" for _, _, grade in came)
+    two_steps = [((0, 0), steps(rating("tin"), rating("tin")))]
+    assert drive(TransformersBackEnd(t5), two_steps, control) == []
+
+
+def test_a_pause_holds_the_next_batch_until_resume(t5: str) -> None:
+    control = Control()
+    control.pause()
+    came: list[Outcome] = []
+    work = [((i, 0), steps(rating(passage("tin", 20)))) for i in range(3)]
+    thread = threading.Thread(target=lambda: came.extend(drive(TransformersBackEnd(t5), work, control)))
+    thread.start()
+    thread.join(0.2)
+    assert thread.is_alive() and not came
+    control.resume()
+    thread.join(60)
+    assert len(came) == 3
+
+
+def test_no_more_pairs_are_begun_than_the_window_holds() -> None:
+    begun = 0
+
+    def counted() -> Steps:
+        nonlocal begun
+        begun += 1
+        yield rating("tin")
+        return Grade(1)
+
+    most: list[int] = []
+
+    def answer(calls: Any, control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        most.append(len(calls))
+        # Another order than that of the calls, as batches by length have.
+        yield from ([(i, Completion("1"))] for i in reversed(range(len(calls))))
+
+    work: Iterator[tuple[tuple[int, int], Steps]] = (((i, 0), counted()) for i in range(10))
+    outcomes = drive_in_windows(work, Control(), answer, window=4)
+    next(outcomes)
+    assert begun == 4
+    assert len(list(outcomes)) == 9
+    assert most == [4, 4, 2]
+
+
+def test_an_error_of_the_model_closes_the_pairs_under_way() -> None:
+    closed: list[int] = []
+
+    def careful(i: int) -> Steps:
+        try:
+            yield rating("tin")
+        finally:
+            closed.append(i)
+        return Grade(1)
+
+    def answer(calls: Any, control: Control) -> Iterator[list[tuple[int, Completion]]]:
+        yield [(0, Completion("1"))]
+        raise GradingError("The model broke.")
+
+    with pytest.raises(GradingError, match="broke"):
+        list(drive_in_windows([((i, 0), careful(i)) for i in range(3)], Control(), answer))
+    assert sorted(closed) == [0, 1, 2]
+
+
+def test_a_batch_that_does_not_fit_into_memory_is_run_in_parts(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    back_end = TransformersBackEnd(t5)
+    calls = [rating(passage(marker, 20)) for marker in RATED]
+    whole: Callable[..., Any] = back_end._runner.write
+    sizes = []
+
+    def small_memory(prompts: Any, batch: Any, *rest: Any) -> Any:
+        sizes.append(len(batch))
+        if len(batch) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return whole(prompts, batch, *rest)
+
+    monkeypatch.setattr(back_end._runner, "write", small_memory)
+    assert [c.text for c in ask(back_end, *calls)] == [*map(str, RATED.values())]
+    assert max(sizes) == 6

@@ -1,0 +1,1 @@
+"""Tests of asking models for what is missing."""

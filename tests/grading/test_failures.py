@@ -1,0 +1,217 @@
+"""Pairs that failed or were graded by default: counted by reason, listed one by one, and asked again alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from core import bank
+from core.catalogue import StoredGrader, find_grader, put_grader
+from core.cli import cli
+from core.errors import InputError
+from core.graders import USES, built_in
+from core.grading import (
+    LeftOut,
+    Request,
+    Scope,
+    doubtful_pairs,
+    fill_in,
+    left_out,
+    make_plan,
+    questions_for,
+    reasons,
+    run_job,
+)
+from core.grading.failures import DEFAULTS
+from core.grading.grades import add_outcomes
+from core.grading.pairs import pairs_to_grade
+from core.project import Project, add_queries
+from core.types import Asked, Grade, GraderSpec, Query, Question, Subtopic
+from tests.grading.test_grading import HashGrader
+from tests.made.projects import SPEC, fill
+
+QUESTIONS = [
+    Question("q1/a", "q1", "A?", answer_key="red"),
+    Question("q1/b", "q1", "B?"),
+    Question("q2/a", "q2", "A?"),
+    Question("q2/n", "q2", "A fact", kind="nugget"),
+    Question("q2/c", "q2", "Which?", kind="choice", answer_key="x", choices=("x", "y")),
+    Question("q2/off", "q2", "Retired?", active=False),
+]
+WHOLE = Query("q1", "query q1", "the narrative", (Subtopic("s", "a subtopic"),), "because")
+RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p2", "p3"]}}
+
+
+@pytest.fixture
+def doubtful(project: Project) -> Project:
+    """Failures with two reasons, one of them twice for the same pair, one mended since, and defaults."""
+    fill(project, QUESTIONS, {}, RUNS)
+    refused = Grade(None, "failed", reason="refused")
+    say(project, ("A?", "p1", replace(refused, raw="first try")), ("A?", "p2", refused), ("B?", "p1", refused))
+    say(project, ("A?", "p1", Grade(None, "failed", reason="off the scale", raw="9")))
+    say(project, ("B?", "p1", Grade(3)), ("B?", "p2", Grade(1, "defaulted", raw="well, well")))
+    say(project, ("A fact", "p3", Grade(0, "defaulted", raw="unanswerable")))
+    return project
+
+
+def say(project: Project, *said: tuple[str, str, Grade], spec: GraderSpec = SPEC) -> None:
+    questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
+    passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    outcomes = [(questions[question], passages[passage], grade) for question, passage, grade in said]
+    with project.transaction() as cursor:
+        add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+
+
+def grader(project: Project) -> StoredGrader:
+    return find_grader(project, SPEC.name)
+
+
+class TestCounting:
+    def test_a_pair_counts_once_with_its_last_reason_and_not_at_all_once_it_has_a_grade(
+        self, doubtful: Project
+    ) -> None:
+        assert reasons(doubtful, grader(doubtful), "failed", 1) == [("off the scale", 1), ("refused", 1)]
+        assert make_plan(doubtful, SPEC, 1).failed == 2
+
+    def test_defaults_are_counted_by_what_the_answer_was(self, doubtful: Project) -> None:
+        found = reasons(doubtful, grader(doubtful), "defaulted", 1)
+        assert dict(found) == {DEFAULTS[1]: 1, DEFAULTS[0]: 1}
+
+    def test_what_the_bank_no_longer_asks_is_not_counted(self, doubtful: Project) -> None:
+        bank.save(doubtful, [replace(QUESTIONS[0], text="Reworded?")], "", "ann")
+        # The old wording is still a question of the other query, which has one of the two passages.
+        pairs = doubtful_pairs(doubtful, grader(doubtful), "failed", 2)
+        assert [(pair.query_id, pair.passage_id) for pair in pairs] == [("q2", "p2")]
+        assert make_plan(doubtful, SPEC, 2).failed == 1
+
+
+class TestListing:
+    def test_a_failed_pair_comes_with_its_texts_the_last_answer_and_the_number_of_attempts(
+        self, doubtful: Project
+    ) -> None:
+        first, second = doubtful_pairs(doubtful, grader(doubtful), "failed", 1)
+        assert (first.query_id, first.query, first.asked, first.passage_id) == ("q1", "query q1", Asked("A?"), "p1")
+        assert (first.passage, first.rating, first.reason) == ("text of p1", None, "off the scale")
+        assert (first.raw, first.attempts) == ("9", 2)
+        assert (second.passage_id, second.raw, second.attempts) == ("p2", None, 1)
+
+    def test_a_defaulted_pair_comes_with_its_rating(self, doubtful: Project) -> None:
+        pairs = doubtful_pairs(doubtful, grader(doubtful), "defaulted", 1)
+        assert [(pair.asked.text, pair.rating, pair.raw) for pair in pairs] == [
+            ("B?", 1, "well, well"),
+            ("A fact", 0, "unanswerable"),
+        ]
+
+    def test_pages_and_reasons_split_the_list(self, doubtful: Project) -> None:
+        def pages(**options: int | str) -> list[str]:
+            return [p.passage_id for p in doubtful_pairs(doubtful, grader(doubtful), "failed", 1, **options)]  # type: ignore[arg-type]
+
+        assert pages(limit=1) + pages(limit=1, offset=1) == pages() == ["p1", "p2"]
+        assert pages(reason="refused") == ["p2"]
+        assert pages(offset=2) == []
+
+
+class TestAskingAgain:
+    def test_only_the_failed_pairs_are_asked(self, project: Project) -> None:
+        fill(project, [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")], {}, {"one": {"q1": ["p1", "p2"]}})
+        first = HashGrader(failing=[("A?", "text of p2")])
+        run_job(project, first, Request(Scope(limit=3)), "ann")
+        again = HashGrader()
+        final = run_job(project, again, Request(Scope(only_failed=True)), "ann")
+        assert again.asked == [("A?", "text of p2")]
+        assert (final.total, final.graded, final.failed) == (1, 1, 0)
+        assert make_plan(project, again.spec, 1).to_grade == 1
+
+    def test_the_plan_counts_them_alone(self, doubtful: Project) -> None:
+        plan = make_plan(doubtful, SPEC, 1, Scope(only_failed=True))
+        assert (plan.failed, plan.to_grade) == (2, 2)
+        assert sum(map(len, pairs_to_grade(doubtful, SPEC, 1, Scope(only_failed=True)))) == 2
+        assert make_plan(doubtful, SPEC, 1, Scope(("q2",), only_failed=True)).to_grade == 1
+
+    def test_a_job_remembers_that_it_was_asked_for_them_alone(self, doubtful: Project) -> None:
+        run_job(doubtful, HashGrader(), Request(Scope(only_failed=True)), "ann")
+        assert json.loads(doubtful.value("SELECT asked FROM jobs ORDER BY job_key DESC LIMIT 1"))["only_failed"]
+
+    def test_the_shell_has_it_too(self, project: Project) -> None:
+        fill(project, [Question("q1/a", "q1", "A?")], {}, {"one": {"q1": ["p1", "p2"]}})
+        path = str(project.path)
+        project.close()
+        done = CliRunner().invoke(cli, ["plan", "--project", path, "--only-failed", "--json"])
+        assert json.loads(done.stdout)["to_grade"] == 0
+        done = CliRunner().invoke(cli, ["grade", "--project", path, "--only-failed", "--json"])
+        assert json.loads(done.stdout)["graded"] == 0
+
+
+class TestLeftOut:
+    @pytest.mark.parametrize(
+        ("spec", "expected"),
+        [
+            (SPEC, LeftOut(0, 0, 0, 0)),
+            # One that takes questions is asked the multiple-choice ones, too.
+            (replace(SPEC, kinds=("question",)), LeftOut(1, 0, 0, 0)),
+            (replace(SPEC, kinds=("question", "choice"), parameters={"reads": ["answer_key"]}), LeftOut(1, 0, 2, 0)),
+            (replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]}), LeftOut(4, 0, 0, 0)),
+        ],
+    )
+    def test_questions_that_a_grader_passes_over_are_counted_by_reason(
+        self, doubtful: Project, spec: GraderSpec, expected: LeftOut
+    ) -> None:
+        assert left_out(doubtful, spec, 1) == expected
+
+    def test_a_choice_without_choices_is_told_from_one_without_a_key(self, project: Project) -> None:
+        asked = [
+            Question("q1/a", "q1", "A?", kind="choice", answer_key="x"),
+            Question("q1/b", "q1", "B?", kind="choice", choices=("x", "y")),
+            Question("q2/c", "q2", "C?", kind="choice"),
+        ]
+        fill(project, asked, {}, RUNS)
+        spec = replace(SPEC, kinds=("choice",), parameters={"reads": ["answer_key", "choices"]})
+        assert left_out(project, spec, 1) == LeftOut(0, 0, 2, 1)
+        assert left_out(project, spec, 1, ["q1"]) == LeftOut(0, 0, 1, 1)
+
+    def test_a_direct_judge_leaves_out_queries_that_are_known_by_id_only(self, project: Project) -> None:
+        fill(project, QUESTIONS, {}, RUNS)
+        with project.transaction() as cursor:
+            add_queries(cursor, [Query("q3", "q3")], replace=True)
+        judge = GraderSpec("judge", "direct", "m", kinds=())
+        assert left_out(project, judge, 1) == LeftOut(0, 1, 0, 0)
+        assert left_out(project, replace(judge, parameters={"reads": ["answer_key"]}), 1) == LeftOut(0, 1, 2, 0)
+
+
+class TestFilledInPrompts:
+    @pytest.mark.parametrize("use", USES)
+    def test_every_built_in_prompt_can_be_seen_filled_in(self, project: Project, use: str) -> None:
+        fill(project, QUESTIONS, {}, RUNS)
+        with project.transaction() as cursor:
+            add_queries(cursor, [WHOLE, replace(WHOLE, query_id="q2")], replace=True)
+        for prompt in (prompt for prompt in built_in().values() if prompt.use == use):
+            query_id = "q2" if "question" not in prompt.kinds else "q1"
+            question = questions_for(project, prompt, query_id)[0]
+            shown = fill_in(project, prompt, question, "a passage of words").joined()
+            assert ("a passage of words" in shown) == ("{context}" in prompt.template or "{passage}" in prompt.template)
+            assert (question.text or "") in shown
+            assert "{" not in shown.replace('{"', ""), shown
+
+    def test_a_question_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
+        fill(project, QUESTIONS, {}, RUNS)
+        judge = built_in()["QA-judge"]
+        assert questions_for(project, judge, "q1") == []
+        with pytest.raises(InputError, match="the query has no answer"):
+            fill_in(project, judge, Question("q1", "q1", "query q1"), "a passage")
+
+    def test_a_query_that_lacks_what_the_prompt_needs_is_told_of(self, project: Project) -> None:
+        fill(project, QUESTIONS, {}, RUNS)
+        prompt = built_in()["questions-by-subtopic"]
+        (query,) = questions_for(project, prompt, "q1")
+        with pytest.raises(InputError, match="needs subtopics, which the query does not have"):
+            fill_in(project, prompt, query, "a passage")
+
+    def test_a_fence_is_shown_where_it_is_wanted(self, project: Project) -> None:
+        fill(project, QUESTIONS, {}, RUNS)
+        prompt = built_in()["self-rating"]
+        (question, *_) = questions_for(project, prompt, "q1")
+        assert "<passage-" not in fill_in(project, prompt, question, "words").joined()
+        assert "<passage-" in fill_in(project, prompt, question, "words", fence=True).joined()

@@ -1,0 +1,84 @@
+"""Every method of grading runs on the demo collection with tiny local models, and their boards can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from core.catalogue import graders
+from core.exchange import make_demo
+from core.graders import make_grader
+from core.grading import Request, Scope, make_plan, run_job
+from core.labels import Policy, basis, labels
+from core.leaderboard import compare, leaderboard
+from core.project import Project, open_project
+from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5
+
+RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", "wind": "4", "deck": "3", "Sea": "2"}
+JUDGES = {"salt": "Yes", "bridge": "Yes", "wind": "Yes", "Tacoma": "Yes"}
+ANSWERS = {"salt": "rain rivers and rocks", "wind": "the wind twisted the deck", "bridge": "unanswerable"}
+QUERIES = ("sea-salt", "tacoma-bridge")
+
+
+@dataclass(frozen=True)
+class Models:
+    """Folders of models that rate, that say yes or no, that answer, and that mark an answer."""
+
+    rates: str
+    judges: str
+    answers: str
+    extracts: str
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
+    folder = tmp_path_factory.mktemp("models")
+    return Models(
+        str(build_tiny_t5(folder / "rates", RATES)),
+        str(build_tiny_t5(folder / "judges", JUDGES, none="No")),
+        str(build_tiny_t5(folder / "answers", ANSWERS, none="unanswerable")),
+        str(build_tiny_extractive(folder / "extracts")),
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    path = tmp_path_factory.mktemp("demo") / "demo.duckdb"
+    make_demo(path, "ann", grade=False, tell=lambda line: None)
+    project = open_project(path)
+    yield project
+    project.close()
+
+
+DIRECT = ("Thomas", "FaggioliB", "HELM", "Sun", "FaggioliB_few", "Sun_few", "Q-judge", "QA-judge")
+METHODS = (
+    ("self-rating", "rates", {}),
+    ("answer", "answers", {"check": "words"}),
+    ("answer", "answers", {"check": "model"}),
+    ("extractive", "extracts", {"check": "words"}),
+    *(("direct", "rates" if prompt == "Thomas" else "judges", {"prompt": prompt}) for prompt in DIRECT),
+)
+
+
+@pytest.mark.parametrize(("kind", "model", "more"), METHODS, ids=[f"{k} {' '.join(m.values())}" for k, _, m in METHODS])
+def test_every_method_grades_the_demo_and_ranks_its_systems(
+    demo: Project, models: Models, kind: str, model: str, more: dict[str, str]
+) -> None:
+    grader = make_grader(kind, {"model": getattr(models, model), **more})
+    planned = make_plan(demo, grader.spec, 1, Scope(QUERIES))
+    final = run_job(demo, grader, Request(Scope(QUERIES)), "ann")
+    assert final.state == "done", final.message
+    assert final.done == final.total == planned.to_grade > 0
+    policy = Policy(grader=grader.spec.fingerprint, min_rating=1)
+    given = labels(demo, basis(demo, policy)).dropna(subset=["label"])
+    assert set(given["label"]) <= set(range(grader.spec.max_rating + 1)) and len(given) > 20
+    board = leaderboard(demo, "nDCG@10", policy=policy)
+    assert len(board.systems) == 18
+    assert compare(demo, "nDCG@10", "assessors", policy=policy).correlation.systems == 18
+
+
+def test_all_of_them_stand_side_by_side(demo: Project) -> None:
+    names = [grader.spec.name for grader in graders(demo) if grader.grades]
+    assert len(names) == len(set(names)) == len(METHODS)

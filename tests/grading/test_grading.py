@@ -1,0 +1,421 @@
+"""Grading jobs: what they ask, what they keep, how they stop and go on, in the background and after a kill."""
+
+from __future__ import annotations
+
+import hashlib
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core import bank
+from core.bank import drafted_edits, put_draft, save_drafts
+from core.errors import GradingError, InputError
+from core.graders import Control, Outcome, Pair
+from core.grading import (
+    BackgroundJob,
+    Plan,
+    Progress,
+    Request,
+    Scope,
+    close_interrupted,
+    current_job,
+    jobs,
+    make_plan,
+    run_job,
+    start_job,
+)
+from core.grading import running as grading
+from core.labels import Policy
+from core.project import Project, add_passages, open_project, refresh_pool
+from core.review import changes
+from core.types import Asked, Grade, GraderSpec, Passage, Question
+from tests.made.projects import fill, new_project
+
+QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
+RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}}
+PAIRS = 2 * 3 + 2
+
+
+def rating_of(question: str, passage: str) -> int:
+    """A rating that looks random and is always the same for the same texts."""
+    return hashlib.sha256(f"{question}\n{passage}".encode()).digest()[0] % 6
+
+
+class HashGrader:
+    """Rates by a hash of the two texts, a pair a batch, and remembers what it was asked."""
+
+    def __init__(
+        self,
+        failing: Collection[tuple[str, str]] = (),
+        breaks_at: int | None = None,
+        error: Exception | None = None,
+        before: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self.spec = GraderSpec("hash", "self-rating", "sha256")
+        self.failing = failing
+        self.breaks_at = breaks_at
+        self.error = error
+        self.before = before
+        self.asked: list[tuple[str, str]] = []
+
+    def grade(
+        self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
+    ) -> Iterator[list[Outcome]]:
+        for question, passage in pairs:
+            if control.stopping:
+                return
+            texts = questions[question].text, passages[passage]
+            self.before(len(self.asked))
+            if len(self.asked) == self.breaks_at and self.error:
+                raise self.error
+            self.asked.append(texts)
+            if texts in self.failing:
+                yield [(question, passage, Grade(None, "failed", raw="no idea", reason="no number in the answer"))]
+            else:
+                yield [(question, passage, Grade(rating_of(*texts)))]
+
+
+@pytest.fixture
+def filled(project: Project) -> Project:
+    """A project that needs eight grades and has none."""
+    fill(project, QUESTIONS, {}, RUNS)
+    return project
+
+
+def known(project: Project) -> dict[tuple[str, str], int]:
+    """Rating by question and passage text; each pair once, or the test fails."""
+    rows = project.rows(
+        "SELECT q.text, p.text, rating FROM grades JOIN question_texts q ON q.text_key = question_text_key"
+        " JOIN passage_texts p ON p.text_key = passage_text_key"
+    )
+    found = {(question, passage): rating for question, passage, rating in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def plan(project: Project, **options) -> Plan:
+    return make_plan(project, HashGrader().spec, bank.latest_version(project), Scope(**options))
+
+
+def needed(questions: Sequence[Question] = QUESTIONS) -> set[tuple[str, str]]:
+    return {(q.text or "", f"text of {p}") for q in questions for p in RUNS["one"][q.query_id]}
+
+
+def test_a_job_grades_every_pair_once_and_a_second_one_asks_nothing(filled: Project):
+    assert plan(filled) == Plan(needed=PAIRS, known=0, failed=0, to_grade=PAIRS, without_text=0)
+    grader = HashGrader()
+    reports: list[Progress] = []
+    final = run_job(filled, grader, Request(), "ann", reports.append)
+    assert (final.state, final.total, final.graded, final.failed) == ("done", PAIRS, PAIRS, 0)
+    assert len(grader.asked) == PAIRS
+    assert known(filled) == {pair: rating_of(*pair) for pair in needed()}
+    assert plan(filled) == Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
+    assert [r.done for r in reports] == sorted(r.done for r in reports)
+    assert reports[-1] == final
+    again = HashGrader()
+    assert run_job(filled, again, Request(), "ann").state == "done"
+    assert again.asked == []
+    assert [(job.state, job.total, job.graded, job.author) for job in jobs(filled)] == [
+        ("done", 0, 0, "ann"),
+        ("done", PAIRS, PAIRS, "ann"),
+    ]
+
+
+def test_questions_of_one_passage_are_asked_one_after_the_other(filled: Project):
+    grader = HashGrader()
+    run_job(filled, grader, Request(), "ann")
+    passages = [passage for _, passage in grader.asked[:6]]
+    assert passages == [f"text of {p}" for p in ("p1", "p1", "p2", "p2", "p3", "p3")]
+
+
+def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(filled: Project):
+    control = Control()
+    first = HashGrader(before=lambda number: control.cancel() if number == 2 else None)
+    final = run_job(filled, first, Request(), "ann", control=control)
+    assert (final.state, final.graded) == ("cancelled", 3)
+    assert set(known(filled)) == set(first.asked)
+    second = HashGrader()
+    assert run_job(filled, second, Request(), "ann").state == "done"
+    assert len(second.asked) == PAIRS - 3
+    assert set(first.asked) | set(second.asked) == needed()
+    assert [job.state for job in jobs(filled)] == ["done", "cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (GradingError("The model is not installed.", "Install it."), "The model is not installed. Install it."),
+        (RuntimeError("out of memory"), "The grader broke: RuntimeError: out of memory"),
+    ],
+)
+def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(filled: Project, error: Exception, told: str):
+    broken = HashGrader(breaks_at=5, error=error)
+    final = run_job(filled, broken, Request(), "ann")
+    assert (final.state, final.message, final.graded) == ("failed", told, 5)
+    assert set(known(filled)) == set(broken.asked)
+    assert [(job.state, job.message, job.graded) for job in jobs(filled)] == [("failed", told, 5)]
+    rest = HashGrader()
+    run_job(filled, rest, Request(), "ann")
+    assert len(rest.asked) == PAIRS - 5
+
+
+def test_failed_pairs_are_neither_grades_nor_asked_again_unless_that_is_wanted(filled: Project):
+    failing = [("A?", "text of p1"), ("C?", "text of p4")]
+    final = run_job(filled, HashGrader(failing), Request(), "ann")
+    assert (final.state, final.graded, final.failed, final.done) == ("done", PAIRS - 2, 2, PAIRS)
+    assert set(known(filled)) == needed() - set(failing)
+    assert filled.rows("SELECT DISTINCT reason, raw FROM failures") == [("no number in the answer", "no idea")]
+    assert plan(filled) == Plan(needed=PAIRS, known=PAIRS - 2, failed=2, to_grade=0, without_text=0)
+    assert plan(filled, retry_failed=True).to_grade == 2
+
+    quiet = HashGrader(failing)
+    run_job(filled, quiet, Request(), "ann")
+    assert quiet.asked == []
+
+    retried = HashGrader(failing[:1])
+    final = run_job(filled, retried, Request(Scope(retry_failed=True)), "ann")
+    assert (set(retried.asked), final.graded, final.failed) == (set(failing), 1, 1)
+    run_job(filled, HashGrader(), Request(Scope(retry_failed=True)), "ann")
+    assert known(filled) == {pair: rating_of(*pair) for pair in needed()}
+    assert plan(filled, retry_failed=True) == Plan(PAIRS, PAIRS, 0, 0, 0)
+
+
+def test_a_limit_stops_after_so_many_pairs(filled: Project):
+    assert plan(filled, limit=3).to_grade == 3
+    for asked, graded in ((3, 3), (3, 6), (2, 8)):
+        grader = HashGrader()
+        run_job(filled, grader, Request(Scope(limit=3)), "ann")
+        assert (len(grader.asked), len(known(filled))) == (asked, graded)
+
+
+def test_only_the_queries_that_were_named_are_graded(filled: Project):
+    assert plan(filled, queries=["q2"]).needed == 2
+    grader = HashGrader()
+    run_job(filled, grader, Request(Scope(queries=("q2",))), "ann")
+    assert set(grader.asked) == needed(QUESTIONS[2:])
+    assert plan(filled, queries=["q1"]).to_grade == 6
+
+
+def test_passages_and_questions_without_text_wait_and_are_counted(filled: Project):
+    with filled.transaction() as cursor:
+        cursor.execute("UPDATE passages SET text_key = NULL WHERE passage_id = 'p4'")
+        refresh_pool(cursor)
+    bank.save(filled, [Question("q1/d", "q1", None)], "an id only", "ann")
+    assert plan(filled) == Plan(needed=PAIRS - 1, known=0, failed=0, to_grade=PAIRS - 1, without_text=1)
+    assert plan(filled, queries=["q1"]).without_text == 0
+    run_job(filled, HashGrader(), Request(), "ann")
+    assert len(known(filled)) == PAIRS - 1
+    with filled.transaction() as cursor:
+        add_passages(cursor, [Passage("p4", "text of p4")])
+        refresh_pool(cursor)
+    bank.save(filled, [Question("q1/d", "q1", "D?")], "its text", "ann")
+    assert plan(filled).to_grade == 1 + 3
+
+
+def test_rewording_needs_one_question_graded_again_and_going_back_or_weighing_nothing(filled: Project):
+    run_job(filled, HashGrader(), Request(), "ann")
+    reworded = replace(QUESTIONS[0], text="A, that is?")
+    bank.save(filled, [reworded], "reword", "ann")
+    assert (plan(filled).to_grade, plan(filled).known) == (3, PAIRS - 3)
+    bank.save(filled, QUESTIONS, "back", "ann")
+    assert plan(filled).to_grade == 0
+    weighed = [replace(q, weight=i - 1.5, note="w") for i, q in enumerate(QUESTIONS)]
+    bank.save(filled, weighed, "weights", "ann")
+    assert plan(filled).to_grade == 0
+    bank.save(filled, [replace(weighed[0], active=False)], "retire", "ann")
+    assert (plan(filled).to_grade, plan(filled).needed) == (0, PAIRS - 3)
+    grader = HashGrader()
+    run_job(filled, grader, Request(bank_version=2), "ann")
+    assert set(grader.asked) == needed([reworded])
+
+
+def trial(project: Project, *questions: Question) -> list[tuple[str, str]]:
+    """What a trial of questions asks; it has to get a grade for all of it."""
+    grader = HashGrader()
+    final = run_job(project, grader, Request(trial=questions), "ann")
+    assert (final.state, final.total, final.graded) == ("done", len(grader.asked), len(grader.asked))
+    return grader.asked
+
+
+def test_a_trial_grades_exactly_the_missing_pairs_of_a_drafted_wording_before_it_is_saved(filled: Project):
+    run_job(filled, HashGrader(), Request(), "ann")
+    drafted = replace(QUESTIONS[0], text="  A, that is? ")
+    put_draft(filled, "ann", drafted)
+    edits = drafted_edits(filled, "ann")
+    assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 3
+    before = bank.questions(filled)
+
+    asked = trial(filled, drafted, *QUESTIONS[1:])
+    assert sorted(asked) == sorted(needed([replace(drafted, text="A, that is?")]))
+    assert (bank.questions(filled), bank.latest_version(filled)) == (before, 1)
+    assert plan(filled).needed == PAIRS
+    assert changes(filled, "EXAM-Cover", Policy(), edits).to_grade == 0
+    assert trial(filled, drafted) == []
+
+    save_drafts(filled, "ann", "reword")
+    assert plan(filled) == Plan(needed=PAIRS, known=PAIRS, failed=0, to_grade=0, without_text=0)
+    assert trial(filled, QUESTIONS[0]) == []
+    bank.save(filled, QUESTIONS, "back", "ann")
+    assert plan(filled).to_grade == 0
+
+
+def test_a_trial_goes_on_with_what_the_bank_has_and_the_bank_with_what_a_trial_has(filled: Project):
+    control = Control()
+    first = HashGrader(before=lambda number: control.cancel())
+    reworded = replace(QUESTIONS[0], text="A, that is?")
+    request = Request(trial=(reworded,))
+    assert run_job(filled, first, request, "ann", control=control).state == "cancelled"
+    bank.save(filled, [reworded], "reword", "ann")
+    assert plan(filled).to_grade == PAIRS - 1
+    rest = HashGrader()
+    run_job(filled, rest, Request(Scope(limit=1)), "ann")
+    assert set(trial(filled, reworded)) == needed([reworded]) - set(first.asked) - set(rest.asked)
+
+
+def test_a_trial_asks_a_text_that_two_queries_share_once(filled: Project):
+    same = [Question("q1/same", "q1", "Same?"), Question("q1/twin", "q1", "Same?"), Question("q2/same", "q2", "Same?")]
+    asked = trial(filled, *same)
+    assert len(asked) == len(set(asked)) == 4
+    assert set(asked) == needed(same)
+
+
+def test_a_trial_passes_over_what_cannot_be_graded_and_an_empty_one_is_not_the_whole_bank(filled: Project):
+    unfit = [
+        Question("q1/off", "q1", "Off?", active=False),
+        Question("q1/empty", "q1", "  "),
+        Question("q1/id only", "q1", None),
+    ]
+    assert trial(filled, *unfit) == []
+    assert trial(filled) == []
+    assert plan(filled).known == 0
+    grader = HashGrader()
+    grader.spec = replace(grader.spec, kinds=("question",))
+    run_job(filled, grader, Request(trial=(Question("q1/n", "q1", "A key fact", kind="nugget"),)), "ann")
+    assert grader.asked == []
+
+
+def test_a_text_that_two_questions_share_is_graded_once(filled: Project):
+    bank.save(filled, [Question("q1/again", "q1", "A?"), Question("q2/a", "q2", "A?")], "the same", "ann")
+    grader = HashGrader()
+    run_job(filled, grader, Request(), "ann")
+    assert len(grader.asked) == len(set(grader.asked)) == PAIRS + 1
+
+
+def test_an_unknown_bank_version_is_refused_before_a_job_begins(filled: Project):
+    with pytest.raises(InputError, match="no bank version 7"):
+        run_job(filled, HashGrader(), Request(bank_version=7), "ann")
+    assert jobs(filled) == []
+
+
+def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
+    filled: Project, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(grading, "COMMIT_SECONDS", 0.0)
+    reached, go_on = threading.Event(), threading.Event()
+
+    def before(number: int) -> None:
+        if number == 3:
+            reached.set()
+            assert go_on.wait(30)
+
+    job = start_job(filled, HashGrader(before=before), Request(), "ann")
+    assert reached.wait(30)
+    assert current_job(filled) is job
+    assert (job.progress.state, job.progress.graded, job.progress.total) == ("running", 3, PAIRS)
+    assert len(known(filled)) == 3
+    with pytest.raises(GradingError, match="running already"):
+        start_job(filled, HashGrader(), Request(), "bob")
+    bank.save(filled, [replace(QUESTIONS[0], weight=2.0)], "people go on editing meanwhile", "bob")
+    go_on.set()
+    assert job.wait(30)
+    assert (job.progress.state, job.progress.graded) == ("done", PAIRS)
+    after = start_job(filled, HashGrader(), Request(), "bob")
+    assert after.wait(30)
+    assert after.progress.state == "done"
+    assert after.progress.total == 0
+
+
+def test_a_background_job_can_be_cancelled(filled: Project):
+    reached, go_on = threading.Event(), threading.Event()
+
+    def before(number: int) -> None:
+        if number == 2:
+            reached.set()
+            assert go_on.wait(30)
+
+    job = start_job(filled, HashGrader(before=before), Request(), "ann")
+    assert reached.wait(30)
+    job.cancel()
+    go_on.set()
+    assert job.wait(30)
+    assert (job.progress.state, job.progress.graded) == ("cancelled", 3)
+    assert len(known(filled)) == 3
+
+
+def test_a_background_job_that_cannot_start_says_why(filled: Project):
+    job = BackgroundJob(filled, HashGrader(), Request(bank_version=7), "ann")
+    assert job.wait(30)
+    assert job.progress.state == "failed"
+    assert "no bank version 7" in job.progress.message
+
+
+KILLED = """
+    import sys
+    from pathlib import Path
+    from core import grading
+    from core.grading import running
+    from core.project import open_project
+    from tests.grading.test_grading import HashGrader
+
+    def wait_to_be_killed(number):
+        if number == 5:
+            print("five asked", flush=True)
+            sys.stdin.read()
+
+    running.COMMIT_SECONDS = 0.0
+    project = open_project(Path(sys.argv[1]))
+    grading.run_job(project, HashGrader(before=wait_to_be_killed), grading.Request(), "ann")
+"""
+
+
+def test_a_killed_process_loses_no_committed_grade_and_is_resumed_with_exactly_the_rest(tmp_path: Path):
+    path = tmp_path / "p.duckdb"
+    made = new_project(path)
+    fill(made, QUESTIONS, {}, RUNS)
+    made.close()
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(KILLED), str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "five asked\n"
+        process.kill()
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+
+    project = open_project(path)
+    assert [(job.state, job.graded) for job in jobs(project)] == [("running", 5)]
+    assert close_interrupted(project) == 1
+    (job,) = jobs(project)
+    assert (job.state, job.graded, job.total) == ("interrupted", 5, PAIRS)
+    assert job.ended_at is not None
+    kept = known(project)
+    assert len(kept) == 5
+    assert plan(project).to_grade == PAIRS - 5
+
+    rest = HashGrader()
+    assert run_job(project, rest, Request(), "ann").state == "done"
+    assert set(rest.asked) == needed() - set(kept)
+    assert known(project) == {pair: rating_of(*pair) for pair in needed()}
+    assert close_interrupted(project) == 0
+    project.close()

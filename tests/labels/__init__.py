@@ -1,0 +1,1 @@
+"""Tests of how grades become labels."""

@@ -1,0 +1,119 @@
+"""A person's rating replaces the machine's, is never lost, and is flagged when its question was reworded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core.bank import saving as bank_saving
+from core.errors import InputError
+from core.grading import make_plan
+from core.labels import Policy, basis, confirm, label_qrels, override, overrides, withdraw
+from core.leaderboard import leaderboard
+from core.project import Project
+from core.review import changes, override_labels
+from core.types import Question
+from tests.made.projects import SPEC, fill
+
+A = Question("q1/a", "q1", "A?")
+B = Question("q1/b", "q1", "B?")
+GRADES = {("A?", "p1"): 5, ("A?", "p2"): 1, ("B?", "p1"): 2}
+
+
+@pytest.fixture
+def graded(project: Project) -> Project:
+    fill(project, [A, B], GRADES, {"x": {"q1": ["p1"]}, "y": {"q1": ["p2"]}})
+    return project
+
+
+def label(project: Project, passage: str, **policy: bool) -> int | None:
+    return label_qrels(project, basis(project, Policy(**policy)))["q1"].get(passage)
+
+
+def test_an_override_counts_at_once_and_withdrawing_brings_the_grade_back(graded: Project) -> None:
+    key = override(graded, "q1/a", "p1", 0, "it asks, but does not answer", "ann")
+    assert (label(graded, "p1"), label(graded, "p1", overrides=False)) == (2, 5)
+    assert leaderboard(graded, "EXAM-Cover@20").scores["x"] == 0.0
+    assert leaderboard(graded, "EXAM-Cover@20", policy=Policy(overrides=False)).scores["x"] == 0.5
+    withdraw(graded, key, "bob")
+    assert label(graded, "p1") == 5
+    assert overrides(graded) == []
+    assert graded.rows("SELECT rating, withdrawn_by FROM overrides") == [(0, "bob")]
+
+
+def test_a_pair_that_no_grader_rated_can_be_rated_by_a_person(graded: Project) -> None:
+    override(graded, "q1/b", "p2", 4, "it says so in the last line", "ann")
+    assert label(graded, "p2") == 4
+    assert make_plan(graded, SPEC, 1).to_grade == 1
+
+
+def test_the_last_override_counts(graded: Project) -> None:
+    override(graded, "q1/a", "p1", 0, "no", "ann")
+    override(graded, "q1/a", "p1", 3, "partly", "bob")
+    assert label(graded, "p1") == 3
+
+
+def test_impact_sees_overrides(graded: Project) -> None:
+    override(graded, "q1/a", "p1", 0, "no", "ann")
+    found = changes(graded, "EXAM-Cover", Policy(), {"q1": [A, replace(B, active=False)]})
+    assert [(c.passage_id, c.before, c.after) for c in found.labels] == [("p1", 2, 0)]
+
+
+def test_after_rewording_an_override_is_stale_until_confirmed(graded: Project) -> None:
+    key = override(graded, "q1/a", "p1", 0, "no", "ann")
+    bank_saving.save(graded, [replace(A, text="A, exactly?")], "reworded", "ann")
+    stale = overrides(graded)[0]
+    assert (stale.stale, stale.wording, stale.wording_now) == (True, "A?", "A, exactly?")
+    assert label(graded, "p1") == 2
+    confirm(graded, key, "bob")
+    assert [(one.stale, one.rating, one.author) for one in overrides(graded)] == [(False, 0, "bob")]
+    bank_saving.save(graded, [replace(B, active=False)], "only A is left", "ann")
+    assert label(graded, "p1") == 0
+
+
+def test_going_back_to_the_old_wording_makes_it_current_again(graded: Project) -> None:
+    override(graded, "q1/a", "p1", 0, "no", "ann")
+    bank_saving.save(graded, [replace(A, text="A, exactly?")], "reworded", "ann")
+    bank_saving.save(graded, [A], "back", "ann")
+    assert not overrides(graded)[0].stale
+    assert label(graded, "p1") == 2
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "rating", "reason"),
+    [("q1/a", "p1", 6, "why"), ("q1/a", "p1", 3, " "), ("q1/z", "p1", 3, "why"), ("q1/a", "p99", 3, "why")],
+)
+def test_nonsense_is_refused_and_changes_nothing(
+    graded: Project, question: str, passage: str, rating: int, reason: str
+) -> None:
+    with pytest.raises(InputError):
+        override(graded, question, passage, rating, reason, "ann")
+    assert overrides(graded) == []
+
+
+def test_an_override_can_be_withdrawn_once(graded: Project) -> None:
+    key = override(graded, "q1/a", "p1", 0, "no", "ann")
+    withdraw(graded, key, "ann")
+    with pytest.raises(InputError, match="no such override"):
+        withdraw(graded, key, "ann")
+
+
+def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: Project) -> None:
+    ratings = {("Old words?", "p1"): 5, ("Old words?", "p2"): 0}
+    fill(project, [Question("q1/a", "q1", "Old words?")], ratings, {"s": {"q1": ["p1", "p2"]}})
+    override(project, "q1/a", "p1", 0, "no", "ann")
+    bank_saving.save(project, [Question("q1/a", "q1", "New words?")], "reword", "ann")
+    override(project, "q1/a", "p2", 4, "yes", "ann")
+    said = {one.passage_id: (without, now) for one, without, now in override_labels(project, Policy(bank_version=1))}
+    assert said == {"p1": (5, 0), "p2": (0, 0)}
+    assert {one.passage_id: one.stale for one in overrides(project, version=1)} == {"p1": False, "p2": True}
+
+
+def test_the_list_knows_that_a_newer_one_for_the_same_words_and_text_hides_it(project: Project) -> None:
+    bank = [Question("q1/a", "q1", "Same words?"), Question("q2/a", "q2", "Same words?")]
+    fill(project, bank, {("Same words?", "p1"): 5}, {"s": {"q1": ["p1"], "q2": ["p1"]}})
+    override(project, "q1/a", "p1", 1, "hardly", "ann")
+    override(project, "q2/a", "p1", 2, "a bit", "bob")
+    said = {one.question_id: (without, now) for one, without, now in override_labels(project, Policy())}
+    assert said == {"q1/a": (2, 2), "q2/a": (1, 2)}

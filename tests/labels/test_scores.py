@@ -1,0 +1,224 @@
+"""Labels, coverage and leaderboards against their definitions."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.bank import question_text_key
+from core.bank import saving as bank_saving
+from core.errors import InputError
+from core.labels import Policy, basis, coverage, labels, labels_of, override
+from core.labels.rules import parse_rule
+from core.leaderboard import leaderboard
+from core.project import Project
+from core.types import GraderSpec, Question
+from tests.made.projects import examples, expected_coverage, expected_label, fill, grade, judge, new_project
+
+PASSAGES = [f"p{i}" for i in range(6)]
+
+
+@st.composite
+def small_projects(draw: st.DrawFn) -> tuple[list[Question], dict[tuple[str, str], int | None], dict]:
+    weights = draw(st.lists(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 3.0]), min_size=1, max_size=5))
+    questions = [
+        Question(f"q1/{i}", "q1", f"question {i}?", weight=w, active=draw(st.booleans())) for i, w in enumerate(weights)
+    ]
+    pairs = [(q.text or "", p) for q in questions for p in PASSAGES]
+    rated = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=len(pairs)))
+    ratings = {pair: draw(st.sampled_from([None, 0, 1, 2, 3, 4, 5])) for pair in rated}
+    runs = {run: {"q1": draw(st.lists(st.sampled_from(PASSAGES), unique=True, min_size=1))} for run in ("a", "b", "c")}
+    return questions, ratings, runs
+
+
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
+@given(
+    small_projects(),
+    st.sampled_from(["max", "mean", "support:1", "support:2", "support:3"]),
+    st.booleans(),
+    st.integers(1, 5),
+    st.integers(1, 4),
+)
+def test_labels_and_coverage_follow_their_definitions(made, rule, weighted, tau, cutoff):
+    questions, ratings, runs = made
+    policy = Policy(label=rule, weighted=weighted, min_rating=tau, cutoff=cutoff)
+    with tempfile.TemporaryDirectory() as folder:
+        project = new_project(Path(folder) / "p.duckdb")
+        fill(project, questions, ratings, runs)
+        if not ratings:
+            grade(project, {})
+        active = [q for q in questions if q.active]
+        table = labels(project, basis(project, policy))
+        found = {
+            passage: None if pd.isna(label) else label
+            for passage, label in zip(table["passage_id"], table["label"], strict=True)
+        }
+        pooled = {p for by_query in runs.values() for p in by_query["q1"]} if active else set()
+        assert found == {
+            p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted) for p in pooled
+        }
+        scores = coverage(project, basis(project, policy))[tau]
+        weights = {q.text: q.weight for q in active}
+        for run, by_query in runs.items():
+            expected = expected_coverage(weights, ratings, by_query["q1"][:cutoff], tau, weighted)
+            assert scores.get(run, {}).get("q1") == (None if expected is None else pytest.approx(expected))
+        project.close()
+
+
+QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
+RATINGS = {("A?", "p1"): 5, ("A?", "p2"): 0, ("B?", "p1"): None, ("B?", "p2"): 3, ("C?", "p3"): 4}
+RUNS = {"good": {"q1": ["p1", "p2"], "q2": ["p3"]}, "bad": {"q1": ["p9"]}}
+
+
+@pytest.fixture
+def graded(project: Project) -> Project:
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    return project
+
+
+def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_partial(graded):
+    table = labels(graded, basis(graded, Policy())).set_index("passage_id")
+    assert pd.isna(table.loc["p9", "label"])
+    assert (table.loc["p1", "label"], table.loc["p1", "usable"], table.loc["p1", "needed"]) == (5, 1, 2)
+
+
+def test_a_skipped_query_counts_zero_unless_it_is_ignored(graded):
+    zero = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=3))
+    ignored = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"))
+    assert zero.scores == {"good": 1.0, "bad": 0.0}
+    assert {s.run: s.queries for s in ignored.systems} == {"good": 2, "bad": 1}
+    judge(graded, {("q1", "p1"): 2, ("q2", "p3"): 1})
+    official = leaderboard(graded, "P@5", "assessors", Policy(skipped="ignore"))
+    assert official.scores["good"] == pytest.approx(0.2)
+
+
+def test_standard_error_is_the_sample_deviation_over_root_n(graded):
+    board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4))
+    good = next(s for s in board.systems if s.run == "good")
+    assert good.score == pytest.approx((0.5 + 1.0) / 2)
+    assert good.std_error == pytest.approx(0.25)
+
+
+def test_the_board_says_how_many_pairs_it_rests_on(graded):
+    board = leaderboard(graded, "nDCG@10")
+    assert (board.usable, board.needed) == (4, 7)
+
+
+def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
+    strict, lenient = (leaderboard(graded, "P@5", policy=Policy(min_rating=t)).scores for t in (4, 3))
+    assert strict["good"] < lenient["good"]
+    same = [leaderboard(graded, "nDCG@10", policy=Policy(min_rating=t)).scores for t in (4, 3)]
+    assert same[0] == same[1]
+
+
+def test_weights_change_scores_without_a_single_new_grade(graded):
+    before = graded.value("SELECT count(*) FROM grades")
+    bank_saving.save(graded, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
+    board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4))
+    assert board.per_query["good"]["q1"] == pytest.approx(0.75)
+    old = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1))
+    assert old.per_query["good"]["q1"] == pytest.approx(0.5)
+    assert graded.value("SELECT count(*) FROM grades") == before
+
+
+def test_a_direct_grader_labels_without_questions(graded):
+    spec = GraderSpec("judge", "direct", "m", max_rating=3)
+    with graded.transaction() as cursor:
+        question_text_key(cursor, "query q1")
+    grade(graded, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, spec)
+    table = labels(graded, basis(graded, Policy(grader="judge"))).set_index("passage_id")
+    assert (table.loc["p1", "label"], table.loc["p2", "label"]) == (2, 0)
+
+
+def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(graded):
+    bank_saving.save(graded, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
+    spec = replace(GraderSpec("nuggets", "self-rating", "m"), kinds=("nugget",))
+    grade(graded, {("A fact", "p2"): 5}, spec)
+    board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(grader="nuggets"))
+    assert board.per_query["good"] == {"q1": 1.0}
+
+
+def test_alpha_ndcg_takes_the_answered_questions_as_intents(graded):
+    scores = leaderboard(graded, "alpha_nDCG@10", policy=Policy(min_rating=3)).per_query
+    assert scores["good"]["q1"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "policy", [{"min_rating": 0}, {"min_rating": 6}, {"cutoff": 0}, {"label": "median"}, {"label": "support:0"}]
+)
+def test_a_policy_that_makes_no_sense_is_refused(policy):
+    with pytest.raises(InputError):
+        Policy(**policy)
+
+
+def test_unknown_names_are_refused_with_the_known_ones(graded):
+    with pytest.raises(InputError, match="measure"):
+        leaderboard(graded, "nDGC@10")
+    with pytest.raises(InputError, match="test grader"):
+        leaderboard(graded, "nDCG@10", policy=Policy(grader="nobody"))
+    with pytest.raises(InputError, match="version"):
+        leaderboard(graded, "nDCG@10", policy=Policy(bank_version=9))
+    with pytest.raises(InputError, match="cannot give"):
+        judge(graded, {("q1", "p1"): 1})
+        leaderboard(graded, "EXAM-Cover", "judgments")
+
+
+def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answered_or_not(project: Project) -> None:
+    spec = GraderSpec("qa", "answer", "none", max_rating=1)
+    bank = [Question("q1/a", "q1", "A?")]
+    fill(project, bank, {("A?", "p1"): 0, ("A?", "p2"): 0}, {"s": {"q1": ["p1"]}, "t": {"q1": ["p2"]}}, spec)
+    override(project, "q1/a", "p1", 2, "mentions it, no more", "ann")
+    override(project, "q1/a", "p2", 4, "it says so", "ann")
+    assert leaderboard(project, "EXAM-Cover@1").scores == {"s": 0.0, "t": 1.0}
+    assert labels(project, basis(project, Policy()))["label"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("top", "expected"), [(5, [0, 1, 2, 3, 4, 5]), (3, [0, 0, 1, 2, 3, 3]), (1, [0, 0, 0, 0, 1, 1])]
+)
+def test_a_persons_rating_goes_to_a_shorter_scale(project: Project, top: int, expected: list[int]) -> None:
+    spec = GraderSpec("short", "self-rating", "none", max_rating=top)
+    passages = [f"p{rating}" for rating in range(6)]
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", p): 0 for p in passages}, {"s": {"q1": passages}}, spec)
+    for rating, passage in enumerate(passages):
+        override(project, "q1/a", passage, rating, "read", "ann")
+    assert (
+        labels(project, basis(project, Policy()))["label"].tolist()
+        == expected
+        == [spec.on_scale(rating) for rating in range(6)]
+    )
+
+
+def test_a_weighted_mean_half_way_between_two_labels_is_rounded_up_whatever_the_weights(project: Project) -> None:
+    # .3 + 2.1 + .4 + 1.6 + .6 = 5.0 of weights 2.0: 2.5, which sums of such numbers miss by a hair.
+    given = [(0.1, 3), (0.7, 3), (0.2, 2), (0.4, 4), (0.6, 1)]
+    bank = [Question(f"q1/{i}", "q1", f"{i}?", weight=weight) for i, (weight, _) in enumerate(given)]
+    fill(project, bank, {(f"{i}?", "p1"): rating for i, (_, rating) in enumerate(given)}, {"s": {"q1": ["p1"]}})
+    assert labels(project, basis(project, Policy(label="mean")))["label"].tolist() == [3]
+    weights, ratings = (np.array(column) for column in zip(*given, strict=True))
+    assert labels_of(ratings.astype(np.int8)[None], weights, parse_rule("mean")).tolist() == [3]
+
+
+@pytest.mark.parametrize("name", ["cutoff", "min_judgment", "bank_version"])
+@pytest.mark.parametrize("number", [2**31, -(2**63), 10**3000], ids=["2^31", "-2^63", "10^3000"])
+def test_a_number_that_no_table_can_hold_is_refused(name: str, number: int) -> None:
+    with pytest.raises(InputError, match="out of range") as refused:
+        Policy(**{name: number})
+    assert len(str(refused.value)) < 200
+
+
+def test_the_largest_numbers_of_a_policy_can_be_worked_with(project: Project) -> None:
+    fill(project, [Question("a", "q", "A?")], {("A?", "p"): 5}, {"r": {"q": ["p"]}})
+    judge(project, {("q", "p"): 1})
+    policy = Policy(cutoff=2**31 - 1, min_judgment=2**31 - 1)
+    assert leaderboard(project, "EXAM-Cover", "exam", policy).scores == {"r": 1.0}
+    assert leaderboard(project, "AP", "assessors", policy).scores == {"r": 0.0}
+    with pytest.raises(InputError, match="out of range"):
+        leaderboard(project, f"EXAM-Cover@{10**30}", "exam")

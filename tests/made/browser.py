@@ -1,0 +1,233 @@
+"""Fixtures that start the app and drive it in a headless Chromium."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
+
+from core.project import Project, open_project
+
+ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+WINDOW = ViewportSize(width=1440, height=900)
+START_DEADLINE = 240.0
+"""Seconds that the app may take until it answers; generous, because test machines are busy."""
+
+DEADLINE = 240_000
+"""Milliseconds after which something on a page is taken not to come; generous, because test machines are busy."""
+
+DRAWN = (
+    "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
+    ":not(:has([data-stale=true], [data-testid=stSkeleton]))"
+)
+"""The page when nothing on it is still to come: what a person takes for ready, without a sign that it works."""
+
+
+def find_chromium() -> str | None:
+    """The Chromium that EXAM_CHROMIUM names, else the first on the PATH, else None."""
+    named = os.environ.get("EXAM_CHROMIUM")
+    return shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium. Without one the test skips, or fails where EXAM_REQUIRE_BROWSER is 1."""
+    executable = find_chromium()
+    if executable is None:
+        reason = f"no browser: none of {', '.join(BROWSERS)} is on the PATH, nor does EXAM_CHROMIUM name one"
+        if os.environ.get("EXAM_REQUIRE_BROWSER") == "1":
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab_of(chromium: Browser) -> Iterator[Callable[[str], Page]]:
+    """A function that opens an empty tab, 1440 by 900, in the browser of a person.
+
+    Every call is a browser of its own, which knows the name that the person gave; none where the name is empty.
+    """
+    from pages.parts.shared.person import COOKIE
+
+    expect.set_options(timeout=DEADLINE)
+    with ExitStack() as browsers:
+
+        def open_tab(name: str) -> Page:
+            browser = browsers.enter_context(chromium.new_context(viewport=WINDOW, reduced_motion="reduce"))
+            browser.set_default_timeout(DEADLINE)
+            if name:
+                browser.add_cookies([{"name": COOKIE, "value": name, "url": "http://localhost"}])
+            return browser.new_page()
+
+        yield open_tab
+
+
+@pytest.fixture
+def chromium_page(tab_of: Callable[[str], Page]) -> Page:
+    """An empty tab in the browser of somebody who was here before."""
+    return tab_of("tester")
+
+
+def ready(page: Page) -> None:
+    """Wait for what a person waits for: the page is there, whole, and shows no sign of being at work."""
+    expect(page.locator(DRAWN)).to_be_attached()
+
+
+def visit(page: Page, link: str) -> None:
+    """Follow a link from outside, and wait until the page is ready."""
+    page.goto(link)
+    ready(page)
+
+
+@dataclass(frozen=True)
+class Server:
+    """An app that answers at an address."""
+
+    address: str
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def serving(projects: Path, log: Path, script: str = "app.py") -> Iterator[Server]:
+    """Serve the app for a folder of projects until the block ends.
+
+    Args:
+        projects: where the app keeps its projects.
+        log: takes what the app prints.
+        script: another app to serve instead.
+    """
+    port = free_port()
+    command = ("-m", "streamlit", "run", script, "--server.port", str(port), "--server.headless", "true")
+    with running(command, port, projects, log) as server:
+        yield server
+
+
+@contextmanager
+def running(arguments: Sequence[str], port: int, projects: Path, log: Path) -> Iterator[Server]:
+    """Run Python with what serves the app on a port, until the block ends.
+
+    Args:
+        projects: where the app keeps its projects.
+        log: takes what the app prints.
+    """
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=environment(projects),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        address = f"http://localhost:{port}"
+        wait_until_healthy(process, address, log)
+        yield Server(address, process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def environment(projects: Path) -> dict[str, str]:
+    """What an app is started with: its projects are those of a folder, and none that the shell names beside them."""
+    own = {name: value for name, value in os.environ.items() if name != "EXAM_PROJECT"}
+    return {**own, "EXAM_PROJECTS_DIR": str(projects), "PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture(scope="session")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of projects of the server that most tests share; every test makes its own project there."""
+    return tmp_path_factory.mktemp("projects")
+
+
+@pytest.fixture(scope="session")
+def server(projects: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The server that most tests share: to start one takes longer than most of what is tried with it."""
+    with serving(projects, tmp_path_factory.mktemp("log") / "server.log") as started:
+        yield started
+
+
+def as_it_is_now(path: Path, folder: Path) -> Project:
+    """A copy of a project, with all that was committed to it, while a server holds the file."""
+    for file in path, path.with_name(f"{path.name}.wal"):
+        if file.exists():
+            shutil.copy(file, folder)
+    return open_project(folder / path.name)
+
+
+@pytest.fixture
+def app_server(tmp_path: Path) -> Iterator[Callable[[Path], Server]]:
+    """A function that serves the app for a folder of projects.
+
+    Every server it started is stopped at the end of the test.
+    """
+    numbers = itertools.count(1)
+    with ExitStack() as servers:
+
+        def start(projects: Path) -> Server:
+            return servers.enter_context(serving(projects, tmp_path / f"server-{next(numbers)}.log"))
+
+        yield start
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until_healthy(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
+    deadline = time.monotonic() + START_DEADLINE
+    while time.monotonic() < deadline:
+        # Who else answers there is not the app: another test may have found the same port free.
+        if server.poll() is None and _says_where(log) and _answers(f"{address}/_stcore/health"):
+            return
+        try:
+            # Between two questions the process is waited for, so that one that ends is noticed at once.
+            server.wait(timeout=0.1)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    tail = log.read_text(encoding="utf-8", errors="replace")[-2000:]
+    pytest.fail(f"the app did not answer at {address}; its log ends:\n{tail}", pytrace=False)
+
+
+def _says_where(log: Path) -> bool:
+    """Whether the app has printed its address, which it does once the port is its own."""
+    return "URL: http" in log.read_text(encoding="utf-8", errors="replace")
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, TimeoutError, ConnectionError):
+        return False

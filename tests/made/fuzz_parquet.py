@@ -1,0 +1,283 @@
+"""Exported projects with something wrong in them: made by chance from a seed, imported, and looked at.
+
+`exported` writes a small project as a folder, `mutate` changes one thing in such a folder, and `check` imports it: it
+is refused in a sentence with nothing written, or it opens and everything that derives from it is a number.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core import bank
+from core.bank import counts, drafts, put_draft
+from core.catalogue import put_grader
+from core.errors import WorkbenchError
+from core.exchange import export_project, import_project, publish, qrels
+from core.exchange.parquet.manifest import MANIFEST, sha256
+from core.grading.grades import add_outcomes
+from core.labels import Policy, basis, coverage, labels, override, withdraw
+from core.leaderboard import leaderboard
+from core.project import Project, set_pool_depth
+from core.types import Grade, Question
+from tests.made.projects import SPEC, fill, judge, new_project
+
+A = Question("q1/a", "q1", "What is A?", weight=2.5, choices=("a", "b"), answer_key="a")
+B = Question("q2/b", "q2", "What is B?", kind="nugget", weight=-1.0)
+
+
+def exported(folder: Path) -> None:
+    """Write a project with something in most tables as a folder of Parquet files.
+
+    Args:
+        folder: to be made.
+    """
+    with tempfile.TemporaryDirectory() as made:
+        project = new_project(Path(made) / "some.duckdb")
+        ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 3, ("What is B?", "p3"): None}
+        runs = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}, "two": {"q1": ["p2"]}, "three": {"q1": ["p1"], "q2": ["p3"]}}
+        fill(project, [A, B], ratings, runs)
+        with project.transaction() as cursor:
+            (question,), (passage,) = (
+                cursor.execute(f"SELECT min(text_key) FROM {table}").fetchall()[0]
+                for table in ("question_texts", "passage_texts")
+            )
+            rated = Grade(2, "defaulted", "an answer", 0.25, "raw", distribution=(0.5, 0.5))
+            other = put_grader(cursor, replace(SPEC, name="another", model="another"))
+            add_outcomes(cursor, other, [(question, passage, rated)], 0)
+            set_pool_depth(cursor, 10, "ann")
+        judge(project, {("q1", "p1"): 2, ("q2", "p3"): 0})
+        bank.save(project, [replace(A, text="Reworded?")], "reword", "ann")
+        put_draft(project, "bob", replace(B, weight=0.1))
+        override(project, "q1/a", "p1", 4, "so", "ann")
+        withdraw(project, override(project, "q1/a", "p2", 1, "so", "ann"), "ann")
+        publish(project, Policy(), "ann")
+        export_project(project, folder, "ann")
+        project.close()
+
+
+def mutate(folder: Path, random: Random) -> str:
+    """Change one thing in an exported project; the manifest fits its files afterwards, where it is not what is changed.
+
+    Returns:
+        What was changed, in a few words.
+    """
+    return random.choice((_values, _values, _values, _rows, _columns, _bytes, _manifest, _manifest))(folder, random)
+
+
+def check(folder: Path) -> str:
+    """Import a project and compute what derives from it.
+
+    Returns:
+        Why it was refused; empty where it was not.
+
+    Raises:
+        AssertionError: something was left behind, or is no number.
+    """
+    with tempfile.TemporaryDirectory() as made:
+        path = Path(made) / "again.duckdb"
+        try:
+            project = import_project(folder, path)
+        except WorkbenchError as error:
+            assert not list(Path(made).iterdir()), f"left behind: {list(Path(made).iterdir())}"
+            assert error.message and error.hint and "Traceback" not in str(error)
+            return str(error)
+        try:
+            _look(project)
+        finally:
+            project.close()
+    return ""
+
+
+def _look(project: Project) -> None:
+    counts(project)
+    drafts(project, "bob")
+    for policy in (Policy(), Policy(label="mean", overrides=False), Policy(label="support:2", weighted=False)):
+        try:
+            found = labels(project, basis(project, policy))["label"].dropna().tolist()
+            scores = [
+                score
+                for run in coverage(project, basis(project, policy))[policy.min_rating].values()
+                for score in run.values()
+            ]
+            boards = [leaderboard(project, measure, policy) for measure in ("nDCG@10", "EXAM-Cover@20")]
+            written = qrels(project, policy)
+        except WorkbenchError:
+            # Where what is needed is not there, as every grader, a sentence says so.
+            continue
+        assert all(label in range(6) for label in found), found
+        assert all(0 <= score <= 1 for score in scores), scores
+        assert all(math.isfinite(system.score) for board in boards for system in board.systems), boards
+        assert all(int(line.split()[3]) in range(6) and len(line.split()) == 4 for line in written.splitlines())
+
+
+_INTEGERS = (-(1 << 31), -1, 0, 1, 6, 99, 1 << 20, (1 << 31) - 1)
+_FLOATS = (math.nan, math.inf, -math.inf, 1e308, -1e308, 5e-324, -1.0, 0.0, 2.0)
+_TEXTS = ("", " ", "\t", "a b", "a\nb", "a\x1fb", "\x00", "é" * 600, "null", "[]", "{}", '{"a": NaN}', "[1]", "9" * 400)
+_TIMES = (datetime(1, 1, 1), datetime(9999, 12, 31), datetime(2026, 1, 1))
+
+
+def _read(folder: Path, random: Random) -> tuple[str, pa.Table]:
+    files = sorted(folder.glob("*.parquet"))
+    file = random.choice([file for file in files if pq.read_metadata(file).num_rows] or files)
+    return file.stem, pq.read_table(file)
+
+
+def _write(folder: Path, name: str, table: pa.Table) -> None:
+    pq.write_table(table, folder / f"{name}.parquet")
+    fit(folder, name, table.num_rows)
+
+
+def fit(folder: Path, name: str, rows: int | None = None) -> None:
+    """Let the manifest say of a table's file what is true.
+
+    Args:
+        rows: how many it has; what the manifest says already for None.
+    """
+    file = folder / f"{name}.parquet"
+    manifest = json.loads((folder / MANIFEST).read_text())
+    for table in manifest["tables"]:
+        if table["name"] == name:
+            table["rows"] = table["rows"] if rows is None else rows
+            table |= {"bytes": file.stat().st_size, "sha256": sha256(file)}
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+
+
+def _chance_value(type_: pa.DataType, random: Random) -> Any:
+    if pa.types.is_list(type_):
+        return [_chance_value(type_.value_type, random) for _ in range(random.randrange(9))]
+    if pa.types.is_integer(type_):
+        bits = type_.bit_width - 1
+        return max(-(1 << bits), min((1 << bits) - 1, random.choice(_INTEGERS)))
+    if pa.types.is_floating(type_):
+        return random.choice(_FLOATS)
+    if pa.types.is_boolean(type_):
+        return random.random() < 0.5
+    return random.choice(_TIMES if pa.types.is_timestamp(type_) else _TEXTS)
+
+
+def _values(folder: Path, random: Random) -> str:
+    """Some values of one column become others, nothing, or each other's."""
+    name, table = _read(folder, random)
+    at = random.randrange(table.num_columns)
+    field = table.schema.field(at)
+    values = table.column(at).to_pylist()
+    way = random.choice(("one", "one", "all", "nothing", "shuffled", "same"))
+    row = random.randrange(len(values)) if values else 0
+    if way == "shuffled":
+        random.shuffle(values)
+    elif way == "same":
+        values = values[:1] * len(values)
+    else:
+        value = None if way == "nothing" else _chance_value(field.type, random)
+        values = [value if way == "all" or i == row else old for i, old in enumerate(values)]
+    _write(folder, name, table.set_column(at, pa.field(field.name, field.type), pa.array(values, field.type)))
+    return f"{name}.{field.name}: {way} {values[row] if values else ''!r}"
+
+
+def _rows(folder: Path, random: Random) -> str:
+    """Rows go, come twice, or come from nowhere."""
+    name, table = _read(folder, random)
+    numbers = list(range(table.num_rows))
+    way = random.choice(("without", "twice", "empty", "reversed"))
+    changed: dict[str, Sequence[int]] = {
+        "without": [n for n in numbers if n != random.choice(numbers)] if numbers else [],
+        "twice": numbers + numbers[-1:],
+        "empty": [],
+        "reversed": numbers[::-1],
+    }
+    _write(folder, name, table.take(pa.array(changed[way], pa.int64())))
+    return f"{name}: rows {way}"
+
+
+def _columns(folder: Path, random: Random) -> str:
+    """A column goes, comes, is called or typed in another way."""
+    name, table = _read(folder, random)
+    at = random.randrange(table.num_columns)
+    field, column = table.schema.field(at), table.column(at)
+    ways: dict[str, Callable[[], pa.Table]] = {
+        "gone": lambda: table.remove_column(at),
+        "more": lambda: table.append_column("more", column),
+        "renamed": lambda: table.rename_columns([f"{n}x" if i == at else n for i, n in enumerate(table.column_names)]),
+        "text": lambda: table.set_column(at, field.name, pa.array([str(v) for v in column.to_pylist()])),
+        "number": lambda: table.set_column(at, field.name, pa.array([1.0] * len(column))),
+        "bytes": lambda: table.set_column(at, field.name, pa.array([b"\xff\x00"] * len(column))),
+        "list": lambda: table.set_column(at, field.name, pa.array([[1]] * len(column))),
+    }
+    way = random.choice(list(ways))
+    _write(folder, name, ways[way]())
+    return f"{name}.{field.name}: {way}"
+
+
+def _bytes(folder: Path, random: Random) -> str:
+    """Bytes of a file change, or the file becomes something else."""
+    name, _ = _read(folder, random)
+    file = folder / f"{name}.parquet"
+    content = bytearray(file.read_bytes())
+    way = random.choice(("flipped", "flipped", "flipped", "cut", "nothing", "link", "another"))
+    if way == "flipped":
+        for _ in range(random.choice((1, 1, 8))):
+            content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+    elif way == "cut":
+        del content[random.randrange(len(content)) :]
+    elif way == "another":
+        content = bytearray(random.choice(sorted(folder.glob("*.parquet"))).read_bytes())
+    elif way == "nothing":
+        content = bytearray()
+    if way == "link":
+        moved = folder / "moved"
+        file.rename(moved)
+        file.symlink_to(moved)
+    else:
+        file.write_bytes(bytes(content))
+    fit(folder, name)
+    return f"{name}: bytes {way}"
+
+
+_ODD = (None, -1, 0, 1.5, True, "x", "../x", [], {}, [None], {"keys": 10**18}, 10**30, math.nan)
+
+
+def _manifest(folder: Path, random: Random) -> str:
+    """One thing of the manifest becomes another."""
+    file = folder / MANIFEST
+    manifest = json.loads(file.read_text())
+    tables, steps = manifest["tables"], manifest["migrations"]
+    odd = random.choice(_ODD)
+    way = random.choice(("field", "table", "twice", "gone", "steps", "keys", "nested", "bytes"))
+    if way == "field":
+        manifest[random.choice(list(manifest))] = odd
+    elif way == "table":
+        random.choice(tables)[random.choice(("name", "file", "rows", "bytes", "sha256", "more"))] = odd
+    elif way == "twice":
+        tables.append(random.choice(tables))
+    elif way == "gone":
+        del tables[random.randrange(len(tables))]
+    elif way == "steps":
+        random.choice((random.shuffle, list.reverse, list.pop, lambda known: known.append(known[0])))(steps)
+    elif way == "keys":
+        manifest["sequences"] = {random.choice(("keys", "other; DROP TABLE runs")): odd if odd != "x" else 1 << 62}
+    text = json.dumps(manifest)
+    if way == "nested":
+        text = "[" * 200_000
+    if way == "bytes":
+        at = random.randrange(len(text))
+        text = text[:at] + chr(random.randrange(128)) + text[at + random.randrange(3) :]
+    file.write_text(text)
+    return f"manifest: {way} {odd!r}"
+
+
+def copied(folder: Path, target: Path) -> Path:
+    """A copy of an exported project to be mutated."""
+    shutil.copytree(folder, target)
+    return target

@@ -1,0 +1,197 @@
+"""A small collection with grades, made for tests, and a reference implementation to score it."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from core import bank
+from core.catalogue import put_grader
+from core.exchange import Imported, import_files
+from core.formats import Source
+from core.grading.grades import add_outcomes
+from core.project import (
+    Project,
+    add_passages,
+    add_queries,
+    create,
+    open_project,
+    refresh_pool,
+    stage_judgments,
+    write_judgments,
+    write_runs,
+)
+from core.project.runs import stage_rankings
+from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
+
+SPEC = GraderSpec("test grader", "self-rating", "none")
+
+
+def examples(few: int) -> int:
+    """How many examples a property is tried on: a few, or EXAMPLES_TIMES as many where somebody has a night for it."""
+    return few * int(os.environ.get("EXAMPLES_TIMES", "1"))
+
+
+@functools.cache
+def _empty() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.duckdb"
+        create(path).close()
+        return path.read_bytes()
+
+
+def new_project(path: Path) -> Project:
+    """What `create` makes, copied: going through every migration again takes five times as long."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_empty())
+    project = open_project(path)
+    _new[project] = project._database.last_commit
+    return project
+
+
+_new: WeakKeyDictionary[Project, int] = WeakKeyDictionary()
+"""Projects as `new_project` made them, with the commit that each was at."""
+_filled: dict[str, bytes | None] = {}
+"""The file of a project by what `fill` put into it; None where that was done once."""
+
+
+def fill(
+    project: Project,
+    questions: list[Question],
+    ratings: Mapping[tuple[str, str], int | None],
+    runs: Mapping[str, Mapping[str, list[str]]],
+    spec: GraderSpec = SPEC,
+) -> None:
+    """Put queries, passages, runs, questions and grades into a project.
+
+    What many tests put into a new project is copied as a file from the third time on.
+
+    Args:
+        questions: the bank; its queries are made.
+        ratings: rating by (question text, passage id); None for a failed pair.
+        runs: passage ids, best first, by query id by run.
+    """
+    if _new.get(project) != project._database.last_commit:
+        _fill(project, questions, ratings, runs, spec)
+        return
+    key = repr((questions, list(ratings.items()), runs, spec))
+    raw = _filled.get(key)
+    if raw is None:
+        _fill(project, questions, ratings, runs, spec)
+    if key in _filled:
+        _filled[key] = _replaced(project, raw)
+    else:
+        _filled[key] = None
+
+
+def _replaced(project: Project, raw: bytes | None) -> bytes:
+    """Close a project's file, put another one in its place if there is one, and open it again; what it holds."""
+    path = project.path
+    project.close()
+    if raw is not None:
+        path.write_bytes(raw)
+    found = path.read_bytes() if raw is None else raw
+    Project.__init__(project, open_project(path)._database)
+    return found
+
+
+def _fill(
+    project: Project,
+    questions: list[Question],
+    ratings: Mapping[tuple[str, str], int | None],
+    runs: Mapping[str, Mapping[str, list[str]]],
+    spec: GraderSpec,
+) -> None:
+    query_ids = list(dict.fromkeys([q.query_id for q in questions] + [q for run in runs.values() for q in run]))
+    passage_ids = list(
+        dict.fromkeys(
+            [p for run in runs.values() for ranking in run.values() for p in ranking] + [p for _, p in ratings]
+        )
+    )
+    rankings = {
+        run: [
+            Ranked(query_id, passage_id, rank, 1000.0 - rank)
+            for query_id, passages in by_query.items()
+            for rank, passage_id in enumerate(passages, 1)
+        ]
+        for run, by_query in runs.items()
+    }
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query(q, f"query {q}") for q in query_ids], replace=True)
+        add_passages(cursor, [Passage(p, f"text of {p}") for p in passage_ids])
+        stage_rankings(cursor, rankings)
+        write_runs(cursor, [(run, run, "test.run") for run in runs])
+        refresh_pool(cursor)
+    bank.save(project, questions, "made for a test", "tester")
+    grade(project, ratings, spec)
+
+
+def grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
+    """Write grades by (question text, passage id)."""
+    texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
+    passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    outcomes = [
+        (texts[question], passages[passage], Grade(rating, "failed" if rating is None else "graded"))
+        for (question, passage), rating in ratings.items()
+    ]
+    with project.transaction() as cursor:
+        add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
+
+
+def import_bank(project: Project, questions: list[Question], preview: bool = False) -> Imported:
+    """Import questions as a bank file has them, with the words that they were asked with."""
+    fields = ("query_id", "question_id", "text", "weight", "active", "note")
+    lines = "".join(json.dumps({name: getattr(q, name) for name in fields}) + "\n" for q in questions)
+    return import_files(project, "bank", [Source("bank.jsonl", data=lines.encode())], "ann", preview=preview)
+
+
+def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
+    """Write judgments by (query id, passage id)."""
+    with project.transaction() as cursor:
+        stage_judgments(cursor, [Judgment(q, p, value) for (q, p), value in values.items()])
+        write_judgments(cursor, source)
+        refresh_pool(cursor)
+
+
+def expected_label(pairs: list[tuple[float, int | None]], rule: str, weighted: bool) -> int | None:
+    """The label of one passage, straight from the words of the design.
+
+    Args:
+        pairs: (weight, rating or None) of each active question of the query.
+    """
+    usable = [(w if weighted else 1.0, g) for w, g in pairs if w > 0 and g is not None]
+    if not usable:
+        return None
+    if rule == "max":
+        return max(g for _, g in usable)
+    if rule == "mean":
+        return math.floor(sum(w * g for w, g in usable) / sum(w for w, _ in usable) + 0.5)
+    support = int(rule.split(":")[1])
+    return max((t for t in range(1, 6) if sum(g >= t for _, g in usable) >= support), default=0)
+
+
+def expected_coverage(
+    questions: Mapping[str, float],
+    ratings: Mapping[tuple[str, str], int | None],
+    top: list[str],
+    tau: int,
+    weighted: bool,
+) -> float | None:
+    """EXAM-Cover of one ranking, straight from the words of the design.
+
+    Args:
+        questions: weight by question text.
+        top: the passages down to the cutoff.
+    """
+    weight = {text: w if weighted else float((w > 0) - (w < 0)) for text, w in questions.items()}
+    total = sum(w for w in weight.values() if w > 0)
+    if total == 0:
+        return None
+    answered = [text for text in weight if any((ratings.get((text, p)) or 0) >= tau for p in top)]
+    return max(0.0, sum(weight[text] for text in answered) / total)

@@ -1,0 +1,214 @@
+"""Screens in tests without a browser: the app of one person over the projects in a test's folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from altair.utils import schemapi
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
+
+from core.project import Project
+from core.types import Question
+from pages.parts.shared import person, visitor
+from tests.made.projects import fill, judge
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+DEADLINE = 120
+"""Seconds after which a screen or a job is taken to hang."""
+
+components_of_packages = cache(manifest_scanner.scan_component_manifests)
+"""A server looks once for components in all installed packages, the harness at every visit."""
+
+
+_judged: dict[tuple[str, int], tuple[dict[str, Any], Any]] = {}
+"""Parts of charts, each with the rules that it was held against, and the errors found."""
+_errors, _FromDict = schemapi._get_errors_from_spec, schemapi._FromDict
+
+
+def errors(spec: Any, schema: dict[str, Any], rootschema: dict[str, Any] | None = None) -> Any:
+    """What is wrong with a part of a chart; half the time of all screens went into finding it out again and again."""
+    key = (json.dumps(spec, default=repr), id(schema))
+    if key not in _judged:
+        _judged[key] = (schema, _errors(spec, schema, rootschema))
+    return [error.with_traceback(None) for error in _judged[key][1]]
+
+
+class ChartParts(_FromDict):
+    """Makes parts of charts; which class is for which rules is found once, not for every part."""
+
+    def __init__(self, classes: Any, /) -> None:
+        self.class_dict = _by_rules(tuple(classes))
+
+
+@cache
+def _by_rules(classes: tuple[type[schemapi.SchemaBase], ...]) -> Any:
+    return _FromDict(classes).class_dict
+
+
+_look_for_its_end = local_script_runner.require_widgets_deltas
+
+
+def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
+    """Wait for a run of a screen; the harness would look a thousand times a second whether it ended."""
+    assert runner._script_thread is not None
+    runner._script_thread.join(timeout)
+    if runner._script_thread.is_alive():
+        _look_for_its_end(runner, 0)
+
+
+@pytest.fixture(autouse=True)
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The app of one person, ann, over the projects in the test's folder, in every module that imports this."""
+    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
+    monkeypatch.setenv("LOGNAME", "ann")
+    # The browser of somebody who gave a name here before.
+    monkeypatch.setattr(person, "remembered", lambda: "ann")
+    # The harness has no connection: this is the browser of the one person at this computer.
+    monkeypatch.setattr(visitor, "unshared", lambda: True)
+    monkeypatch.delenv("EXAM_PROJECT", raising=False)
+    begin = PagesManager.__init__
+
+    def declared(manager: PagesManager, *args: Any, **options: Any) -> None:
+        # The harness forgets between two runs that the screens are declared; a server does not.
+        begin(manager, *args, **options)
+        PagesManager.uses_pages_directory = False
+
+    monkeypatch.setattr(PagesManager, "__init__", declared)
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", components_of_packages)
+    monkeypatch.setattr(schemapi, "_get_errors_from_spec", errors)
+    monkeypatch.setattr(schemapi, "_FromDict", ChartParts)
+    monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
+    yield
+    st.cache_resource.clear()
+
+
+def visit(name: str, **query: str | list[str]) -> AppTest:
+    """A screen as somebody sees it who follows a link; an underscore stands for the hyphen of a parameter."""
+    app = AppTest.from_file(str(APP), default_timeout=DEADLINE)
+    for key, value in query.items():
+        app.query_params[key.replace("_", "-")] = value
+    return sound(app.switch_page(f"pages/{name}.py").run())
+
+
+def sound(app: AppTest) -> AppTest:
+    """The same screen, once it is certain that nothing on it broke."""
+    assert not app.exception, [element.message for element in app.exception]
+    return app
+
+
+QUESTIONS = [
+    Question("q1/a", "q1", "What is A?", weight=3.0, subtopic_id="s1"),
+    Question("q1/b", "q1", "What is B?"),
+    Question("q1/c", "q1", "What is C?"),
+    Question("q2/d", "q2", "What is D?"),
+    Question("q2/e", "q2", "What is E?"),
+]
+
+
+GRID = {
+    "ABC": {"p1": (5, 1, 0), "p2": (2, 2, 3), "p3": (0, 4, 4), "p4": (1, 0, None)},
+    "DE": {"p5": (4, 0), "p6": (3, 3), "p7": (0, 1)},
+}
+
+
+RATINGS = {
+    (f"What is {letter}?", passage): rating
+    for letters, rows in GRID.items()
+    for passage, ratings in rows.items()
+    for letter, rating in zip(letters, ratings, strict=True)
+}
+
+
+RUNS = {
+    "good": {"q1": ["p1", "p3", "p2", "p4"], "q2": ["p5", "p6", "p7"]},
+    "fair": {"q1": ["p3", "p2", "p4"], "q2": ["p6", "p7", "p5"]},
+    "poor": {"q1": ["p4", "p2", "p3", "p1"], "q2": ["p7", "p6"]},
+    "bad": {"q1": ["p4", "p2"]},
+}
+
+
+JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q1", "p4"): 0, ("q2", "p5"): 1, ("q2", "p7"): 2}
+
+
+MARKUP = "<b>x</b> **y** $z$ :red[q] `c` [l](http://x) # h"
+
+
+MARKED = MARKUP.replace(" ", "")
+"""The same as an id, which has no blanks."""
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    """A project with two queries, five questions, seven passages, four runs, grades and judgments."""
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    return project
+
+
+def said(app: AppTest) -> str:
+    """All sentences of a screen."""
+    kinds = ("title", "subheader", "markdown", "text", "caption", "info", "success", "warning", "error", "toast")
+    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
+
+
+def links(app: AppTest) -> list[str]:
+    """Where the links of a screen lead."""
+    return [element.proto.page for element in app.get("page_link")]
+
+
+def named(elements: Any, label: str) -> Any:
+    """The one element with a label."""
+    found = [element for element in elements if element.label.startswith(label)]
+    assert len(found) == 1, (label, [element.label for element in elements])
+    return found[0]
+
+
+def press(app: AppTest, label: str) -> AppTest:
+    named(app.button, label).click()
+    return sound(app.run())
+
+
+def holding(elements: Any, value: object) -> Any:
+    """The first element that holds a value."""
+    return next(element for element in elements if element.value == value)
+
+
+def metric(app: AppTest, label: str) -> str:
+    return str(named(app.metric, label).value)
+
+
+def choose(app: AppTest, label: str, value: object) -> AppTest:
+    """Set a widget as a person does; an option is chosen by what it is called on the screen."""
+    for box in app.selectbox:
+        if box.label == label and str(value) in box.options:
+            box.select_index(box.options.index(str(value)))
+            return sound(app.run())
+    named([*app.number_input, *app.checkbox, *app.text_input], label).set_value(value)
+    return sound(app.run())
+
+
+def board(app: AppTest) -> Any:
+    """The table of systems, by run."""
+    return next(table.value for table in app.dataframe if "Run" in table.value).set_index("Run")
+
+
+def as_text(markdown: str) -> str:
+    """What a reader of escaped Markdown sees; fails where anything in it would be rendered."""
+    assert not re.search(r"(?<!\\)(?:\\\\)*[<>*$:`\[\]#_]", markdown), markdown
+    return re.sub(r"\\(.)", r"\1", markdown)
+
+
+def opened(app: AppTest, question_id: str) -> AppTest:
+    """The app with the details of a question open."""
+    app.session_state[f"details {question_id}"] = True
+    return sound(app.run())

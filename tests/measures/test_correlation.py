@@ -1,0 +1,279 @@
+"""Leaderboard correlation: published numbers, definitions, and what must hold for any board."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from core.errors import InputError
+from core.measures import bootstrap, bootstrap_samples, correlate, make_evaluator, system_score
+from tests.made.projects import examples
+from tests.measures.test_measures import read_qrels, read_run
+
+ALL = ("spearman", "kendall", "tau_ap", "pearson")
+
+score_lists = st.lists(st.integers(0, 1000), min_size=3, max_size=12, unique=True)
+tied_lists = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=7)
+
+
+def board(scores: list[float] | list[int]) -> dict[str, float]:
+    return {f"s{i:02}": float(score) for i, score in enumerate(scores)}
+
+
+def brute_force_tau_ap(estimate: Mapping[str, float], reference: Mapping[str, float]) -> float:
+    """Yilmaz et al. 2008, equation for tau_AP, word for word; no ties."""
+    order = sorted(estimate, key=lambda system: -estimate[system])
+    total = 0.0
+    for i in range(1, len(order)):
+        total += sum(reference[above] > reference[order[i]] for above in order[:i]) / i
+    return 2 * total / (len(order) - 1) - 1
+
+
+def expected_tau_ap(estimate: dict[str, float], reference: dict[str, float]) -> float:
+    """The mean over every way to break every tie of both boards."""
+
+    def untied(scores: dict[str, float]) -> list[dict[str, float]]:
+        groups = [
+            list(itertools.permutations([s for s in scores if scores[s] == level]))
+            for level in sorted(set(scores.values()))
+        ]
+        ways = (itertools.chain.from_iterable(way) for way in itertools.product(*groups))
+        return [{system: float(rank) for rank, system in enumerate(way)} for way in ways]
+
+    values = [brute_force_tau_ap(x, y) for x in untied(estimate) for y in untied(reference)]
+    return math.fsum(values) / len(values)
+
+
+def test_rubric_labels_against_nist_on_dl20(shared_data: Path) -> None:
+    folder = shared_data / "dl20"
+    nist = read_qrels(folder / "qrels-nist.txt")
+    labels = read_qrels(folder / "rubric-qrels" / "QuestionSelfRatedUnanswerablePromptWithChoices.qrel")
+    boards: list[dict[str, float]] = [{}, {}]
+    evaluators = [make_evaluator(["nDCG@10"], qrels) for qrels in (labels, nist)]
+    for path in sorted((folder / "runs").glob("*.run")):
+        run = read_run(path)
+        for scores, evaluator in zip(boards, evaluators, strict=True):
+            mean, _, _ = system_score(evaluator(run)["nDCG@10"], list(nist), "zero")
+            assert mean is not None
+            scores[path.stem] = mean
+    found = correlate(*boards)
+    assert found.systems == 24
+    assert found.spearman == pytest.approx(0.957, abs=5e-4)
+    assert found.kendall == pytest.approx(0.855, abs=5e-4)
+
+
+@given(score_lists, st.randoms(use_true_random=False))
+def test_without_ties_it_is_scipys_and_ties_do_not_matter(scores: list[int], random: Random) -> None:
+    a = board(scores)
+    b = board(random.sample(scores, len(scores)))
+    found = correlate(a, b)
+    x, y = list(a.values()), list(b.values())
+    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found.kendall == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
+    assert found.tau_ap == pytest.approx(brute_force_tau_ap(a, b))
+    at_random = correlate(a, b, ties="random", repeats=2)
+    for name in ("spearman", "kendall", "tau_ap", "pearson"):
+        assert getattr(at_random, name) == pytest.approx(getattr(found, name))
+
+
+@given(tied_lists)
+@settings(max_examples=examples(40))
+def test_with_ties_average_is_scipys_and_the_expected_tau_ap(pairs: list[tuple[int, int]]) -> None:
+    a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
+    found = correlate(a, b)
+    if found.undefined is not None:
+        assert len(set(a.values())) == 1 or len(set(b.values())) == 1
+        return
+    x, y = list(a.values()), list(b.values())
+    assert found.spearman == pytest.approx(stats.spearmanr(x, y).statistic)
+    assert found.kendall == pytest.approx(stats.kendalltau(x, y).statistic)
+    assert found.pearson == pytest.approx(stats.pearsonr(x, y).statistic)
+    if math.prod(math.factorial(v.count(level)) for v in (x, y) for level in set(v)) <= 1500:
+        assert found.tau_ap == pytest.approx(expected_tau_ap(a, b))
+
+
+@given(tied_lists)
+def test_symmetry_and_identity(pairs: list[tuple[int, int]]) -> None:
+    a, b = board([x for x, _ in pairs]), board([y for _, y in pairs])
+    one, other = correlate(a, b), correlate(b, a)
+    assume(one.undefined is None)
+    for name in ("spearman", "kendall", "pearson"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name))
+    itself = correlate(a, a)
+    reverse = correlate(a, {system: -score for system, score in a.items()})
+    for name in ("spearman", "kendall", "pearson"):
+        assert getattr(itself, name) == pytest.approx(1)
+        assert getattr(reverse, name) == pytest.approx(-1)
+    if len(set(a.values())) == len(a):
+        assert itself.tau_ap == pytest.approx(1)
+        assert reverse.tau_ap == pytest.approx(-1)
+
+
+def test_tau_ap_punishes_errors_at_the_top_of_the_first_board() -> None:
+    official = board([5, 4, 3, 2, 1])
+    top_swapped, bottom_swapped = board([4, 5, 3, 2, 1]), board([5, 4, 3, 1, 2])
+    at_top, at_bottom = correlate(top_swapped, official), correlate(bottom_swapped, official)
+    assert at_top.kendall == at_bottom.kendall
+    assert at_top.tau_ap == pytest.approx(0.5)
+    assert at_bottom.tau_ap == pytest.approx(0.875)
+
+
+def test_only_common_systems_count() -> None:
+    a = {"only a": 9.0, "s1": 3.0, "s2": 2.0, "s3": 1.0}
+    b = {"only b": 0.0, "s3": 1.0, "s2": 2.0, "s1": 3.0}
+    found = correlate(a, b)
+    assert (found.systems, found.spearman) == (3, pytest.approx(1))
+
+
+@pytest.mark.parametrize("ties", ["average", "random"])
+def test_too_few_systems_or_a_constant_board_is_undefined(ties: str) -> None:
+    for a, b, systems, why in (
+        (board([1, 2]), board([1, 2]), 2, "at least 3"),
+        ({}, board([1, 2]), 0, "at least 3"),
+        (board([1, 1, 1]), board([1, 2, 3]), 3, "first leaderboard"),
+        (board([1, 2, 3]), board([7, 7, 7]), 3, "second leaderboard"),
+        (board([1, 1, 1]), board([7, 7, 7]), 3, "both leaderboards"),
+    ):
+        found = correlate(a, b, ties=ties)  # type: ignore[arg-type]
+        assert found.undefined is not None
+        assert why in found.undefined
+        assert found.systems == systems
+        assert {found.spearman, found.kendall, found.tau_ap, found.pearson} == {None}
+
+
+def test_random_ties_repeat_with_the_seed() -> None:
+    a, b = board([1, 1, 1, 2, 2]), board([1, 2, 2, 3, 3])
+    assert correlate(a, b, ties="random", seed=1) == correlate(a, b, ties="random", seed=1)
+    assert correlate(a, b, ties="random", seed=1) != correlate(a, b, ties="random", seed=2)
+
+
+def test_overlapping_error_bars_are_ties_from_the_top_down() -> None:
+    """.90, .86, .82 and .79 overlap in a chain; .82 misses the bar of .90, so it starts a second group."""
+    scores = {"a": 0.90, "b": 0.86, "c": 0.82, "d": 0.79}
+    errors = dict.fromkeys(scores, 0.03)
+    official = {"a": 2.0, "b": 1.0, "c": 4.0, "d": 3.0}
+    # Of the six pairs, ab and cd agree and the four others do not; as ties ab and cd average out.
+    plain = correlate(scores, official, ties="random")
+    assert plain.kendall == pytest.approx((2 - 4) / 6)
+    grouped = correlate(scores, official, ties="random", repeats=4000, std_errors_a=errors)
+    assert grouped.kendall == pytest.approx((0 - 4) / 6, abs=0.02)
+    assert grouped.pearson == plain.pearson
+    swapped = correlate(official, scores, ties="random", repeats=4000, std_errors_b=errors)
+    assert swapped.kendall == pytest.approx((0 - 4) / 6, abs=0.02)
+    unknown = correlate(scores, official, ties="random", std_errors_a=dict.fromkeys(scores, None))
+    assert unknown.kendall == plain.kendall
+    everyone = correlate(scores, official, ties="random", std_errors_a=dict.fromkeys(scores, 1.0))
+    assert everyone.undefined is not None
+
+
+def test_input_that_gives_no_correlation_is_refused() -> None:
+    good = board([1, 2, 3])
+    with pytest.raises(InputError, match="not a finite number"):
+        correlate({**good, "s00": math.nan}, good)
+    with pytest.raises(InputError, match="repeats"):
+        correlate(good, good, ties="random", repeats=0)
+    with pytest.raises(InputError, match="average ties"):
+        correlate(good, good, std_errors_a={"s00": 0.1})
+    nested = {system: {"q1": score, "q2": score} for system, score in good.items()}
+    with pytest.raises(InputError, match="not a correlation"):
+        bootstrap(nested, nested, ["gamma"])
+    with pytest.raises(InputError, match="level"):
+        bootstrap(nested, nested, level=95)
+    with pytest.raises(InputError, match="samples"):
+        bootstrap(nested, nested, samples=0)
+
+
+def per_query(systems: int, queries: int, noise: float, seed: int) -> dict[str, dict[str, float]]:
+    """Scores of systems of rising quality, with noise by query."""
+    draw = Random(seed)
+    return {f"s{i:02}": {f"q{j}": i / systems + draw.gauss(0, noise) for j in range(queries)} for i in range(systems)}
+
+
+def test_the_interval_of_a_board_with_itself_is_one() -> None:
+    scores = per_query(8, 20, noise=1.0, seed=0)
+    scores["twin"] = dict(scores["s03"])
+    intervals = bootstrap(scores, scores, ("spearman", "kendall", "pearson"), samples=300)
+    for low_high in intervals.values():
+        assert low_high == (pytest.approx(1), pytest.approx(1))
+
+
+def test_equal_systems_stay_tied_in_every_sample() -> None:
+    """Rounding inside a mean must not decide between two systems with the same scores."""
+    draw = Random(0)
+    scores = {f"s{i:02}": {f"q{j}": i + draw.random() / 2 for j in range(54)} for i in range(8)}
+    official = {system: float(system[1:]) for system in scores}
+    scores["twin"], official["twin"] = dict(scores["s03"]), official["s03"]
+    samples = bootstrap_samples(scores, official, ["kendall"])["kendall"]
+    assert samples.min() == pytest.approx(1)
+
+
+def test_the_interval_contains_the_point_estimate_and_narrows_with_queries() -> None:
+    widths = {}
+    for queries in (10, 250):
+        a, b = per_query(12, queries, 0.5, seed=1), per_query(12, queries, 0.5, seed=2)
+        queries_of = list(a["s00"])
+        means = [{s: system_score(v, queries_of, "zero")[0] or 0.0 for s, v in x.items()} for x in (a, b)]
+        point = correlate(*means)
+        for name, interval in bootstrap(a, b, ALL, samples=500).items():
+            assert interval is not None
+            low, high = interval
+            assert low <= getattr(point, name) <= high
+            widths[name, queries] = high - low
+    assert all(widths[name, 250] < widths[name, 10] for name in ALL)
+
+
+def test_each_sample_is_the_correlation_of_resampled_means() -> None:
+    """With two queries, a sample is one of three: q0 twice, q1 twice, or both."""
+    a = {"s0": {"q0": 1.0, "q1": 6.0}, "s1": {"q0": 2.0, "q1": 4.0}, "s2": {"q0": 3.0, "q1": 1.0}}
+    fixed = {"s0": 1.0, "s1": 2.0, "s2": 3.0}
+    drawn = bootstrap_samples(a, fixed, ALL, samples=200)
+    possible = [correlate({s: w * v["q0"] + (1 - w) * v["q1"] for s, v in a.items()}, fixed) for w in (0, 0.5, 1)]
+    for name in ALL:
+        expected = {round(getattr(found, name), 9) for found in possible}
+        assert {round(float(value), 9) for value in drawn[name]} == expected
+
+
+def test_both_boards_see_the_same_draw() -> None:
+    """b is a shifted by a constant for every query, so only a common draw keeps Pearson at 1."""
+    a = per_query(6, 15, 1.0, seed=3)
+    b = {system: {query: 5 + score for query, score in scores.items()} for system, scores in a.items()}
+    assert bootstrap(a, b, ["pearson"], samples=200)["pearson"] == (pytest.approx(1), pytest.approx(1))
+
+
+def test_skipped_queries_in_a_bootstrap() -> None:
+    """A system that answers one easy query leads where skipped queries are ignored, else trails."""
+    a = {
+        "s0": {f"q{i}": 0.3 for i in range(9)},
+        "s1": {f"q{i}": 0.6 for i in range(9)},
+        "picky": {"q0": 0.9},
+    }
+    official = {"s0": 1.0, "s1": 2.0, "picky": 3.0}
+    assert bootstrap(a, official, ["kendall"], skipped="ignore")["kendall"] == (1.0, 1.0)
+    zero = bootstrap(a, official, ["kendall"], skipped="zero", level=0.5)["kendall"]
+    assert zero is not None
+    assert zero[1] < 0
+
+
+def test_a_bootstrap_without_enough_to_draw_from_has_no_interval() -> None:
+    two = per_query(2, 10, 0.1, seed=0)
+    assert bootstrap(two, two) == {"spearman": None, "kendall": None}
+    one_query = per_query(5, 1, 0.1, seed=0)
+    assert bootstrap(one_query, one_query) == {"spearman": None, "kendall": None}
+    constant = dict.fromkeys((f"s{i:02}" for i in range(5)), 1.0)
+    assert bootstrap(per_query(5, 10, 0.1, seed=0), constant) == {"spearman": None, "kendall": None}
+    assert bootstrap({}, {}) == {"spearman": None, "kendall": None}
+
+
+def test_a_bootstrap_repeats_with_its_seed() -> None:
+    a, b = per_query(6, 12, 0.5, seed=1), per_query(6, 12, 0.5, seed=2)
+    assert bootstrap(a, b, ALL, samples=100, seed=5) == bootstrap(a, b, ALL, samples=100, seed=5)
+    assert bootstrap(a, b, ALL, samples=100, seed=5) != bootstrap(a, b, ALL, samples=100, seed=6)

@@ -1,0 +1,1 @@
+"""Tests of the screens, without a browser and in one."""

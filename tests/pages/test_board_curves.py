@@ -1,0 +1,102 @@
+"""The leaderboard's view by budget: lines of systems, Judged@k, and where to grade what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.graders import make_grader
+from core.grading import current_job, make_plan
+from core.labels import Policy
+from core.leaderboard import cover_curves
+from core.project import Project, set_pool_depth
+from core.study import to_grade, unjudged
+from tests.made.projects import fill
+from tests.made.screens import (
+    DEADLINE,
+    QUESTIONS,
+    RATINGS,
+    RUNS,
+    AppTest,
+    links,
+    press,
+    said,
+    served,
+    small,
+    sound,
+    visit,
+)
+
+__all__ = ["served", "small"]
+
+
+def test_the_view_shows_coverage_and_judged_of_every_system(small: Project) -> None:
+    app = visit("leaderboard", project=small.name, view="By budget")
+    order = sorted(cover_curves(small).curves, key=lambda curve: -curve.scores[19])
+    assert app.multiselect[0].value == [curve.run for curve in order]
+    assert len(app.get("vega_lite_chart")) == 1
+    assert "The pool ends" not in said(app), "no run is deeper"
+    table = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value).set_index("Run")
+    expected = unjudged(small)
+    shares = {(share.run, share.source): share.judged for share in expected.shares}
+    assert table["Exam labels"].to_dict() == {run: shares[run, "exam"] for run in RUNS}
+    assert table["assessors"].to_dict() == {run: shares[run, "assessors"] for run in RUNS}
+    assert table["Failed pairs"].to_dict() == {run.run: run.failed for run in expected.to_grade}
+    assert "Select a system to see what to grade next" in said(app)
+
+
+def test_where_runs_are_deeper_than_the_pool_the_view_says_that_curves_may_be_too_flat(small: Project) -> None:
+    with small.transaction() as cursor:
+        set_pool_depth(cursor, 1, "ann")
+    assert "The pool ends at rank 1" in said(visit("leaderboard", project=small.name, view="By budget"))
+
+
+def test_nothing_to_grade_asks_for_nothing(project: Project) -> None:
+    fill(project, QUESTIONS, {key: rating or 0 for key, rating in RATINGS.items()}, RUNS)
+    app = visit("leaderboard", project=project.name, view="By budget")
+    assert "Every pooled passage of every system's top has all its grades." in said(app)
+    assert "grade next" not in said(app)
+
+
+def select(app: AppTest, key: str, row: int) -> AppTest:
+    """The screen after a click on a row of a table."""
+    chosen: dict[str, Any] = {"selection": {"rows": [row], "columns": [], "cells": []}}
+    app.session_state[key] = chosen
+    return sound(app.run())
+
+
+def test_one_click_grades_what_the_top_of_one_system_lacks_and_nothing_else(project: Project) -> None:
+    spec = make_grader("embedding", {}).spec
+    fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS, spec)
+    app = visit("leaderboard", project=project.name, view="By budget")
+    table = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value)
+    row = int(table["Ungraded pairs"].idxmin())
+    run = table["Run"][row]
+    lacking, missing = to_grade(project, Policy(), run, 20).ungraded, make_plan(project, spec, 1).to_grade
+    assert 0 < lacking < missing
+    app = select(app, "judged systems", row)
+    listed = next(t.value for t in app.dataframe if "Passage" in t.value)
+    assert listed["Ungraded pairs"].sum() == lacking
+    assert listed["Rank"].is_monotonic_increasing
+    app = press(app, f"Grade just these {lacking} pairs")
+    job = current_job(project)
+    assert job is not None
+    assert job.wait(DEADLINE)
+    assert job.progress.graded == lacking
+    sound(app.run())
+    assert "has all its grades" in "".join(str(element.value) for element in app.success)
+    assert to_grade(project, Policy(), run, 20).ungraded == 0
+    assert make_plan(project, spec, 1).to_grade == missing - lacking
+
+
+def test_a_passage_to_grade_next_can_be_read(project: Project) -> None:
+    fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS, make_grader("embedding", {}).spec)
+    app = select(visit("leaderboard", project=project.name, view="By budget"), "judged systems", 0)
+    run = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value)["Run"][0]
+    app = select(app, f"next of {run}", 0)
+    assert "passages" in links(app)
+
+
+def test_a_grader_that_came_from_a_file_is_said_not_to_run_here(project: Project) -> None:
+    fill(project, QUESTIONS, {("What is A?", "p1"): 4}, RUNS)
+    app = select(visit("leaderboard", project=project.name, view="By budget"), "judged systems", 0)
+    assert "The grades came from a file" in said(app)

@@ -1,0 +1,368 @@
+"""The main flow and what must survive, in a real browser against a real server."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from core import bank
+from core.bank import counts
+from core.exchange import Group, Options, exporting, import_groups
+from core.formats import Source
+from core.graders import make_grader
+from core.grading import Request, run_job
+from core.labels import Policy
+from core.leaderboard import compare, leaderboard
+from core.project import Project, open_project
+from core.types import Question
+from tests.made.browser import Server, ready, visit
+from tests.made.projects import fill, judge, new_project
+
+pytestmark = pytest.mark.browser
+
+QUERIES = {"tea": "effects of green tea", "bees": "why bees are dying"}
+PASSAGES = {
+    "tea-1": "Green tea contains caffeine and antioxidants. It may lower blood pressure a little.",
+    "tea-2": "A cup of green tea has about thirty milligrams of caffeine, less than coffee.",
+    "tea-3": "The tea ceremony came to Japan with Buddhist monks from China.",
+    "bees-1": "Pesticides such as neonicotinoids disorient bees, which then do not find their hive.",
+    "bees-2": "The varroa mite spreads viruses among honey bees and weakens their colonies.",
+    "bees-3": "Stock markets fell on Monday after weak figures from the car industry.",
+}
+BANK = [
+    Question("tea/1", "tea", "How much caffeine does green tea contain?", weight=2.0),
+    Question("tea/2", "tea", "Does green tea lower blood pressure?"),
+    Question("bees/1", "bees", "Which pesticides harm bees?"),
+    Question("bees/2", "bees", "How does the varroa mite harm honey bees?"),
+]
+RUNS = {
+    "careful": {"tea": ["tea-1", "tea-2", "tea-3"], "bees": ["bees-2", "bees-1", "bees-3"]},
+    "middling": {"tea": ["tea-2", "tea-3", "tea-1"], "bees": ["bees-3", "bees-1", "bees-2"]},
+    "careless": {"tea": ["tea-3", "tea-2"], "bees": ["bees-3", "bees-2"]},
+}
+QRELS = "tea 0 tea-1 2\ntea 0 tea-2 1\ntea 0 tea-3 0\nbees 0 bees-1 1\nbees 0 bees-2 1\nbees 0 bees-3 0\n"
+
+MARKUP = "<b>bold</b> **strong** $x^2$ :red[red] `code`"
+
+
+@pytest.fixture
+def page(chromium_page: Page) -> Page:
+    """A tab in the browser of somebody who was here before."""
+    return chromium_page
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, list[Path]]:
+    """The collection as files, by kind."""
+
+    def write(name: str, content: str) -> Path:
+        path = tmp_path / "files" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        return path
+
+    def lines(rows: list[dict[str, object]]) -> str:
+        return "".join(json.dumps(row) + "\n" for row in rows)
+
+    return {
+        "queries": [write("queries.jsonl", lines([{"query_id": q, "text": t} for q, t in QUERIES.items()]))],
+        "passages": [write("passages.jsonl", lines([{"passage_id": p, "text": t} for p, t in PASSAGES.items()]))],
+        "bank": [
+            write(
+                "bank.jsonl",
+                lines(
+                    [
+                        {"question_id": q.question_id, "query_id": q.query_id, "text": q.text, "weight": q.weight}
+                        for q in BANK
+                    ]
+                ),
+            )
+        ],
+        "runs": [
+            write(
+                f"{run}.run",
+                "".join(
+                    f"{query} Q0 {passage} {rank} {10 - rank} {run}\n"
+                    for query, ranking in by_query.items()
+                    for rank, passage in enumerate(ranking, 1)
+                ),
+            )
+            for run, by_query in RUNS.items()
+        ],
+        "qrels": [write("assessors.qrels", QRELS)],
+    }
+
+
+@pytest.fixture
+def twin(tmp_path: Path, files: dict[str, list[Path]]) -> Iterator[Project]:
+    """The same files imported and graded by core alone: what the screens have to come to."""
+    project = new_project(tmp_path / "twin.duckdb")
+    groups = [
+        Group(kind, [Source.of(path) for path in paths], Options("assessors" if kind == "qrels" else None))
+        for kind, paths in files.items()
+    ]
+    import_groups(project, groups, "twin")
+    assert run_job(project, make_grader("embedding", {}), Request(), "twin").state == "done"
+    yield project
+    project.close()
+
+
+def make(projects: Path, name: str) -> Path:
+    """A project with grades and judgments, closed again so that a server can open it."""
+    path = projects / f"{name}.duckdb"
+    project = new_project(path)
+    questions = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
+    ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p2"): 3, ("What is B?", "p3"): 0}
+    ranked = (["p1", "p2", "p3"], ["p2", "p1"], ["p3", "p2"])
+    fill(project, questions, ratings, {f"run {i}": {"q1": ranking} for i, ranking in enumerate(ranked)})
+    judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): 0})
+    project.close()
+    return path
+
+
+def heading(page: Page, name: str) -> Locator:
+    return page.get_by_role("heading", name=name, exact=True)
+
+
+def metric(page: Page, label: str) -> Locator:
+    """The box of a number with its label."""
+    return page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True))
+
+
+def button(page: Page, name: str) -> Locator:
+    return page.get_by_role("button", name=name)
+
+
+def go_to(page: Page, screen: str) -> None:
+    """Follow the menu to a screen."""
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=screen).click()
+    expect(heading(page, screen)).to_be_visible()
+    ready(page)
+
+
+def upload(page: Page, *paths: Path) -> None:
+    page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(list(paths))
+
+
+def board(page: Page) -> Locator:
+    """The table of systems, which the canvas that draws it keeps for screen readers."""
+    return page.get_by_test_id("data-grid-canvas").first.locator("table")
+
+
+def question_boxes(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Question", exact=True)
+
+
+def rewrite(page: Page, number: int, text: str) -> None:
+    """Type another text into a question, and leave it."""
+    box = question_boxes(page).nth(number)
+    box.fill(text)
+    box.blur()
+    expect(page.get_by_text("not saved").first).to_be_visible()
+
+
+def test_a_new_user_gets_from_files_to_qrels(
+    app_server: Callable[[Path], Server],
+    page: Page,
+    files: dict[str, list[Path]],
+    twin: Project,
+    tmp_path: Path,
+) -> None:
+    visit(page, app_server(tmp_path / "projects").address)
+    expect(heading(page, "Exam Workbench")).to_be_visible()
+    page.get_by_role("textbox", name="Name", exact=True).fill("green tea")
+    button(page, "Create").click()
+    expect(page.get_by_text("Import queries to begin")).to_be_visible()
+
+    upload(page, *(path for paths in files.values() for path in paths))
+    for counted in ("2 queries", "6 new passages", "3 runs", "6 judgments", "4 questions"):
+        expect(page.get_by_text(re.compile(rf"\b{counted}\b")).first).to_be_visible()
+    expect(metric(page, "Queries")).to_contain_text("0")
+    button(page, "Import").click()
+    expect(metric(page, "Queries")).to_contain_text("2")
+    for label, count in (("Passages", "6"), ("Runs", "3"), ("Judgments", "6"), ("Questions", "4")):
+        expect(metric(page, label)).to_contain_text(count)
+
+    page.get_by_role("link", name="Go to Grading").click()
+    expect(metric(page, "To grade")).to_contain_text("12")
+    button(page, "Grade").click()
+    expect(page.get_by_text("Last job done: 12 pairs graded, 0 failed")).to_be_visible()
+
+    go_to(page, "Leaderboard")
+    expected = compare(twin, "nDCG@10", "assessors").correlation
+    for label, value in (("Spearman", expected.spearman), ("Kendall", expected.kendall), ("Systems", 3)):
+        shown = f"{value:.3f}" if isinstance(value, float) else str(value)
+        expect(metric(page, label)).to_contain_text(shown)
+    expect(page.get_by_test_id("stVegaLiteChart")).to_have_count(3)
+    for column in ("nDCG@10", "Official nDCG@10", "Ranks gained"):
+        expect(board(page).locator("th").get_by_text(column, exact=True)).to_be_attached()
+    rows = board(page).locator("tbody tr")
+    expect(rows).to_have_count(len(RUNS))
+    shown = [row.locator("td").all_text_contents()[1:3] for row in rows.all()]
+    best_first = leaderboard(twin, "nDCG@10").systems
+    assert [run for run, _ in shown] == [system.run for system in best_first]
+    assert [float(score) for _, score in shown] == pytest.approx([system.score for system in best_first])
+
+    go_to(page, "Export")
+    with page.expect_download() as download:
+        button(page, "Download qrels").click()
+    download.value.save_as(tmp_path / "downloaded.qrels")
+    assert download.value.suggested_filename == "green-tea.qrels"
+    expected_bytes = exporting.qrels(twin, Policy()).encode()
+    assert (tmp_path / "downloaded.qrels").read_bytes() == expected_bytes
+    assert len(expected_bytes.splitlines()) == len(PASSAGES)
+
+
+def test_a_malformed_file_is_named_with_its_line_and_changes_nothing(
+    projects: Path, server: Server, page: Page, tmp_path: Path
+) -> None:
+    make(projects, "untouched")
+    visit(page, f"{server.address}/?project=untouched")
+    expect(metric(page, "Runs")).to_contain_text("3")
+    wrong = tmp_path / "wrong.run"
+    wrong.write_text("q1 Q0 p1 1 2.0 new\nq1 Q0 p2 two 1.0\n")
+    right = tmp_path / "right.tsv"
+    right.write_text("q2\tanother query\n")
+    upload(page, wrong, right)
+    expect(page.get_by_test_id("stAlert").filter(has_text="wrong.run:2")).to_be_visible()
+    expect(page.get_by_text("Nothing has been imported.")).to_be_visible()
+    expect(button(page, "Import")).to_have_count(0)
+    page.reload()
+    expect(metric(page, "Runs")).to_contain_text("3")
+    expect(metric(page, "Queries")).to_contain_text("1")
+
+
+def test_a_deep_link_can_be_the_first_thing_a_server_is_asked(
+    app_server: Callable[[Path], Server], page: Page, tmp_path: Path
+) -> None:
+    make(tmp_path, "another")
+    make(tmp_path, "linked")
+    visit(page, f"{app_server(tmp_path).address}/leaderboard?project=linked&measure=AP")
+    expect(heading(page, "Leaderboard")).to_be_visible()
+    expect(board(page).locator("th").get_by_text("AP", exact=True)).to_be_attached()
+    expect(page.get_by_role("combobox", name=re.compile("Project"))).to_have_value("linked")
+    go_to(page, "Question bank")
+    expect(page).to_have_url(re.compile("project=linked"))
+
+
+def test_what_an_address_chooses_holds_on_the_next_screen(projects: Path, server: Server, page: Page) -> None:
+    make(projects, "chosen")
+    choices = {"Min rating": "3", "Label": "Supported by 2 questions"}
+    visit(page, f"{server.address}/leaderboard?project=chosen&tau=3&label=Supported+by+2+questions")
+    for screen in ("Export", "Leaderboard", "Export"):
+        for name, value in choices.items():
+            expect(page.get_by_role("combobox", name=name)).to_have_value(value)
+        go_to(page, screen)
+    for name, value in choices.items():
+        expect(page.get_by_role("combobox", name=name)).to_have_value(value)
+
+
+def test_edits_survive_the_browser_and_a_killed_server(
+    app_server: Callable[[Path], Server], page: Page, tmp_path: Path
+) -> None:
+    path = make(tmp_path, "edited")
+    server = app_server(tmp_path)
+    link = "/question_bank?project=edited"
+    visit(page, f"{server.address}{link}")
+    rewrite(page, 0, "Who is A?")
+    expect(page.get_by_text("1 unsaved change")).to_be_visible()
+    page.close()
+
+    again = page.context.new_page()
+    visit(again, f"{server.address}{link}")
+    expect(question_boxes(again).first).to_have_value("Who is A?")
+    rewrite(again, 1, "Who is B?")
+    expect(again.get_by_text("2 unsaved changes")).to_be_visible()
+    server.process.kill()
+    server.process.wait()
+
+    server = app_server(tmp_path)
+    visit(again, f"{server.address}{link}")
+    expect(question_boxes(again).nth(0)).to_have_value("Who is A?")
+    expect(question_boxes(again).nth(1)).to_have_value("Who is B?")
+    again.get_by_role("textbox", name="Note", exact=True).fill("people, not things")
+    button(again, "Save version").click()
+    expect(again.get_by_text("Bank version 2. No unsaved changes.")).to_be_visible()
+    server.process.kill()
+    server.process.wait()
+
+    project = open_project(path)
+    assert [question.text for question in bank.questions(project)] == ["Who is A?", "Who is B?"]
+    assert bank.versions(project)[0].note == "people, not things"
+    assert counts(project)["grades"] == 4
+    project.close()
+
+
+def test_taking_back_brings_the_saved_words_into_the_box(projects: Path, server: Server, page: Page) -> None:
+    make(projects, "undone")
+    visit(page, f"{server.address}/question_bank?project=undone")
+    rewrite(page, 0, "Who is A?")
+    button(page, "Take back").click()
+    expect(question_boxes(page).first).to_have_value("What is A?")
+    expect(page.get_by_text("No unsaved changes.")).to_be_visible()
+
+
+def test_two_people_edit_at_once(projects: Path, server: Server, tab_of: Callable[[str], Page]) -> None:
+    make(projects, "shared")
+    link = f"{server.address}/question_bank?project=shared"
+    page, other = tab_of("ann"), tab_of("bob")
+    visit(page, link)
+    visit(other, link)
+
+    # Different questions merge by themselves.
+    rewrite(page, 0, "Ann's A?")
+    rewrite(other, 1, "Bob's B?")
+    save(page, "by ann", 2)
+    save(other, "by bob", 3)
+    expect(question_boxes(other).nth(0)).to_have_value("Ann's A?")
+
+    # The same question leads to a choice, and both wordings survive it.
+    visit(page, link)
+    expect(question_boxes(page).nth(1)).to_have_value("Bob's B?")
+    rewrite(page, 1, "Ann's B?")
+    rewrite(other, 1, "Bob's second B?")
+    save(page, "ann again", 4)
+    other.get_by_role("textbox", name="Note", exact=True).fill("bob again")
+    button(other, "Save version").click()
+    expect(other.get_by_text("Saved by ann: ann again")).to_be_visible()
+    expect(question_boxes(other).nth(1)).to_have_value("Bob's second B?")
+    button(other, "Keep mine").click()
+    save(other, "bob insists", 5)
+    visit(page, link)
+    expect(question_boxes(page).nth(1)).to_have_value("Bob's second B?")
+    page.get_by_test_id("stPopover").nth(1).get_by_role("button").click()
+    button(page, "History").click()
+    history = page.get_by_role("dialog", name="History of a question")
+    for wording in ("Ann's B?", "Bob's second B?", "Bob's B?"):
+        expect(history.get_by_text(wording, exact=True).first).to_be_visible()
+
+
+def save(page: Page, note: str, version: int) -> None:
+    """Save the drafts with a note and wait for the version."""
+    page.get_by_role("textbox", name="Note", exact=True).fill(note)
+    button(page, "Save version").click()
+    expect(page.get_by_text(f"Bank version {version}. No unsaved changes.")).to_be_visible()
+
+
+def test_typed_markup_stays_text(projects: Path, server: Server, page: Page) -> None:
+    make(projects, "markup")
+    visit(page, f"{server.address}/question_bank?project=markup")
+    rewrite(page, 0, MARKUP)
+    page.get_by_role("textbox", name="Note", exact=True).fill(MARKUP)
+    button(page, "Save version").click()
+    expect(page.get_by_text("Bank version 2. No unsaved changes.")).to_be_visible()
+    expect(question_boxes(page).first).to_have_value(MARKUP)
+    page.get_by_test_id("stPopover").first.get_by_role("button").click()
+    button(page, "History").click()
+    history = page.get_by_role("dialog", name="History of a question")
+    # The wording stands there as it is, and once more as what was added.
+    expect(history.get_by_text(MARKUP, exact=True).first).to_be_visible()
+    expect(history.get_by_text(f": {MARKUP} · weight 1")).to_be_visible()
+    # What changed is struck out and bold; nothing else is.
+    for rendered in ("b", "code", ".katex", "a"):
+        expect(history.locator(rendered)).to_have_count(0)

@@ -1,0 +1,193 @@
+"""Who works in a browser, two windows of one person, and the keys of the bank, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from core import bank
+from core.bank import drafts, put_draft
+from core.types import Question
+from tests.made.browser import Server, as_it_is_now, ready, visit
+from tests.made.projects import fill, new_project
+
+pytestmark = pytest.mark.browser
+
+BANK = [Question(f"q1/{letter}", "q1", f"What is {letter.upper()}?") for letter in "abc"]
+
+
+@pytest.fixture
+def path(projects: Path, request: pytest.FixtureRequest) -> Path:
+    """A project with one query and three questions; bob has an unsaved edit in it."""
+    project = new_project(projects / f"{request.node.name}.duckdb")
+    fill(project, BANK, {}, {"run": {"q1": ["p1", "p2"]}})
+    put_draft(project, "bob", Question("q1/c", "q1", "What is C to Bob?"))
+    project.close()
+    return project.path
+
+
+@pytest.fixture
+def link(server: Server, path: Path) -> str:
+    """Where the bank is edited."""
+    return f"{server.address}/question_bank?project={path.stem}"
+
+
+def box(page: Page, number: int) -> Locator:
+    """The text of a question."""
+    return page.get_by_role("textbox", name="Question", exact=True).nth(number)
+
+
+def type_into(field: Locator, text: str) -> None:
+    """Type instead of what is in a field, and stay in it."""
+    field.click()
+    field.press("Control+a")
+    field.press_sequentially(text)
+
+
+def unsaved(page: Page, number: int) -> Locator:
+    return page.get_by_text(f"{number} unsaved change{'s' * (number > 1)} in", exact=False)
+
+
+def come_to_the_front(page: Page) -> None:
+    """What a browser tells a window when somebody turns to it."""
+    page.bring_to_front()
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+
+
+def test_a_browser_is_asked_once_and_remembers_who_works_there(
+    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
+) -> None:
+    page = tab_of("")
+    visit(page, link)
+    # One reads without a name, and sees that nothing can be changed yet, and why.
+    expect(box(page, 0)).to_have_value("What is A?")
+    expect(box(page, 0)).to_be_disabled()
+    page.get_by_role("button", name="Add a question").click()
+    asked = page.get_by_role("dialog", name="Who are you?")
+    expect(asked.get_by_role("textbox", name="Your name")).not_to_have_value("")
+    asked.get_by_role("textbox", name="Your name").fill("Zoë Müller")
+    asked.get_by_role("button", name="Work under this name").click()
+    expect(asked).to_have_count(0)
+    expect(page.get_by_role("textbox", name="Your name")).to_have_value("Zoë Müller")
+    expect(page.get_by_text("bob has 1 unsaved edit, 1 of them here")).to_be_visible()
+    type_into(box(page, 0), "Who is A?")
+    box(page, 0).blur()
+    expect(unsaved(page, 1)).to_be_visible()
+
+    page.reload()
+    expect(page.get_by_role("textbox", name="Your name")).to_have_value("Zoë Müller")
+    expect(unsaved(page, 1)).to_be_visible()
+    tab = page.context.new_page()
+    visit(tab, link)
+    expect(unsaved(tab, 1)).to_be_visible()
+    expect(box(tab, 0)).to_have_value("Who is A?")
+
+    # Somebody else in another browser sees whose edits these are, and leaves them alone.
+    other = tab_of("bob")
+    visit(other, link)
+    expect(other.get_by_text("Zoë Müller has 1 unsaved edit, 1 of them here")).to_be_visible()
+    expect(box(other, 0)).to_have_value("What is A?")
+    other.get_by_role("button", name="Discard all").click()
+    expect(other.get_by_text("No unsaved changes.")).to_be_visible()
+
+    # Whoever gives another name is another person.
+    tab.get_by_role("textbox", name="Your name").fill("eve")
+    tab.get_by_role("textbox", name="Your name").press("Enter")
+    expect(tab.get_by_text("No unsaved changes.")).to_be_visible()
+    expect(box(tab, 0)).to_have_value("What is A?")
+    project = as_it_is_now(path, tmp_path)
+    assert {name: list(drafts(project, name)) for name in ("Zoë Müller", "bob", "eve")} == {
+        "Zoë Müller": ["q1/a"], "bob": [], "eve": [],
+    }  # fmt: skip
+    project.close()
+
+
+def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, tab_of: Callable[[str], Page]) -> None:
+    first = tab_of("ann")
+    second = first.context.new_page()
+    visit(first, link)
+    visit(second, link)
+    type_into(box(first, 0), "From the first?")
+    box(first, 0).blur()
+    expect(unsaved(first, 1)).to_be_visible()
+
+    # What this window has not shown is not discarded; it shows instead.
+    type_into(box(second, 1), "From the second?")
+    box(second, 1).blur()
+    expect(unsaved(second, 2)).to_be_visible()
+    expect(box(second, 0)).to_have_value("From the first?")
+    first.get_by_role("button", name="Discard all").click()
+    expect(first.get_by_text("press again")).to_be_visible()
+    expect(unsaved(first, 2)).to_be_visible()
+    expect(box(first, 1)).to_have_value("From the second?")
+
+    # A window that comes to the front shows what the other did meanwhile.
+    type_into(box(first, 2), "First again?")
+    box(first, 2).blur()
+    expect(unsaved(first, 3)).to_be_visible()
+    come_to_the_front(second)
+    expect(box(second, 2)).to_have_value("First again?")
+
+    # Typing over what was not seen loses neither of the two.
+    type_into(box(first, 0), "First, once more?")
+    box(first, 0).blur()
+    expect(first.get_by_text("reworded, not saved")).to_have_count(3)
+    ready(first)
+    type_into(box(second, 0), "Second, over it?")
+    box(second, 0).blur()
+    expect(second.get_by_text("Here you gave “Second, over it?”.")).to_be_visible()
+    expect(box(second, 0)).to_have_value("First, once more?")
+    second.get_by_role("button", name="Take what I gave here").click()
+    expect(box(second, 0)).to_have_value("Second, over it?")
+
+
+def test_saving_by_key_while_typing_saves_what_is_typed(
+    link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
+) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    type_into(box(page, 0), "Who is A?")
+    page.keyboard.press("Control+s")
+    expect(page.get_by_text("Bank version 2. No unsaved changes.")).to_be_visible()
+    type_into(box(page, 1), "Who is B?")
+    box(page, 1).blur()
+    expect(unsaved(page, 1)).to_be_visible()
+    type_into(page.get_by_role("textbox", name="Note", exact=True), "people, not things")
+    page.keyboard.press("Control+s")
+    expect(page.get_by_text("Bank version 3. No unsaved changes.")).to_be_visible()
+    project = as_it_is_now(path, tmp_path)
+    assert [question.text for question in bank.questions(project)] == ["Who is A?", "Who is B?", "What is C?"]
+    notes = [version.note for version in bank.versions(project)]
+    assert notes[:2] == ["people, not things", "1 reworded in query q1"]
+    project.close()
+
+
+def test_undoing_while_typing_is_about_the_words_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    type_into(box(page, 0), "Who is A?")
+    box(page, 0).blur()
+    expect(unsaved(page, 1)).to_be_visible()
+    type_into(box(page, 1), "Where")
+    # However often it is pressed, it stays in this field: once for each letter, and more.
+    for _ in range(12):
+        page.keyboard.press("Alt+z")
+    expect(box(page, 1)).to_have_value("What is B?")
+    expect(box(page, 0)).to_have_value("Who is A?")
+    box(page, 1).blur()
+    page.keyboard.press("Alt+z")
+    expect(page.get_by_text("No unsaved changes.")).to_be_visible()
+    expect(box(page, 0)).to_have_value("What is A?")
+
+
+def test_a_key_that_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of: Callable[[str], Page]) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    type_into(box(page, 0), "Who is A?")
+    page.keyboard.press("Alt+n")
+    expect(unsaved(page, 2)).to_be_visible()
+    expect(box(page, 0)).to_have_value("")
+    expect(box(page, 1)).to_have_value("Who is A?")

@@ -1,0 +1,387 @@
+"""The organizer's path from a disagreement to better qrels, and hostile texts, in a real browser on a real server."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from core import bank
+from core.catalogue import put_grader
+from core.exchange import exporting
+from core.graders import make_grader
+from core.grading import Request, run_job
+from core.grading.grades import add_outcomes
+from core.labels import Policy, override, withdraw
+from core.leaderboard import leaderboard
+from core.project import (
+    Project,
+    add_passages,
+    add_queries,
+    open_project,
+    refresh_pool,
+    stage_judgments,
+    write_judgments,
+    write_runs,
+)
+from core.project.runs import stage_rankings
+from core.review import Judgments, Labels, agreement, case_of, queue, settle_by_dispute
+from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked
+from tests.made.browser import Server, ready, visit
+from tests.made.projects import new_project
+
+pytestmark = pytest.mark.browser
+
+Rankings = dict[str, dict[str, list[str]]]
+"""Passage ids, best first, by query id by run."""
+
+QUERIES = {"tea": "effects of green tea", "bees": "why bees are dying"}
+PASSAGES = {
+    "tea-1": "Green tea contains caffeine and antioxidants. It may lower blood pressure a little.",
+    "tea-2": "A cup of green tea has about thirty milligrams of caffeine, less than coffee.",
+    "tea-3": "The tea ceremony came to Japan with Buddhist monks from China.",
+    "bees-1": "Pesticides such as neonicotinoids disorient bees, which then do not find their hive.",
+    "bees-2": "The varroa mite spreads viruses among honey bees and weakens their colonies until they die.",
+    "bees-3": "Honey bees dance to tell one another where flowers are. The dance says how far away they are, and in"
+    " which direction.",
+    "bees-4": "Stock markets fell on Monday after weak figures from the car industry.",
+}
+VAGUE, SHARP = "What do honey bees do?", "What kills honey bees?"
+"""A question that a passage beside the point answers (rating 4), and a wording that it does not answer (rating 3)."""
+BANK = [
+    Question("tea/1", "tea", "How much caffeine does green tea contain?"),
+    Question("tea/2", "tea", "Does green tea lower blood pressure?"),
+    Question("bees/1", "bees", "Which pesticides harm bees?"),
+    Question("bees/2", "bees", "How does the varroa mite weaken bee colonies?"),
+    Question("bees/3", "bees", VAGUE),
+]
+RUNS: Rankings = {
+    "careful": {"tea": ["tea-1", "tea-2", "tea-3"], "bees": ["bees-2", "bees-1", "bees-4"]},
+    "dancing": {"tea": ["tea-2", "tea-1", "tea-3"], "bees": ["bees-3", "bees-2", "bees-1", "bees-4"]},
+    "careless": {"tea": ["tea-3", "tea-1"], "bees": ["bees-4", "bees-3"]},
+}
+JUDGED = {"tea-1": 2, "tea-2": 1, "tea-3": 0, "bees-1": 1, "bees-2": 2, "bees-3": 0, "bees-4": 0}
+WRONG = "bees-3"
+"""The passage that is judged not relevant, and gets a high label from the vague question alone."""
+
+FORMULA = "=cmd|'/C calc'!A0"
+FORMULA_ID = "=cmd|'/C'!A1"
+
+
+def fill(
+    project: Project, queries: dict[str, str], passages: dict[str, str], questions: list[Question], runs: Rankings
+) -> None:
+    """Put texts, runs and questions into a project."""
+    rankings = {
+        run: [Ranked(q, p, rank, 100.0 - rank) for q, found in by_query.items() for rank, p in enumerate(found, 1)]
+        for run, by_query in runs.items()
+    }
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query(*query) for query in queries.items()], replace=True)
+        add_passages(cursor, [Passage(*passage) for passage in passages.items()])
+        stage_rankings(cursor, rankings)
+        write_runs(cursor, [(run, run, f"{run}.run") for run in runs])
+        refresh_pool(cursor)
+    bank.save(project, questions, "the first bank", "maker")
+
+
+def judge(project: Project, judgments: list[Judgment]) -> None:
+    """Write judgments of assessors."""
+    with project.transaction() as cursor:
+        stage_judgments(cursor, judgments)
+        write_judgments(cursor, "assessors")
+        refresh_pool(cursor)
+
+
+@pytest.fixture
+def bees(projects: Path) -> Path:
+    """A graded project in which label and judgment disagree on one passage."""
+    path = projects / "bees.duckdb"
+    project = new_project(path)
+    fill(project, QUERIES, PASSAGES, BANK, RUNS)
+    judge(project, [Judgment(passage.split("-")[0], passage, value) for passage, value in JUDGED.items()])
+    assert run_job(project, make_grader("embedding", {}), Request(), "maker").state == "done"
+    project.close()
+    return path
+
+
+@pytest.fixture
+def twin(bees: Path, tmp_path: Path) -> Iterator[Project]:
+    """The same project, in which core alone does what the organizer does: what the screens have to come to."""
+    project = open_project(Path(shutil.copy(bees, tmp_path / "twin.duckdb")))
+    yield project
+    project.close()
+
+
+@pytest.fixture
+def page(chromium_page: Page) -> Page:
+    """A tab in the browser of somebody who was here before."""
+    return chromium_page
+
+
+def heading(page: Page, name: str) -> Locator:
+    return page.get_by_role("heading", name=name, exact=True)
+
+
+def metric(page: Page, label: str) -> Locator:
+    """The number under a label."""
+    box = page.get_by_test_id("stMetric").filter(has=page.get_by_text(label, exact=True))
+    return box.get_by_test_id("stMetricValue")
+
+
+def button(page: Page | Locator, name: str) -> Locator:
+    # A button that a key presses says so after its name.
+    return page.get_by_role("button", name=re.compile(rf"^{re.escape(name)}( Shortcut .*)?$"))
+
+
+def go_to(page: Page, screen: str) -> None:
+    """Follow the menu to a screen."""
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name=screen).click()
+    expect(heading(page, screen)).to_be_visible()
+    ready(page)
+
+
+def merged_kappa(twin: Project) -> str:
+    """Kappa of the merged table as a screen writes it."""
+    return f"{agreement(twin, Labels(Policy()), Judgments('assessors')).merged.kappa.value:.2f}"
+
+
+def expect_board(page: Page, twin: Project) -> list[str]:
+    """Wait until the leaderboard on the screen is the one of the twin; returns its runs, best first."""
+    expected = leaderboard(twin, "nDCG@10", "exam", Policy()).systems
+    rows = page.get_by_test_id("data-grid-canvas").first.locator("table tbody tr")
+    for at, system in enumerate(expected):
+        expect(rows.nth(at).locator("td").nth(1)).to_have_text(system.run)
+        expect(rows.nth(at).locator("td").nth(2)).to_have_text(repr(system.score))
+    expect(rows).to_have_count(len(expected))
+    return [system.run for system in expected]
+
+
+def download(page: Page, name: str, within: Locator | None = None) -> bytes:
+    """Click a download button, of a part of the page where it says which; returns the content of the file."""
+    with page.expect_download() as started:
+        button(within or page, name).click()
+    return Path(started.value.path()).read_bytes()
+
+
+def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
+    twin: Project, server: Server, tab_of: Callable[[str], Page]
+) -> None:
+    page = tab_of("ann")
+    visit(page, f"{server.address}/export?project=bees")
+    before = download(page, "Download qrels")
+    assert before == exporting.qrels(twin, Policy()).encode()
+    assert f"bees 0 {WRONG} 4\n".encode() in before
+    go_to(page, "Leaderboard")
+    assert expect_board(page, twin)[0] == "dancing"
+
+    # A cell of the table leads to the passage, and to the question that gave the label.
+    go_to(page, "Disagreements")
+    expect(metric(page, "κ merged")).to_have_text(merged_kappa(twin))
+    merged = page.locator(".st-key-cross-merged")
+    button(merged, "1").click()
+    expect(page.get_by_text("1 pair in the cell label 5 or 4, judgment 0")).to_be_visible()
+    pair = page.locator("[class*=st-key-question-pair]")
+    expect(pair).to_have_count(1)
+    expect(pair).to_contain_text(PASSAGES[WRONG])
+    expect(pair).to_contain_text(f"label from {VAGUE} 4")
+    pair.get_by_role("link", name="Read").click()
+    expect(heading(page, "Passages")).to_be_visible()
+    ready(page)
+    expect(page.locator(".passage-text")).to_contain_text("Honey bees dance to tell one another where flowers are.")
+    expect(metric(page, "Label")).to_have_text("4")
+    expect(page.get_by_text("from question 3")).to_be_visible()
+    blamed = page.locator(".st-key-question-desk-3")
+    expect(blamed).to_contain_text(VAGUE)
+    expect(blamed).to_contain_text("gives the label")
+
+    # The override shows what it would do before it counts, and what it did.
+    blamed.get_by_role("radio", name="1", exact=True).click()
+    expect(blamed.get_by_text("Label 4 → 1")).to_be_visible()
+    expect(blamed.get_by_text("2 change rank, 3 of 3 change nDCG@10:")).to_be_visible()
+    blamed.get_by_role("textbox", name="Reason").fill("It dances, it does not die")
+    blamed.get_by_role("textbox", name="Reason").blur()
+    button(blamed, "Override").click()
+    expect(metric(page, "Label")).to_have_text("1")
+    expect(blamed.get_by_text("What the override did")).to_be_visible()
+    expect(blamed).to_contain_text("override by ann")
+    key = override(twin, "bees/3", WRONG, 1, "as ann", "ann")
+    go_to(page, "Leaderboard")
+    assert expect_board(page, twin)[0] == "careful"
+    go_to(page, "Disagreements")
+    expect(metric(page, "κ merged")).to_have_text("1.00")
+    expect(merged.get_by_role("button")).to_have_text(["4", "0", "0", "3"])
+
+    # Withdrawn, it leaves everything as it was.
+    go_to(page, "Passages")
+    page.get_by_text("Overrides (1)").click()
+    expect(page.get_by_text("current · label 4 → 1 · by ann")).to_be_visible()
+    button(page, "Withdraw").click()
+    expect(metric(page, "Label")).to_have_text("4")
+    expect(page.get_by_text("Overrides (0)")).to_be_visible()
+    withdraw(twin, key, "ann")
+    go_to(page, "Leaderboard")
+    assert expect_board(page, twin)[0] == "dancing"
+    go_to(page, "Disagreements")
+    expect(metric(page, "κ merged")).to_have_text(merged_kappa(twin))
+
+    # Settling it by rewording leads to the question, with the passage beside it.
+    button(merged, "1").click()
+    expect(pair).to_have_count(1)
+    button(pair, "Settle").click()
+    pair.get_by_role("radio", name="Edit the question").click()
+    expect(pair.get_by_role("combobox", name="Question")).to_have_value(f"{VAGUE}  (rated 4, gives the label)")
+    pair.get_by_role("textbox", name="Reason").fill("Bees do many things")
+    pair.get_by_role("textbox", name="Reason").blur()
+    button(pair, "Settle and open the bank").click()
+    expect(heading(page, "Question bank")).to_be_visible()
+    ready(page)
+    beside = page.locator(".st-key-impact")
+    expect(beside.get_by_text(PASSAGES[WRONG])).to_be_visible()
+    expect(beside.get_by_text("The passage that led here")).to_be_visible()
+    question = page.get_by_role("textbox", name="Question", exact=True).nth(2)
+    expect(question).to_have_value(VAGUE)
+    question.fill(SHARP)
+    question.blur()
+    expect(page.get_by_text("1 unsaved change")).to_be_visible()
+    expect(page.get_by_text("Needs 4 gradings")).to_be_visible()
+    page.get_by_role("textbox", name="Note", exact=True).fill("ask for causes of death")
+    button(page, "Save version").click()
+    expect(page.get_by_text("Saved bank version 2. 4 pairs are new and not graded")).to_be_visible()
+    page.get_by_role("link", name="Grade them").click()
+    expect(heading(page, "Grading")).to_be_visible()
+    ready(page)
+    expect(metric(page, "To grade")).to_have_text("4")
+    button(page, "Grade").click()
+    expect(page.get_by_text("Last job done: 4 pairs graded, 0 failed")).to_be_visible()
+
+    # One line of the qrels differs.
+    go_to(page, "Export")
+    expect(page.get_by_text("All 18 pairs have a rating.")).to_be_visible()
+    after = download(page, "Download qrels")
+    lines = list(zip(before.splitlines(), after.splitlines(), strict=True))
+    assert [both for both in lines if both[0] != both[1]] == [
+        (f"bees 0 {WRONG} 4".encode(), f"bees 0 {WRONG} 3".encode())
+    ]
+    go_to(page, "Disagreements")
+    expect(metric(page, "κ merged")).to_have_text("1.00")
+
+    # All of it is on record, newest first.
+    go_to(page, "Activity")
+    acts = page.locator(".asked").filter(has=page.get_by_text("ann", exact=True)).locator(".words")
+    passage = "the passage “Honey bees dance to tell one another where flowers are."
+    expected = (
+        "exported the qrels as bees.qrels",
+        "to its end: 4 pairs graded, 0 failed",
+        "with Embedding (MiniLM): 4 pairs",
+        "saved bank version 2: ask for causes of death",
+        "for the query “why bees are dying” by rewording the question: Bees do many things",
+        f"withdrew an override of “{VAGUE}” for {passage}",
+        f"overrode the rating of “{VAGUE}” for {passage}",
+        "exported the qrels as bees.qrels",
+    )
+    expect(acts).to_have_text([re.compile(re.escape(said)) for said in expected])
+
+
+HOSTILE = {
+    "markup": (
+        "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'><b class=hacked>bold</b> **bold**"
+        " $x^2$ :red[red] [link](javascript:window.hacked=1) `code` &lt;entity&gt;\n# heading\n\n| a | b |\n|---|---|",
+        None,
+    ),
+    "directions": ("شكرا على القراءة! \u202eback\u202c שלום (abc) 🙂👩\u200d👩\u200d👧 e\u0301\u0302\u0303 end", None),
+    "controls": (
+        "null\x00 bell\x07 escape\x1b[31m delete\x7f next\x85 tab\t line\r\nend",
+        "null  bell  escape [31m delete  next[U+0085] tab\t line\nend",
+    ),
+    "long": (" ".join(f"word{number}" for number in range(11_500)) + " the very end", None),
+    FORMULA_ID: (f"{FORMULA} is what a spreadsheet would run.", None),
+}
+"""Passages by id, each as it is and as it is to be shown where that differs."""
+
+
+@pytest.fixture(scope="module")
+def hostile(projects: Path) -> str:
+    """The name of a project whose texts and names would do harm if anything but text were made of them."""
+    project = new_project(projects / "hostile.duckdb")
+    texts = {passage: text for passage, (text, _) in HOSTILE.items()}
+    asked = [Question("q/1", "q", f"<b class=hacked>What</b> is **it**? {FORMULA}"), Question("q/2", "q", FORMULA)]
+    fill(project, {"q": FORMULA}, texts, asked, {FORMULA_ID: {"q": list(texts)}, "other": {"q": list(texts)[::-1]}})
+    judge(project, [Judgment("q", passage, 0) for passage in texts])
+    keys = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
+    grades = [
+        (questions[question.text], keys[passage], Grade(5 - 4 * at, answer=" ".join(text.split(" ")[:3])))
+        for passage, text in texts.items()
+        for at, question in enumerate(asked)
+    ]
+    with project.transaction() as cursor:
+        add_outcomes(cursor, put_grader(cursor, GraderSpec("reader", "extractive", "none")), grades, 0)
+    override(project, "q/1", FORMULA_ID, 3, FORMULA, FORMULA)
+    labels, judgments = Labels(Policy()), Judgments("assessors")
+    worst = next(row.pair for row in queue(project, labels, judgments).rows if row.pair.passage_id == FORMULA_ID)
+    settle_by_dispute(project, case_of(project, labels, judgments, worst), "assessors", FORMULA, FORMULA)
+    project.close()
+    return "hostile"
+
+
+def expect_harmless(page: Page) -> None:
+    """Nothing that the texts ask for has happened, and the screen holds together."""
+    assert page.evaluate("window.hacked") is None
+    main = page.get_by_test_id("stMain")
+    expect(main.locator(".hacked, script, img, table:not([role=grid]), [href^=javascript]")).to_have_count(0)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    assert main.evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str, server: Server, page: Page) -> None:
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    visit(page, f"{server.address}/passages?project={hostile}&query=q&passage=markup")
+    for number, (name, (text, shown)) in enumerate(HOSTILE.items(), 1):
+        if number > 1:
+            button(page, "Next").click()
+        expect(page.get_by_text(f"{number} of {len(HOSTILE)}", exact=True)).to_be_visible()
+        expect(page.get_by_text(f"Passage {name}", exact=True)).to_be_visible()
+        box = page.locator(".passage-text")
+        # The numbers of the questions stand between the words.
+        whole = box.evaluate(
+            "box => { const copy = box.cloneNode(true);"
+            " copy.querySelectorAll('sup').forEach(one => one.remove()); return copy.textContent; }"
+        )
+        assert whole == (shown or text)
+        expect(box.locator("sup")).to_have_count(1)
+        expect(page.get_by_text("<b class=hacked>What</b> is **it**?").first).to_be_visible()
+        expect(page.get_by_text("Rank in every run")).to_be_visible()
+        expect_harmless(page)
+
+    visit(page, f"{server.address}/disagreements?project={hostile}&show_settled=true")
+    pairs = page.locator("[class*=st-key-question-pair]")
+    expect(pairs).to_have_count(len(HOSTILE))
+    for begin in ("<script>window.hacked = 1</script><img", "شكرا على القراءة!", "null  bell", "word0 word1", FORMULA):
+        expect(pairs.locator(".text").filter(has_text=begin)).to_be_visible()
+    expect_harmless(page)
+    assert not errors
+
+
+def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, page: Page) -> None:
+    visit(page, f"{server.address}/disagreements?project={hostile}")
+    page.get_by_role("radio", name="Settled").click()
+    files = [download(page, "Record as CSV"), download(page, "Disputed judgments as CSV (1)")]
+    go_to(page, "Changes")
+    files.append(download(page, "Labels that differ as CSV"))
+    go_to(page, "Activity")
+    files.append(download(page, "CSV"))
+    go_to(page, "Export")
+    for box in ("Question bank", "Overrides"):
+        files.append(download(page, "CSV", page.get_by_test_id("stColumn").filter(has_text=box)))
+    for content in files:
+        cells = [cell for row in csv.reader(io.StringIO(content.decode(), newline="")) for cell in row]
+        assert {f"'{FORMULA}", f"'{FORMULA_ID}"} & set(cells)
+        assert not [cell for cell in cells if re.match(r"\s*[=+@-]", cell)]

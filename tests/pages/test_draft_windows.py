@@ -1,0 +1,113 @@
+"""Two windows of one person, and two people at one bank: nobody's edits go without being seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from core import bank
+from core.bank import draft_notes
+from core.project import Project
+from core.types import Question
+from tests.made.projects import fill
+
+A = Question("q1/a", "q1", "What is A?", answer_key="a")
+B = Question("q1/b", "q1", "What is B?")
+C = Question("q2/c", "q2", "What is C?")
+
+
+@pytest.fixture
+def banked(project: Project) -> Project:
+    """A project with three questions of two queries."""
+    fill(project, [A, B, C], {}, {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}})
+    return project
+
+
+def text(project: Project) -> str | None:
+    return bank.drafts(project, "ann")["q1/a"].question.text
+
+
+def test_typing_over_what_another_window_wrote_is_refused_and_loses_neither(banked: Project):
+    bank.change_draft(banked, "ann", A, "text", "From the first window?", over=A.text)
+    with pytest.raises(bank.CrossedEdit) as crossed:
+        bank.change_draft(banked, "ann", A, "text", "From the second window?", over=A.text)
+    assert (crossed.value.stored, crossed.value.given) == ("From the first window?", "From the second window?")
+    assert (text(banked), bank.steps(banked, "ann")) == ("From the first window?", (1, 0))
+    bank.change_draft(banked, "ann", A, "text", "From the second window?", over="From the first window?")
+    assert text(banked) == "From the second window?"
+    bank.undo(banked, "ann")
+    assert text(banked) == "From the first window?"
+
+
+def test_the_same_words_from_two_windows_do_not_cross(banked: Project):
+    for _ in range(2):
+        bank.change_draft(banked, "ann", A, "text", "The same?", over=A.text)
+    assert text(banked) == "The same?"
+
+
+def test_edits_of_two_fields_from_two_windows_are_both_kept(banked: Project):
+    bank.change_draft(banked, "ann", A, "text", "Reworded?", over=A.text)
+    bank.change_draft(banked, "ann", A, "weight", 2.0, over=1.0)
+    bank.change_draft(banked, "ann", A, "answer_key", None, over="a")
+    assert bank.drafts(banked, "ann")["q1/a"].question == replace(A, text="Reworded?", weight=2.0, answer_key=None)
+
+
+def test_every_act_of_another_window_moves_the_mark(banked: Project):
+    marks = [bank.mark(banked, "ann")]
+
+    def moved() -> bool:
+        marks.append(bank.mark(banked, "ann"))
+        return marks[-1] not in marks[:-1]
+
+    bank.put_draft(banked, "ann", replace(A, text="One?"))
+    assert moved()
+    bank.put_draft(banked, "ann", replace(A, text="Two?"))
+    assert moved()
+    bank.undo(banked, "ann")
+    assert moved()
+    bank.put_draft(banked, "ann", replace(A, text="Three?"))
+    assert moved()
+    bank.undo(banked, "ann")
+    bank.redo(banked, "ann")
+    assert moved()
+    bank.take_back(banked, "ann")
+    assert moved()
+    assert bank.mark(banked, "ann") == bank.mark(banked, "ann")
+
+
+def test_what_others_draft_moves_no_mark_of_mine_and_is_counted_by_name(banked: Project):
+    mine = bank.mark(banked, "ann")
+    bank.put_drafts(banked, "bob", [replace(A, weight=2.0), replace(C, weight=2.0)])
+    bank.put_draft(banked, "eve", replace(C, active=False))
+    bank.put_draft(banked, "ann", B)
+    assert bank.mark(banked, "ann") == mine
+    assert bank.others(banked, "ann") == {"bob": 2, "eve": 1}
+    assert bank.others(banked, "ann", "q1") == {"bob": 1}
+    assert bank.others(banked, "bob") == {"eve": 1}
+
+
+def test_discarding_takes_nobody_elses_drafts(banked: Project):
+    bank.put_draft(banked, "ann", replace(A, weight=2.0))
+    bank.put_draft(banked, "bob", replace(A, weight=3.0))
+    bank.take_back(banked, "ann")
+    assert bank.others(banked, "ann") == {"bob": 1}
+    assert bank.others(banked, "bob") == {}
+
+
+def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
+    a, b, c = bank.questions(banked)
+    new = Question("q1/n", "q1", "New?")
+    assert draft_notes.note(banked, []) == ""
+    both = [(a, replace(a, text="X?", active=False)), (b, replace(b, text="Y?"))]
+    assert draft_notes.note(banked, [*both, (None, new)]) == "2 reworded, 1 added in query q1"
+    assert draft_notes.note(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
+        "1 retired, 1 details changed in 2 queries"
+    )
+
+
+def test_a_long_query_is_shortened_in_a_note(banked: Project):
+    with banked.transaction() as cursor:
+        cursor.execute("UPDATE queries SET text = repeat('word ', 40) WHERE query_id = 'q1'")
+    said = draft_notes.note(banked, [(A, replace(A, weight=2.0))])
+    assert said.endswith(" word…") and len(said) < 90

@@ -1,0 +1,150 @@
+"""What people see when something fails that nobody foresaw: our page with a number, wherever it failed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from playwright.sync_api import Page, expect
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
+
+from core.project import Project
+from pages.parts.shared import failures
+from tests.made import screens
+from tests.made.browser import serving
+from tests.made.engine_failure import break_database
+from tests.made.projects import fill, new_project
+from tests.made.screens import DEADLINE, visit
+from tests.project.test_reopening import QUESTIONS
+
+served = screens.served
+
+SAID = re.compile(r"Something failed here that should not have.*number ([0-9A-F]{6})")
+SOON = 60_000
+"""Milliseconds that a busy machine may take to draw."""
+
+SCRIPT = """
+import streamlit as st
+
+from core.errors import InputError
+from pages.parts.shared import failures
+
+
+def click(error):
+    raise error
+
+
+@st.fragment
+def part():
+    if st.button("Break the part"):
+        raise KeyError("in a part")
+    st.text("The part is whole.")
+
+
+if __name__ == "__main__":
+    st.text("The screen is whole.")
+    st.button("Break the click", on_click=click, args=(LookupError("in a click"),))
+    st.button("Refuse the click", on_click=click, args=(InputError("The note is empty.", "Say why."),))
+    part()
+else:
+    app = st.App(__file__, on_script_error=failures.show)
+"""
+
+
+@pytest.fixture
+def handled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors of scripts go to our handler, as the server arranges it; the harness has no server."""
+    begin = LocalScriptRunner.__init__
+
+    def handling(runner: LocalScriptRunner, *args: Any, **options: Any) -> None:
+        begin(runner, *args, **options)
+        runner._on_script_error = failures.show
+
+    monkeypatch.setattr(LocalScriptRunner, "__init__", handling)
+
+
+def test_a_failure_is_shown_on_our_page_wherever_it_came_from(
+    tmp_path: Path, handled: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    for label, error in (("Break the part", "in a part"), ("Break the click", "in a click")):
+        app = AppTest.from_file(str(script), default_timeout=DEADLINE).run()
+        next(button for button in app.button if button.label == label).click().run()
+        assert not app.exception
+        number = re.search(r"number \*\*([0-9A-F]{6})", app.error[0].value)
+        assert number is not None
+        assert any(number[1] in line and error in line for line in caplog.messages)
+        next(button for button in app.button if button.label == "Try again").click().run()
+        assert not app.error and not app.exception
+        assert "The part is whole." in [text.value for text in app.text]
+    app = AppTest.from_file(str(script), default_timeout=DEADLINE).run()
+    next(button for button in app.button if button.label == "Refuse the click").click().run()
+    assert "The note is empty" in app.error[0].value
+    assert "number" not in app.error[0].value
+
+
+def number_on(page: Page) -> str:
+    expect(page.get_by_text(SAID)).to_be_visible(timeout=SOON)
+    found = SAID.search(page.get_by_text(SAID).inner_text())
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.browser
+def test_a_failure_in_a_click_or_in_a_part_shows_our_page_and_the_number_is_in_the_log(
+    tmp_path: Path, chromium_page: Page
+) -> None:
+    script, log = tmp_path / "broken.py", tmp_path / "server.log"
+    script.write_text(SCRIPT, encoding="utf-8")
+    with serving(tmp_path, log, str(script)) as server:
+        page = chromium_page
+        page.goto(server.address)
+        for button, error in (("Break the part", "in a part"), ("Break the click", "in a click")):
+            page.get_by_role("button", name=button).click(timeout=SOON)
+            number = number_on(page)
+            line = next(line for line in log.read_text(encoding="utf-8").splitlines() if number in line)
+            assert error in line
+            page.get_by_role("button", name="Try again").click()
+            expect(page.get_by_text("The part is whole.")).to_be_visible(timeout=SOON)
+        page.get_by_role("button", name="Refuse the click").click()
+        expect(page.get_by_text("The note is empty.")).to_be_visible(timeout=SOON)
+        expect(page.get_by_text("Say why.")).to_be_visible()
+        expect(page.get_by_text(SAID)).to_have_count(0)
+
+
+@pytest.mark.browser
+def test_a_screen_of_the_app_that_fails_shows_our_page_and_the_other_screens_work(
+    tmp_path: Path, chromium_page: Page
+) -> None:
+    made = new_project(tmp_path / "broken.duckdb")
+    fill(made, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
+    made.close()
+    with duckdb.connect(str(made.path)) as connection:
+        connection.execute("DROP TABLE named_graders")
+    with serving(tmp_path, tmp_path / "server.log") as server:
+        page = chromium_page
+        page.goto(f"{server.address}/grading?project=broken")
+        number_on(page)
+        expect(page.get_by_text("Oh no")).to_have_count(0)
+        page.get_by_role("link", name="Leaderboard").click()
+        expect(page.get_by_role("heading", name="Leaderboard")).to_be_visible(timeout=SOON)
+        expect(page.get_by_text(SAID)).to_have_count(0, timeout=SOON)
+
+
+def test_people_are_told_that_the_database_was_opened_again(project: Project) -> None:
+    fill(project, QUESTIONS, {("A?", "p0"): 4}, {"one": {"q1": ["p0"]}})
+    project.close()
+    app = visit("leaderboard")
+    assert not app.toast
+    break_database(app.session_state["in use"])
+    # What the screen has asked already is not asked again: it is noticed where something else is.
+    app.switch_page("pages/passages.py").run()
+    assert not app.exception
+    assert ["was opened again" in toast.value for toast in app.toast] == [True]
+    app.run()
+    assert not app.toast

@@ -1,0 +1,80 @@
+"""The settings of a grader on the Grading screen and on the command line: what is chosen there is what is kept."""
+
+from __future__ import annotations
+
+import json
+
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+from core.catalogue import named_graders
+from core.cli import cli
+from core.project import Project
+from core.types import Question
+from tests.made.projects import fill
+from tests.made.screens import choose, named, press, served, visit
+
+__all__ = ["served"]  # fixture
+
+PAIR = ([Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+
+
+def form(title: str) -> AppTest:
+    """The screen with a new grader of a kind."""
+    return choose(visit("grading"), "Grader", title)
+
+
+def kept(app: AppTest, project: Project) -> dict[str, object]:
+    """What is kept of the grader that is set up."""
+    choose(app, "Name", "mine")
+    press(app, "Save")
+    (found,) = named_graders(project)
+    return found.parameters
+
+
+def test_beams_and_the_last_line_of_the_prompt_are_set_on_the_screen(project: Project) -> None:
+    fill(project, *PAIR)
+    app = form("Self-rating")
+    choose(app, "Beams", 5)
+    choose(app, "Last line of the prompt", "Score:")
+    assert kept(app, project) == {"back_end": "transformers", "num_beams": 5, "cue": "Score:"}
+
+
+def test_plain_completions_are_chosen_for_an_endpoint(project: Project) -> None:
+    fill(project, *PAIR)
+    app = choose(form("Self-rating"), "Model runs", "Endpoint")
+    choose(app, "Model", "base")
+    choose(app, "Asked for", "Plain completions")
+    assert kept(app, project) == {"back_end": "openai", "model": "base", "api": "completions"}
+
+
+def test_a_choice_by_likelihood_is_divided_as_chosen_and_has_no_beams(project: Project) -> None:
+    fill(project, *PAIR)
+    app = form("Multiple choice")
+    assert "Beams" not in [widget.label for widget in app.number_input]
+    choose(app, "Likelihood is divided by", "Characters")
+    assert kept(app, project) == {"back_end": "transformers", "normalise": "characters"}
+    choose(app, "Grader", "Multiple choice")
+    choose(app, "Chooses by", "Letter that it writes")
+    assert "Likelihood is divided by" not in [widget.label for widget in app.selectbox]
+    assert named(app.number_input, "Beams").value == 1
+
+
+def test_every_setting_has_an_option_of_the_command_line(project: Project) -> None:
+    path = project.path
+    project.close()
+
+    def save(name: str, *options: str) -> int:
+        return CliRunner().invoke(cli, ["graders", "save", name, "--project", str(path), *options]).exit_code
+
+    assert save("a", "--grader", "self-rating", "--dtype", "bfloat16", "--num-beams", "5", "--cue", "none") == 0
+    assert save("b", "--grader", "choice", "--normalise", "characters") == 0
+    url = ["--base-url", "http://localhost:1/v1", "--model", "m"]
+    assert save("c", "--grader", "self-rating", *url, "--api", "completions") == 0
+    assert save("d", "--grader", "self-rating", *url, "--num-beams", "5") != 0
+    listed = CliRunner().invoke(cli, ["graders", "list", "--project", str(path), "--json"])
+    assert {one["name"]: one["parameters"] for one in json.loads(listed.output)["graders"]} == {
+        "a": {"dtype": "bfloat16", "num_beams": 5, "cue": "none"},
+        "b": {"normalise": "characters"},
+        "c": {"base_url": "http://localhost:1/v1", "model": "m", "api": "completions"},
+    }

@@ -1,0 +1,224 @@
+"""Names that are Markdown, shortcodes or formulas are text on every screen, wherever they are drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+from streamlit.testing.v1 import AppTest
+
+from core import bank
+from core.bank import put_draft
+from core.catalogue import put_grader, save_named_grader
+from core.exchange import publish
+from core.graders import make_grader
+from core.grading.grades import add_outcomes
+from core.labels import Policy, override
+from core.project import (
+    Project,
+    add_passages,
+    add_queries,
+    refresh_pool,
+    stage_judgments,
+    write_board,
+    write_judgments,
+    write_runs,
+)
+from core.project.judging import judge as assess
+from core.project.runs import stage_rankings
+from core.types import Board, BoardRow, Grade, GraderSpec, Judgment, Passage, Query, Question, Ranked, Subtopic
+from pages.parts.shared import ui
+from tests.made.browser import Server
+from tests.made.browser import visit as go_to
+from tests.made.projects import new_project
+from tests.made.screens import served, visit
+
+__all__ = ["served"]
+
+MARKUP = ":material/delete: :streamlit: :+1: -> :red[r] $x$ **b** `c` [l](http://x) <i>i</i> # h"
+LONG = "w" * 100_000
+WILD = re.compile(
+    r":material/delete|:streamlit|:\\?\+1|(?<!\S)\\?-\\?>(?!\S)|(?<!\\):red\[r|(?<!\\)\$x|(?<![\\*])\*\*b\*\*|(?<!\\)`c`|(?<!\\)\[l\]"
+)
+"""What of `MARKUP` is left in Markdown: shortcodes are looked for when the escapes are gone already."""
+MARKDOWN = {
+    "Markdown": ("body", "help"),
+    "Alert": ("body",),
+    "Heading": ("body", "help"),
+    "Toast": ("body",),
+    "Metric": ("label", "body", "delta", "help"),
+    "Progress": ("text",),
+}
+"""Fields that the browser shows as Markdown, by the kind of element; all others have a label and a tooltip."""
+CHOICES = ("ButtonGroup", "Radio")
+"""Widgets whose options are Markdown; those of lists to choose from are plain."""
+
+
+def markdown_of(app: AppTest) -> Iterator[tuple[str, str]]:
+    """Every text of a screen that the browser takes for Markdown, with where it stands."""
+    for block in app.main, app.sidebar:
+        yield from _of(block)
+
+
+def _of(node: Any) -> Iterator[tuple[str, str]]:
+    for proto in _protos(node.proto):
+        kind = type(proto).__name__
+        for name in MARKDOWN.get(kind, ("label", "title", "help")):
+            if isinstance(text := getattr(proto, name, None), str):
+                yield f"{kind}.{name}", text
+        for text in _column_helps(proto):
+            yield f"{kind} column", text
+        for option in proto.options if kind in CHOICES else ():
+            yield f"{kind} option", option if isinstance(option, str) else option.content
+    for child in getattr(node, "children", {}).values():
+        yield from _of(child)
+
+
+def _column_helps(proto: Any) -> Iterator[str]:
+    """The tooltips of a table's columns, which are Markdown; names and cells of tables are plain."""
+    if columns := getattr(proto, "columns", "") if type(proto).__name__ == "Dataframe" else "":
+        for column in json.loads(columns).values():
+            yield str(column.get("help") or "")
+
+
+def _protos(proto: Any) -> list[Any]:
+    if proto is None:
+        return []
+    parts = [getattr(proto, name) for name in ("popover", "dialog", "expandable", "tab") if hasattr(proto, name)]
+    return [proto, *parts]
+
+
+def test_the_walk_finds_what_is_not_escaped() -> None:
+    def page() -> None:
+        import streamlit as st
+
+        name = ":material/delete: :red[r] $x$"
+        st.caption(name)
+        st.expander(name).metric(name, 1)
+        st.tabs([name])
+        st.popover(name).button(name)
+        st.radio("a", [name])
+        st.segmented_control("b", [name])
+        st.error(name)
+        st.sidebar.checkbox("ok", help=name)
+        st.selectbox("fine", [name])
+        st.dataframe({name: [name]}, column_config={name: st.column_config.TextColumn(help=name)})
+
+    found = [place for place, text in markdown_of(AppTest.from_function(page).run()) if WILD.search(text)]
+    assert sorted(found) == sorted(
+        ["Markdown.body", "Expandable.label", "Metric.label", "Tab.label", "Popover.label", "Button.label",
+         "Radio option", "ButtonGroup option", "Alert.body", "Checkbox.help", "Dataframe column"]
+    )  # fmt: skip
+
+
+def hostile(project: Project, name: str) -> None:
+    """A project whose every name is `name`, told apart by a number."""
+    ids = {"q1": f"q1{name.replace(' ', '')[:300]}", "q2": "q2"}
+    questions = [
+        Question(f"{ids['q1']}/a", ids["q1"], f"A {name}?", subtopic_id=f"s{name[:300]}", note=f"n {name}"),
+        Question("q2/b", "q2", f"B {name}?", answer_key=f"k {name}", kind="question"),
+    ]
+    passages = [f"p{n}{name.replace(' ', '')[:300]}" for n in range(4)]
+    runs = [f"r{n} {name[:400]}" for n in range(3)]
+    with project.transaction() as cursor:
+        subtopics = (Subtopic(f"s{name[:300]}", f"S {name}"),)
+        queries = [Query(query, f"{key} {name}", f"N {name}", subtopics) for key, query in ids.items()]
+        add_queries(cursor, queries, replace=True)
+        add_passages(cursor, [Passage(p, f"t{p} {name}") for p in passages])
+        rankings = {
+            run: [
+                Ranked(q, p, k, 9.0 - k) for q in ids.values() for k, p in enumerate(passages[at:] + passages[:at], 1)
+            ]
+            for at, run in enumerate(runs)
+        }
+        stage_rankings(cursor, rankings)
+        write_runs(cursor, [(run, run, f"f {name}"[:200]) for run in runs])
+        for source in ("one", "two"):
+            values = [Judgment(q, p, n % 3) for q in ids.values() for n, p in enumerate(passages)]
+            stage_judgments(cursor, values)
+            write_judgments(cursor, f"{source} {name[:400]}")
+        rows = [BoardRow(run, 0.5 - at / 10, 0.01, at + 1) for at, run in enumerate(runs)]
+        write_board(cursor, Board(f"board {name[:400]}", "AP", rows))
+        refresh_pool(cursor)
+    who = f"ann {name[:60]}"
+    bank.save(project, questions, f"note {name}", who)
+    texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
+    keys = dict(project.rows("SELECT passage_id, text_key FROM passages"))
+    for at, method in enumerate(("self-rating", "answer", "self-rating")):
+        spec = GraderSpec(f"g{at} {name[:400]}", method, f"m{at} {name[:300]}", f"p {name[:100]}")
+        outcomes = [
+            (texts[q.text], keys[p], Grade((n * (at + 2) + i) % 6, answer=f"a {name}", raw=f"w {name}"))
+            for i, q in enumerate(questions) for n, p in enumerate(passages[:3])
+        ]  # fmt: skip
+        outcomes += [(texts[q.text], keys[passages[3]], Grade(None, "failed", reason=f"why {name}")) for q in questions]
+        with project.transaction() as cursor:
+            add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
+    save_named_grader(project, f"named {name[:300]}", "embedding", {}, who)
+    override(project, questions[0].question_id, passages[0], 5, f"because {name}", who)
+    override(project, questions[1].question_id, passages[1], 0, f"because {name}", who)
+    bank.save(project, [replace(questions[1], text=f"C {name}?")], f"again {name}", who)
+    assess(project, ids["q1"], passages[1], 2, who, f"note {name}")
+    publish(project, Policy(), who, False, f"published {name}")
+    put_draft(project, "ann", replace(questions[0], text=f"D {name}?"))
+    assert make_grader("embedding", {}).spec.method == "embedding"
+
+
+VISITS = [
+    ("home", {}), ("question_bank", {"query": "q2"}), ("question_bank", {}), ("grading", {}), ("prompts", {}),
+    ("passages", {}), ("leaderboard", {}), ("measures", {}),
+    ("disagreements", {}), ("disagreements", {"show_settled": "true"}), ("changes", {}), ("export", {}),
+    ("activity", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [MARKUP, LONG], ids=["markup", "a word of 100 kB"])
+def test_every_name_is_text_on_every_screen(tmp_path: Path, name: str) -> None:
+    made = new_project(tmp_path / f"p {MARKUP.replace('/', '')}.duckdb")
+    hostile(made, name)
+    made.close()
+    wild: list[str] = []
+    for screen, query in VISITS:
+        _look(visit(screen, **query), f"{screen} {query}", wild)
+    assert not wild, "\n".join(dict.fromkeys(wild))
+
+
+def _look(app: AppTest, where: str, wild: list[str]) -> None:
+    for place, text in markdown_of(app):
+        if found := WILD.search(text):
+            wild.append(f"{where}: {place}: …{text[max(0, found.start() - 40) : found.end() + 20]}…")
+
+        if len(text) > 20_000 and place != "Markdown.body":
+            wild.append(f"{where}: {place}: {len(text):,} characters: {text[:60]}…")
+
+
+def test_in_a_browser_a_long_word_pushes_nothing_aside_and_shortcodes_are_words(
+    projects: Path, server: Server, chromium_page: Page
+) -> None:
+    for project, name in (("long", LONG), ("shortcodes", MARKUP)):
+        made = new_project(projects / f"{project}.duckdb")
+        hostile(made, name)
+        made.close()
+    for screen in ("question_bank", "passages", "leaderboard"):
+        go_to(chromium_page, f"{server.address}/{screen}?project=long")
+        assert not chromium_page.evaluate(TOO_WIDE), screen
+    go_to(chromium_page, f"{server.address}/passages?project=shortcodes")
+    heading = chromium_page.get_by_role("heading", level=3).first
+    assert heading.inner_text().replace(ui.JOINER, "") == f"q1 {MARKUP}"
+    assert heading.locator("img, [role=img], [translate=no], a, b, strong, code").count() == 0
+
+
+TOO_WIDE = """() => [...document.querySelectorAll('[data-testid=stMain] *')].filter(
+    one => one.getBoundingClientRect().right > innerWidth + 2
+        && !one.closest('[data-testid=stDataFrame], svg, .stMarkdownEllipsis')
+).map(one => one.outerHTML.slice(0, 200))"""
+"""What reaches beyond the window; tables scroll within their own edges."""
+
+
+def test_escaped_text_has_nothing_wild() -> None:
+    assert not WILD.search(ui.plain(MARKUP))

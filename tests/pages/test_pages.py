@@ -1,0 +1,213 @@
+"""Every screen in Streamlit's own test harness: what it shows, what it stores, what it says where it cannot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from core import bank
+from core.exchange import exporting
+from core.graders import make_grader
+from core.grading import Scope, current_job, jobs, make_plan
+from core.labels import Policy, basis, labels
+from core.project import Project
+from core.types import Question
+from pages.parts.shared import ui
+from tests.made.projects import fill, grade, judge, new_project
+from tests.made.screens import (
+    DEADLINE,
+    MARKED,
+    MARKUP,
+    QUESTIONS,
+    RUNS,
+    as_text,
+    board,
+    choose,
+    holding,
+    links,
+    metric,
+    named,
+    opened,
+    press,
+    said,
+    served,
+    small,
+    sound,
+    visit,
+)
+
+__all__ = ["served", "small"]
+
+SCREENS = ("home", "question_bank", "grading", "leaderboard", "export")
+
+
+@pytest.mark.parametrize("screen", SCREENS[1:])
+def test_without_a_project_a_screen_says_what_to_do(screen: str) -> None:
+    app = visit(screen)
+    assert "There is no project yet." in said(app)
+    assert "Create one" in said(app)
+    assert links(app) == [""]
+
+
+@pytest.mark.parametrize(
+    ("screen", "what", "leads_to"),
+    [
+        ("home", "Import queries to begin", []),
+        ("question_bank", "The project has no queries.", [""]),
+        ("grading", "There is nothing to grade.", [""]),
+        ("leaderboard", "Nothing has been graded yet.", ["grading"]),
+        ("export", "Nothing has been graded yet.", ["grading"]),
+    ],
+)
+def test_in_an_empty_project_a_screen_says_what_to_do(
+    project: Project, screen: str, what: str, leads_to: list[str]
+) -> None:
+    app = visit(screen)
+    assert what in said(app)
+    assert links(app) == leads_to
+    assert not app.error
+
+
+class TestGrading:
+    def test_the_plan_counts_pairs_and_follows_the_queries(self, small: Project) -> None:
+        grader = make_grader("embedding", {})
+        grade(small, {("What is A?", "p1"): 4, ("What is A?", "p2"): None}, grader.spec)
+        app = visit("grading")
+
+        def shown() -> tuple[str, ...]:
+            return tuple(metric(app, name) for name in ("Pairs needed", "Known already", "Failed", "To grade"))
+
+        assert shown() == ("18", "1", "1", "16")
+        named(app.checkbox, "Ask the 1 failed pairs again").check()
+        sound(app.run())
+        assert metric(app, "To grade") == "17"
+        named(app.multiselect, "Queries").set_value(["q2"])
+        sound(app.run())
+        assert shown() == ("6", "0", "0", "6")
+        assert make_plan(small, grader.spec, 1, Scope(("q2",))).to_grade == 6
+
+    def test_it_grades_in_the_background_to_the_end(self, project: Project) -> None:
+        fill(project, QUESTIONS, {}, RUNS)
+        app = press(visit("grading"), "Grade")
+        job = current_job(project)
+        assert job is not None
+        assert job.wait(DEADLINE)
+        sound(app.run())
+        assert "Last job done: 18 pairs graded, 0 failed" in said(app)
+        assert "Every pair that the bank needs is graded." in said(app)
+        assert metric(app, "Known already") == "18"
+        table = next(table.value for table in app.dataframe if "State" in table.value)
+        assert table[["State", "Graded", "Failed", "By"]].values.tolist() == [["done", 18, 0, "ann"]]
+        assert [(j.state, j.graded) for j in jobs(project)] == [("done", 18)]
+        assert "leaderboard" in links(app)
+        assert board(visit("leaderboard"))["nDCG@10"].notna().all()
+
+
+class TestExport:
+    def test_it_counts_what_the_qrels_rest_on(self, small: Project) -> None:
+        app = visit("export")
+        table = labels(small, basis(small, Policy()))
+        assert metric(app, "Labels") == str(table["label"].notna().sum()) == "7"
+        assert metric(app, "Passages without a label") == "0"
+        assert metric(app, "Partial labels") == "1"
+        assert metric(app, "Pairs graded") == "94.4%"
+
+    def test_the_preview_is_the_qrels_of_the_policy(self, small: Project) -> None:
+        app = choose(visit("export"), "Label", "Weighted mean")
+        expected = exporting.qrels(small, Policy(label="mean"))
+        assert app.code[0].value == expected.rstrip("\n")
+        app = choose(choose(app, "Min rating", 3), "Binary", True)
+        expected = exporting.qrels(small, Policy(label="mean", min_rating=3), binary=True)
+        assert app.code[0].value == expected.rstrip("\n")
+        assert {line.split()[-1] for line in expected.splitlines()} == {"0", "1"}
+
+    def test_without_labels_there_is_nothing_to_download(self, small: Project) -> None:
+        reworded = [Question(q.question_id, q.query_id, f"{q.text} Really?") for q in QUESTIONS]
+        bank.save(small, reworded, "all reworded", "tester")
+        app = visit("export")
+        assert "There are no labels yet." in said(app)
+        assert links(app) == ["grading"]
+        assert not app.get("download_button")
+
+
+def broken(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 1000)
+
+
+def newer(path: Path) -> None:
+    new_project(path).close()
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [(broken, "is not a project, or its beginning is damaged"), (newer, "written by a newer version")],
+)
+def test_a_project_that_cannot_be_opened_gives_a_sentence(
+    tmp_path: Path, screen: str, spoil: Callable[[Path], None], reason: str
+) -> None:
+    spoil(tmp_path / "spoiled.duckdb")
+    app = visit(screen)
+    assert len(app.error) == 1
+    assert reason in as_text(app.error[0].value)
+    assert "Traceback" not in said(app)
+
+
+def test_a_project_that_cannot_be_opened_is_no_dead_end(tmp_path: Path) -> None:
+    broken(tmp_path / "spoiled.duckdb")
+    app = visit("home")
+    named(app.text_input, "Name").set_value("fresh")
+    press(app, "Create")
+    assert app.selectbox("project").value == "fresh"
+    assert not app.error
+
+
+def test_a_project_that_another_process_holds_says_so_until_it_is_free(small: Project) -> None:
+    path = small.path
+    small.close()
+    hold = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline()
+        app = visit("leaderboard")
+        assert f"is open in process {holder.pid}" in as_text(app.error[0].value)
+        assert "Close what uses it, then try again." in said(app)
+    sound(app.run())
+    assert not app.error
+    assert len(board(app)) == len(RUNS)
+
+
+def test_text_from_outside_is_shown_as_text(project: Project) -> None:
+    question = Question("q/1", MARKED, f"Is it {MARKUP}?", subtopic_id=MARKUP)
+    fill(project, [question], {(question.text or "", MARKED): 5}, {MARKUP: {MARKED: [MARKED]}})
+    judge(project, {(MARKED, MARKED): 1})
+
+    app = visit("question_bank")
+    assert as_text(app.subheader[0].value) == f"query {MARKED}"
+    button = next(b.label for b in app.button if b.key == f"query button {MARKED}")
+    assert as_text(button.split("  \n")[0]) == f"query {MARKED}"
+    assert holding(app.text_area, question.text)
+    assert any(ui.plain(f"subtopic {MARKUP}") in m.value for m in app.markdown)
+    opened(app, "q/1")
+    sound(app.button("history q/1").click().run())
+    assert question.text in [text.value for text in app.text]
+
+    app = visit("leaderboard")
+    app.session_state["systems"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    app.session_state[f"queries of {MARKUP} {hash((MARKED,))}"] = {
+        "selection": {"rows": [0], "columns": [], "cells": []}
+    }
+    sound(app.run())
+    assert as_text(app.subheader[0].value) == f"{MARKUP}, query by query"
+    assert f"text of {MARKED}" in [text.value for text in app.text]
+    label = next(c.value for c in app.caption if c.value.startswith("label"))
+    assert as_text(label) == f"label 5 · judged 1 · {question.text}"

@@ -1,0 +1,376 @@
+"""The Passages screen: finding a passage, reading it, overriding, judging, and judging blind."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+from streamlit.testing.v1 import AppTest
+
+from core.catalogue import put_grader
+from core.grading.grades import add_outcomes
+from core.labels import Policy, basis, labels, override, overrides
+from core.project import (
+    Project,
+    add_passages,
+    add_queries,
+    list_passages,
+    own_judgment,
+    refresh_pool,
+    stage_judgments,
+    write_judgments,
+)
+from core.project.judging import judge as assess
+from core.text import clean_text
+from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
+from tests.made.browser import ready, serving
+from tests.made.projects import SPEC, fill, judge
+from tests.made.screens import choose, named, press, said, served, small, sound, visit
+
+__all__ = ["served", "small"]  # fixtures
+
+HOSTILE = (
+    "<script>document.title = 'broken'</script><img src=x onerror=\"document.title='broken'\"> **bold** $x$ :red[r]"
+    " [link](http://x) `code` # heading\n\nشكرا على القراءة 🙂👩‍👩‍👧 null\x01 bell\x07 escape\x1b[31m &lt;entity&gt;"
+)
+
+
+def passage(app: AppTest) -> str:
+    """The HTML of the open passage."""
+    return str(next(element.proto.body for element in app.get("html") if "passage-text" in element.proto.body))
+
+
+def rows(app: AppTest) -> str:
+    """The HTML of all questions and overrides."""
+    return "\n".join(element.proto.body for element in app.get("html") if 'class="asked"' in element.proto.body)
+
+
+def url(app: AppTest, name: str) -> str:
+    """What the URL says of a parameter."""
+    value = app.query_params[name]
+    return value if isinstance(value, str) else value[-1]
+
+
+def plain_text(markup: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", markup))
+
+
+def listed(app: AppTest) -> list[str]:
+    """The passages of the list, by the first line of their buttons."""
+    return [button.label.split("  \n")[0] for button in app.button if str(button.key).startswith("passage q")]
+
+
+def extract(project: Project, text: str, answers: dict[str, str], spec: GraderSpec) -> None:
+    """Let a grader answer questions from a passage of query q1 with this text."""
+    questions = dict(project.rows("SELECT text, text_key FROM question_texts"))
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage("new", text)])
+        list_passages(cursor, [("q1", "new")])
+        refresh_pool(cursor)
+        key = cursor.execute("SELECT text_key FROM passages WHERE passage_id = 'new'").fetchall()[0][0]
+        outcomes = [(questions[question], key, Grade(4, answer=answer)) for question, answer in answers.items()]
+        add_outcomes(cursor, put_grader(cursor, spec), outcomes, 0)
+
+
+EXTRACTIVE = GraderSpec("reader", "extractive", "m")
+
+
+class TestReading:
+    def test_it_opens_the_first_passage_and_says_all_that_is_known_of_it(self, small: Project) -> None:
+        app = visit("passages")
+        assert url(app, "passage") == "p1"
+        assert plain_text(passage(app)) == "text of p1"
+        assert "7 passages" in said(app)
+        assert "1 of 7" in said(app)
+        assert named(app.metric, "Label").value == "5"
+        assert "from question 1" in said(app)
+        assert "What is A?" in rows(app)
+        assert "weight 3 · gives the label" in rows(app)
+        tables = [table.value for table in app.dataframe]
+        assert tables[0].to_dict("list") == {"Source": ["assessors"], "Value": [2]}
+        assert tables[1].set_index("Run")["Rank"]["good"] == 1
+
+    def test_a_link_opens_its_passage(self, small: Project) -> None:
+        app = visit("passages", query="q2", passage="p6")
+        assert plain_text(passage(app)) == "text of p6"
+        assert "query q2" in [element.value.replace("\\", "") for element in app.subheader]
+
+    def test_a_link_to_nowhere_is_a_sentence(self, small: Project) -> None:
+        app = visit("passages", query="q1", passage="p99")
+        assert "no passage p99" in app.error[0].value.replace("\\", "")
+        assert "Choose one from the list." in said(app)
+        assert len(listed(app)) == 7
+
+    def test_failed_and_ungraded_pairs_are_named_as_what_they_are(self, small: Project) -> None:
+        app = visit("passages", query="q1", passage="p4")
+        assert '<span class="failed">failed</span>' in rows(app)
+        assert "partial: 2 of 3 pairs have a rating" in said(app)
+        extract(small, "unread", {}, SPEC)
+        assert rows(visit("passages", query="q1", passage="new")).count("ungraded") == 3
+
+    def test_hostile_text_is_shown_whole_and_does_nothing(self, small: Project) -> None:
+        extract(small, HOSTILE, {"What is A?": "<img src=x onerror=\"document.title='broken'\">"}, EXTRACTIVE)
+        app = visit("passages", query="q1", passage="new", grader="reader")
+        shown = passage(app)
+        assert "<script" not in shown
+        assert "<img" not in shown + rows(app)
+        visible = plain_text(re.sub(r"<sup>.*?</sup>", "", shown))
+        assert visible == clean_text(HOSTILE)
+
+    def test_a_passage_of_a_hundred_kilobytes_is_shown_whole(self, small: Project) -> None:
+        text = "word " * 20_000
+        extract(small, text, {}, SPEC)
+        assert plain_text(passage(visit("passages", query="q1", passage="new"))) == text
+
+    def test_answers_are_marked_in_the_text_and_numbered_by_question(self, small: Project) -> None:
+        answers = {"What is A?": "the grass is green", "What is B?": "green and wet", "What is C?": "not in it"}
+        extract(small, "Here the grass is green and wet.", answers, EXTRACTIVE)
+        app = visit("passages", query="q1", passage="new", grader="reader")
+        marks = re.findall(r'<mark title="([^"]*)"[^>]*>([^<]*)</mark>(?:<sup>([^<]*)</sup>)?', passage(app))
+        assert [(text, number) for _, text, number in marks] == [
+            ("the grass is ", ""),
+            ("green", "1"),
+            (" and wet", "2"),
+        ]
+        assert marks[1][0] == "1. What is A? (rated 4 by reader)\n2. What is B? (rated 4 by reader)"
+
+    def test_the_bare_number_of_a_grader_that_only_rates_is_not_marked(self, small: Project) -> None:
+        extract(small, "There are 4 of them.", {"What is A?": "4"}, GraderSpec("rater", "self-rating", "other"))
+        assert "<mark" not in passage(visit("passages", query="q1", passage="new", grader="rater"))
+
+    def test_several_graders_stand_side_by_side(self, small: Project) -> None:
+        extract(small, "It is green.", {"What is A?": "green"}, EXTRACTIVE)
+        app = visit("passages", query="q1", passage="new", grader=SPEC.name)
+        assert "reader" not in rows(app)
+        app.multiselect("beside_it").set_value(["reader"])
+        sound(app.run())
+        assert rows(app).count("reader") == 3
+        assert rows(app).count("test grader") == 3
+        assert "green" in rows(app)
+
+    def test_without_grades_passages_can_be_read_and_judged(self, project: Project) -> None:
+        with project.transaction() as cursor:
+            add_queries(cursor, [Query("q1", "one")], replace=True)
+            add_passages(cursor, [Passage("p1", "first text")])
+            stage_judgments(cursor, [Judgment("q1", "p1", 1)])
+            write_judgments(cursor, "assessors")
+            refresh_pool(cursor)
+        app = visit("passages")
+        assert plain_text(passage(app)) == "first text"
+        assert "no active question" in said(app)
+        press(app, "Related")
+        assert own_judgment(project, "q1", "p1", "ann") == 1
+
+    def test_two_queries_of_the_same_words_are_told_apart(self, small: Project) -> None:
+        with small.transaction() as cursor:
+            add_queries(cursor, [Query("q2", "query q1")], replace=True)
+        app = visit("passages")
+        (box,) = [box for box in app.selectbox if box.label == "Query"]
+        assert box.options == ["query q1 (q1)", "query q1 (q2)"]
+        box.set_value("q2")
+        assert "3 passages" in said(sound(app.run()))
+        assert url(app, "passage") == "p1"
+
+    def test_in_a_project_without_passages_it_says_what_to_do(self, project: Project) -> None:
+        app = visit("passages")
+        assert "There are no passages yet." in said(app)
+        assert not app.error
+
+
+class TestFinding:
+    def test_the_list_is_searched_and_filtered_and_a_link_can_say_how(self, small: Project) -> None:
+        app = choose(visit("passages"), "Find in the text", "OF P6")
+        assert listed(app) == ["text of p6"]
+        press(app, "Clear filters")
+        choose(app, "Label", 5)
+        assert listed(app) == ["text of p1"]
+        press(app, "Clear filters")
+        choose(app, "Label and judgment disagree", True)
+        assert listed(app) == ["text of p3", "text of p2", "text of p7"]
+        again = visit("passages", flagged="true", words="p7")
+        assert listed(again) == ["text of p7"]
+
+    def test_where_nothing_fits_it_says_so(self, small: Project) -> None:
+        app = choose(visit("passages"), "Find in the text", "nowhere")
+        assert "No passage fits." in said(app)
+        assert "Not among the passages listed" in said(app)
+
+    def test_next_and_previous_walk_the_filtered_list(self, small: Project) -> None:
+        app = choose(visit("passages"), "Label and judgment disagree", True)
+        assert url(app, "passage") == "p1"
+        for expected in ("p3", "p2", "p7"):
+            press(app, "Next")
+            assert url(app, "passage") == expected
+        assert named(app.button, "Next").disabled
+        press(app, "Previous")
+        assert plain_text(passage(app)) == "text of p2"
+        assert "2 of 3" in said(app)
+
+    def test_no_more_than_a_page_is_drawn_and_the_page_follows_the_passage(self, small: Project) -> None:
+        with small.transaction() as cursor:
+            more = [Passage(f"m{i:02}", f"more {i:02}") for i in range(30)]
+            add_passages(cursor, more)
+            list_passages(cursor, [("q2", one.passage_id) for one in more])
+            refresh_pool(cursor)
+        app = visit("passages", query="q2", passage="m29")
+        assert "37 passages" in said(app)
+        assert "more 29" in listed(app)
+        assert len(listed(app)) == 12
+
+    def test_a_passage_of_the_list_opens_on_click(self, small: Project) -> None:
+        app = visit("passages")
+        next(button for button in app.button if button.label.startswith("text of p5")).click()
+        sound(app.run())
+        assert (url(app, "query"), url(app, "passage")) == ("q2", "p5")
+        assert plain_text(passage(app)) == "text of p5"
+
+
+class TestOverriding:
+    def open(self, question: str = "q1/a", passage: str = "p1") -> AppTest:
+        return visit("passages", query="q1", passage=passage, question=question, against="assessors")
+
+    def choose_rating(self, app: AppTest, rating: int) -> AppTest:
+        named(app.get("button_group"), "Override with").set_value(rating)
+        return sound(app.run())
+
+    def test_before_it_is_made_its_effect_is_shown(self, small: Project) -> None:
+        app = self.choose_rating(self.open(), 0)
+        assert "Label 5 → 1" in said(app)
+        assert "change nDCG\\@10" in said(app) or "change nDCG@10" in said(app)
+        assert "Spearman with the official board" in said(app)
+        assert overrides(small) == []
+
+    def test_it_counts_at_once_with_author_and_reason_and_can_be_withdrawn(self, small: Project) -> None:
+        app = self.choose_rating(self.open(), 0)
+        named(app.text_input, "Reason").set_value("it only asks")
+        press(app, "Override")
+        ((one),) = overrides(small)
+        assert (one.rating, one.author, one.reason) == (0, "ann", "it only asks")
+        assert named(app.metric, "Label").value == "1"
+        assert "What the override did" in said(app)
+        assert "it only asks" in rows(app)
+        press(app, "Withdraw the override")
+        assert overrides(small) == []
+        assert named(app.metric, "Label").value == "5"
+
+    def test_without_a_reason_it_is_refused(self, small: Project) -> None:
+        app = press(self.choose_rating(self.open(), 0), "Override")
+        assert "The reason is empty" in app.error[0].value.replace("\\", "")
+        assert overrides(small) == []
+
+    def test_all_overrides_are_listed_and_each_opens_its_passage(self, small: Project) -> None:
+        override(small, "q1/b", "p2", 5, "it does say so", "bob")
+        app = visit("passages")
+        assert "label 3 → 5 · by bob" in rows(app)
+        press(app, "Open")
+        assert url(app, "passage") == "p2"
+        assert url(app, "question") == "q1/b"
+
+    def test_raw_output_and_the_reason_of_a_failure_are_shown_on_demand(self, small: Project) -> None:
+        questions = dict(small.rows("SELECT text, text_key FROM question_texts"))
+        ((key,),) = small.rows("SELECT text_key FROM passages WHERE passage_id = 'p4'")
+        with small.transaction() as cursor:
+            lost = Grade(None, "failed", raw="I <b>cannot</b>", reason="no number in the output")
+            add_outcomes(cursor, put_grader(cursor, SPEC), [(questions["What is C?"], key, lost)], 0)
+        app = self.open("q1/c", "p4")
+        assert "no number in the output" in rows(app)
+        assert [code.value for code in app.code] == ["I <b>cannot</b>"]
+        assert not visit("passages", query="q1", passage="p4").code
+
+
+class TestJudging:
+    def test_a_judgment_is_kept_under_the_assessors_name_and_can_be_replaced_and_withdrawn(
+        self, small: Project
+    ) -> None:
+        app = visit("passages")
+        app.text_input("note q1 p1").set_value("names it")
+        press(app, "Highly relevant")
+        press(app, "Related")
+        assert own_judgment(small, "q1", "p1", "ann") == 1
+        assert "ann judged 2 (names it)" in said(app)
+        assert "assessor: ann" in app.dataframe[0].value["Source"].tolist()
+        press(app, "Withdraw your judgment")
+        assert own_judgment(small, "q1", "p1", "ann") is None
+
+    def test_blind_shows_nothing_of_others_until_one_has_judged(self, small: Project) -> None:
+        assess(small, "q1", "p1", 3, "bob", "bob's note")
+        override(small, "q1/a", "p1", 0, "bob says no", "bob")
+        app = visit("passages", query="q1", passage="p1", question="q1/a")
+        app.toggle("blind").set_value(True)
+        sound(app.run())
+        everything = said(app) + rows(app) + passage(app) + "".join(str(button.label) for button in app.button)
+        assert "What is A?" in everything
+        for secret in ("label", "bob", "judged 2", "<mark", "rated"):
+            assert secret not in everything.replace("Blind: ratings, labels, ranks", ""), secret
+        assert not app.metric
+        assert not app.dataframe
+        assert "Label" not in [box.label for box in app.selectbox if box.key != "label"]
+        press(app, "Related")
+        assert named(app.metric, "Label").value == "1"
+        assert "bob says no" in rows(app)
+        assert "label 1" in next(button.label for button in app.button if button.label.startswith("text of p1"))
+        assert "label" not in next(button.label for button in app.button if button.label.startswith("text of p2"))
+
+    def test_what_is_still_to_be_judged_can_be_walked_through(self, small: Project) -> None:
+        app = choose(visit("passages"), "Not judged by me", True)
+        press(app, "Related")
+        assert "6 passages" in said(app)
+        press(app, "Next")
+        assert url(app, "passage") == "p3"
+
+
+@pytest.fixture
+def hostile_site(project: Project, tmp_path: Path) -> Iterator[str]:
+    """The app, serving a project with a passage of hostile text."""
+    questions = [Question("q1/a", "q1", "What is A?"), Question("q2/a", "q2", "What is B?")]
+    fill(project, questions, {("What is A?", "p1"): 5}, {"x": {"q1": ["p1"], "q2": ["p2"]}})
+    extract(project, HOSTILE, {"What is A?": "escape"}, EXTRACTIVE)
+    judge(project, {("q1", "p1"): 1})
+    project.close()
+    with serving(tmp_path, tmp_path / "server.log") as server:
+        yield server.address
+
+
+def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
+    hostile_site: str, chromium_page: Page, tmp_path: Path
+) -> None:
+    chromium_page.goto(f"{hostile_site}/passages?query=q1&passage=new&grader=reader")
+    shown = chromium_page.locator(".passage-text")
+    shown.wait_for(timeout=60_000)
+    assert "<script>document.title = 'broken'</script>" in shown.inner_text()
+    assert "**bold** $x$ :red[r] [link](http://x) `code` # heading" in shown.inner_text()
+    assert shown.locator("mark").inner_text() == "escape"
+    assert shown.locator("img, script, a, b").count() == 0
+    assert "broken" not in chromium_page.title()
+    # A key does what its button does, so the button has to be there first.
+    chromium_page.locator("button:enabled", has_text="Next").wait_for(timeout=60_000)
+    ready(chromium_page)
+    chromium_page.keyboard.press("Alt+j")
+    chromium_page.locator(".passage-text", has_text="text of p1").wait_for(timeout=60_000)
+    ready(chromium_page)
+    chromium_page.keyboard.press("2")
+    chromium_page.get_by_text("Withdraw your judgment").wait_for(timeout=60_000)
+    assert "passage=p1" in chromium_page.url
+
+    # On to a passage of another query: one step, so that one Back leads back.
+    ready(chromium_page)
+    chromium_page.get_by_role("button", name=re.compile("^Next")).click()
+    chromium_page.locator(".passage-text", has_text="text of p2").wait_for(timeout=60_000)
+    assert "query=q2&passage=p2" in chromium_page.url
+    ready(chromium_page)
+    chromium_page.go_back()
+    shown.filter(has_text="text of p1").wait_for(timeout=60_000)
+    assert "query=q1&passage=p1" in chromium_page.url
+
+
+def test_labels_on_the_screen_are_those_of_the_scores(small: Project) -> None:
+    known: Any = labels(small, basis(small, Policy())).set_index("passage_id")["label"]
+    for passage_id in ("p2", "p6"):
+        query = "q1" if passage_id == "p2" else "q2"
+        app = visit("passages", query=query, passage=passage_id)
+        assert named(app.metric, "Label").value == str(known[passage_id])

@@ -1,0 +1,206 @@
+"""The Prompts screen: reading prompts, copying and editing them, replacing examples, and trying one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.catalogue import prompts, save_prompt, versions
+from core.graders import built_in, write_prompt
+from core.graders.prompts.prompt import Example
+from core.project import Project
+from core.types import Question
+from tests.made.endpoint_server import EndpointServer, chat
+from tests.made.projects import fill
+from tests.made.screens import MARKUP, as_text, choose, links, metric, named, press, said, served, sound, visit
+from tests.pages.test_grading_page import RUNS, codes, tiny_t5
+
+__all__ = ["served", "tiny_t5"]  # fixtures
+
+QUESTIONS = [
+    Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
+    Question("q1/c", "q1", "Which is it?", kind="choice", answer_key="clay", choices=("tin", "clay")),
+]
+OWN = replace(built_in()["self-rating"], name="mine", title="My prompt", source="ours")
+
+
+@pytest.fixture
+def asked(project: Project) -> Project:
+    fill(project, QUESTIONS, {}, RUNS)
+    return project
+
+
+def opened(name: str) -> AppTest:
+    return visit("prompts", prompt=name)
+
+
+def editor(app: AppTest) -> Any:
+    return named(app.text_area, "Prompt, as YAML")
+
+
+def write(app: AppTest, text: str) -> AppTest:
+    editor(app).set_value(text)
+    return sound(app.run())
+
+
+class TestReading:
+    def test_without_a_project_it_says_what_to_do(self) -> None:
+        app = visit("prompts")
+        assert "There is no project yet." in said(app)
+        assert links(app) == [""]
+
+    def test_every_prompt_is_listed_and_can_be_opened(self, asked: Project) -> None:
+        app = visit("prompts")
+        listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}
+        assert listed == set(built_in())
+        app.button("open Thomas").click()
+        sound(app.run())
+        assert app.query_params["prompt"] in ("Thomas", ["Thomas"])
+        assert codes(app)[0] == built_in()["Thomas"].template
+
+    @pytest.mark.parametrize("name", ["Thomas", "Sun_few", "QA-judge", "choice", "verify", "questions-by-subtopic"])
+    def test_a_prompt_shows_its_text_source_form_and_hash(self, asked: Project, name: str) -> None:
+        prompt = built_in()[name]
+        app = opened(name)
+        shown = as_shown(app)
+        assert prompt.template in codes(app)
+        assert prompt.source in shown
+        assert prompt.hash[:16] in shown
+
+    def test_worked_examples_can_be_read(self, asked: Project) -> None:
+        prompt = built_in()["Sun_few"]
+        app = opened("Sun_few")
+        assert "4 worked examples" in [box.label for box in app.expander]
+        assert prompt.examples[0].passage in [text.value for text in app.text]
+
+    def test_a_link_to_a_prompt_that_is_gone_shows_another(self, asked: Project) -> None:
+        assert built_in()["self-rating"].template in codes(opened("gone"))
+
+    def test_text_from_outside_is_shown_as_text(self, asked: Project) -> None:
+        save_prompt(asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann")
+        app = opened("mine")
+        assert as_text(app.subheader[0].value) == MARKUP
+        assert MARKUP in codes(app)[0]
+        source = next(caption.value for caption in app.caption if caption.value.startswith("Source: "))
+        assert as_text(source.removeprefix("Source: ")) == MARKUP
+
+
+class TestEditing:
+    def test_a_copy_of_a_built_in_prompt_is_saved_under_a_name_of_its_own(self, asked: Project) -> None:
+        app = press(opened("Thomas"), "Copy and edit")
+        write(app, editor(app).value.replace("You are a search quality rater", "You judge"))
+        press(app, "Save")
+        (state,) = versions(asked)
+        assert (state.prompt.name, state.author) == ("Thomas-2", "ann")
+        assert "You judge" in state.prompt.template
+        assert state.prompt.hash != built_in()["Thomas"].hash
+        assert "You judge" in codes(app)[0]
+
+    def test_the_screen_says_why_a_built_in_prompt_stays_as_it_is(self, asked: Project) -> None:
+        app = opened("Thomas")
+        assert "A built-in prompt stays as it is" in said(app)
+        app = press(app, "Copy and edit")
+        write(app, write_prompt(built_in()["Thomas"]))
+        assert "is a built-in prompt, which stays as it is" in app.error[0].value
+        assert named(app.button, "Save").disabled
+
+    @pytest.mark.parametrize(
+        ("change", "sentence"),
+        [
+            (lambda text: text.replace("{context}", "{contxt}"), "the template has no {context}"),
+            (lambda text: "name: [x\n" + text, "Line 2: it is no YAML"),
+            (lambda text: text.replace("form: rating", "form: poem"), "form 'poem' does not fit use 'self-rating'"),
+            (lambda text: text + "colour: red\n", "field 'colour' is unknown"),
+        ],
+    )
+    def test_what_is_wrong_is_a_sentence_and_cannot_be_saved(self, asked: Project, change: Any, sentence: str) -> None:
+        app = press(opened("self-rating"), "Copy and edit")
+        write(app, change(editor(app).value))
+        assert "This is no prompt yet:" in said(app)
+        assert sentence in said(app)
+        assert named(app.button, "Save").disabled
+        assert versions(asked) == []
+
+    def test_what_is_discarded_is_gone(self, asked: Project) -> None:
+        app = press(opened("Thomas"), "Copy and edit")
+        write(app, "rubbish")
+        press(app, "Discard")
+        assert not app.text_area
+        press(app, "Copy and edit")
+        assert "rubbish" not in editor(app).value
+
+    def test_an_own_prompt_shows_its_earlier_states(self, asked: Project) -> None:
+        save_prompt(asked, OWN, "ann")
+        app = press(opened("mine"), "Edit")
+        write(app, editor(app).value.replace("Can the question", "Could the question"))
+        press(app, "Save")
+        assert [state.prompt.template[:5] for state in versions(asked)] == ["Can t", "Could"]
+        assert "Earlier states (1)" in [box.label for box in app.expander]
+        assert write_prompt(OWN).strip() in codes(app)
+        press(app, "Edit from this state")
+        assert editor(app).value == write_prompt(OWN)
+
+    def test_examples_are_replaced_by_a_file(self, asked: Project) -> None:
+        app = press(opened("Sun_few"), "Copy and edit")
+        ours = [{"question": "why", "passage": "because", "answer": "Yes"}]
+        app.file_uploader[0].upload("ours.json", json.dumps(ours).encode())
+        sound(app.run())
+        press(app, "Use the examples of")
+        press(app, "Save")
+        assert prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
+
+    def test_a_file_that_holds_no_examples_is_refused_with_its_reason(self, asked: Project) -> None:
+        app = press(opened("Sun_few"), "Copy and edit")
+        before = editor(app).value
+        app.file_uploader[0].upload("ours.json", b'[{"question": "why"}]')
+        sound(app.run())
+        press(app, "Use the examples of")
+        assert "example 1 does not have exactly question, passage and answer" in as_text(app.error[0].value)
+        assert editor(app).value == before
+
+
+class TestTrying:
+    def test_without_a_model_the_filled_in_prompt_is_shown(self, asked: Project) -> None:
+        app = opened("self-rating")
+        assert "Question: What is gold?\nContext: text of p1" in codes(app)[-1]
+        choose(app, "Passage", "text of p2")
+        assert "Context: text of p2" in codes(app)[-1]
+
+    def test_a_draft_is_tried_before_it_is_saved(self, asked: Project) -> None:
+        app = press(opened("self-rating"), "Copy and edit")
+        write(app, editor(app).value.replace("Can the question", "Could the question"))
+        assert codes(app)[-1].startswith("Could the question")
+
+    def test_with_a_model_the_answer_and_how_it_is_read_are_shown(self, asked: Project, tiny_t5: Path) -> None:
+        app = opened("self-rating")
+        named(app.toggle, "Ask a model").set_value(True)
+        choose(sound(app.run()), "Model", str(tiny_t5))
+        press(app, "Ask")
+        assert "5" in codes(app)
+        assert (metric(app, "Rating"), metric(app, "Status")) == ("5 of 5", "graded")
+
+    def test_an_endpoint_gets_the_drafted_prompt_fenced(self, asked: Project) -> None:
+        with EndpointServer(lambda seen: chat("Yes")) as server:
+            app = press(opened("Sun"), "Copy and edit")
+            write(app, editor(app).value.replace("Given a passage", "Given one passage"))
+            named(app.toggle, "Ask a model").set_value(True)
+            choose(choose(sound(app.run()), "Model runs", "Endpoint"), "Model", "mini")
+            choose(app, "Base URL", server.url)
+            press(app, "Ask")
+            seen = server.seen[-1]
+        assert "Given one passage" in seen.prompt
+        assert "<passage-" in seen.prompt
+        assert metric(app, "Rating") == "1 of 1"
+        assert seen.prompt in codes(app)
+
+    def test_a_prompt_that_no_question_fits_says_so(self, asked: Project) -> None:
+        assert "No question of this query can be asked" in said(opened("QA-judge"))
+
+
+def as_shown(app: AppTest) -> str:
+    return said(app).replace("\\", "")

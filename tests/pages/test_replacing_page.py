@@ -1,0 +1,48 @@
+"""On the screens: what an import replaces is shown and ticked, and Activity brings it back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.project import activity, open_project
+from tests.made.projects import fill, judge, new_project
+from tests.made.screens import served, sound, visit
+
+__all__ = ["served"]
+
+
+def judgments(path: Path) -> list[tuple[str, int]]:
+    project = open_project(path)
+    try:
+        return project.rows(
+            "SELECT passage_id, value FROM judgments JOIN passages USING (passage_key) ORDER BY passage_id"
+        )
+    finally:
+        project.close()
+
+
+def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_path: Path) -> None:
+    path = tmp_path / "p.duckdb"
+    project = new_project(path)
+    fill(project, [], {}, {"sys": {"q1": ["p1", "p2"]}})
+    judge(project, {("q1", "p1"): 2, ("q1", "p2"): 1}, "nist")
+    project.close()
+
+    app = visit("home")
+    app.file_uploader[0].upload("nist.qrels", b"q1 0 p1 0\n")
+    app = sound(app.run())
+    assert "all 2 judgments of nist (1 afterwards)" in [text.value for text in app.text]
+    button = next(button for button in app.button if button.label == "Import")
+    assert button.disabled
+    tick = next(box for box in app.checkbox if box.label == "Replace it")
+    app = sound(tick.check().run())
+    sound(next(button for button in app.button if button.label == "Import").click().run())
+    assert judgments(path) == [("p1", 0)]
+
+    app = visit("activity")
+    (back,) = [button for button in app.button if button.label == "Bring back what it replaced"]
+    sound(back.click().run())
+    assert judgments(path) == [("p1", 2), ("p2", 1)]
+    project = open_project(path)
+    assert activity(project).acts[0].said.startswith("brought back 2 judgments of nist")
+    project.close()

@@ -1,0 +1,235 @@
+"""The screens for review in Streamlit's own test harness: changes between states, export, activity."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import bank, labels
+from core.exchange import downloads, publications, publish, reproduce
+from core.labels import Policy
+from core.project import Project, activity
+from core.types import Question
+from tests.made.projects import SPEC, fill, grade, judge
+from tests.made.screens import served, sound, visit
+
+__all__ = ["served"]
+
+MARKUP = "<b>x</b> **y** :red[q] `c` $z$"
+
+BANK = [
+    Question("q1/a", "q1", "What is A?"),
+    Question("q1/b", "q1", "What is B?"),
+    Question("q2/c", "q2", "What is C?"),
+]
+GRADES = {
+    ("What is A?", "p1"): 5,
+    ("What is A?", "p2"): 1,
+    ("What is B?", "p1"): 2,
+    ("What is B?", "p2"): 4,
+    ("What is C?", "p3"): 3,
+}
+RUNS = {"x": {"q1": ["p1", "p2"], "q2": ["p3"]}, "y": {"q1": ["p2", "p1"]}, "z": {"q2": ["p3"]}}
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    fill(project, BANK, GRADES, RUNS)
+    judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0, ("q2", "p3"): 1})
+    return project
+
+
+@pytest.fixture
+def edited(small: Project) -> Project:
+    """The same with a second bank version: one question reworded, one retired."""
+    bank.save(small, [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)], "after the meeting", "bob")
+    return small
+
+
+def said(app: AppTest) -> str:
+    kinds = ("title", "subheader", "markdown", "text", "caption", "success", "warning", "error")
+    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
+
+
+def html(app: AppTest) -> str:
+    return "\n".join(element.proto.body for element in app.get("html"))
+
+
+def linked(app: AppTest) -> list[tuple[str, str]]:
+    return [(element.proto.page, element.proto.query_string) for element in app.get("page_link")]
+
+
+def labelled(elements: Any, label: str) -> Any:
+    return next(element for element in elements if element.label.startswith(label))
+
+
+def downloads_of(app: AppTest) -> list[str]:
+    return [element.proto.label for element in app.get("download_button")]
+
+
+class TestChanges:
+    def test_the_two_newest_versions_are_compared_at_first(self, edited: Project) -> None:
+        app = visit("changes")
+        assert labelled(app.metric, "Labels that differ").value == "2"
+        assert "question reworded" in said(app)
+        assert "question retired" in said(app)
+        assert "5 → 2" in said(app)
+        assert "3 → none" in said(app)
+        assert app.query_params["from-version"] == "1"
+        assert app.query_params["to-version"] == "2"
+
+    def test_every_label_leads_to_its_passage(self, edited: Project) -> None:
+        places = [query for page, query in linked(visit("changes")) if page == "passages"]
+        assert len(places) == 2
+        assert "query=q1&passage=p1" in places[0]
+
+    def test_the_address_names_both_states(self, edited: Project) -> None:
+        labels.override(edited, "q1/b", "p2", 0, "says nothing", "ann")
+        app = visit("changes", from_version="2", to_version="2", from_overrides="no")
+        assert labelled(app.metric, "Labels that differ").value == "1"
+        assert "override: What is B" in said(app).replace("\\", "")
+        assert app.query_params["from-overrides"] == "no"
+        assert app.query_params["to-overrides"] == "yes"
+        app.query_params["from-overrides"] = "yes"
+        assert "The two states are the same." in said(sound(app.run()))
+
+    def test_a_cause_can_be_singled_out(self, edited: Project) -> None:
+        app = visit("changes")
+        box = labelled(app.selectbox, "Cause")
+        box.select_index(box.options.index("Question retired"))
+        sound(app.run())
+        assert "1 label" in said(app)
+        assert "3 → none" in said(app)
+        assert "5 → 2" not in said(app)
+
+    def test_the_questions_show_their_words_before_and_after_as_text(self, edited: Project) -> None:
+        app = visit("changes", differs="Questions")
+        assert "<del>What is A?</del>" in html(app)
+        assert "&lt;" in html(app)
+        assert "<b>x</b>" not in html(app)
+        assert "retired · moves 1 label" in said(app).replace("\\", "")
+
+    def test_the_boards_stand_side_by_side(self, edited: Project) -> None:
+        app = visit("changes", differs="Leaderboard")
+        table = app.dataframe[0].value.set_index("Run")
+        assert set(table.index) == set(RUNS)
+        assert table.loc["z", "Moved"] in ("", "▲ 1", "▼ 1", "▲ 2", "▼ 2")
+
+    def test_with_one_version_and_no_override_it_says_what_to_choose(self, small: Project) -> None:
+        app = visit("changes")
+        assert "The two states are the same." in said(app)
+        assert not app.error
+
+    def test_a_state_that_gives_no_board_says_so_and_shows_the_labels(self, small: Project) -> None:
+        app = visit("changes", from_version="0", to_version="1")
+        assert labelled(app.metric, "Labels that differ").value == "3"
+        assert "has no leaderboard" in said(app)
+
+    def test_an_address_that_names_nothing_known_falls_back(self, edited: Project) -> None:
+        app = visit("changes", from_version="77", from_grader="nobody", to_tau="9", cause="Magic")
+        assert labelled(app.metric, "Labels that differ").value == "2"
+
+
+class TestExport:
+    def test_the_gate_says_what_is_missing_and_where_to_grade_it(self, edited: Project) -> None:
+        app = visit("export")
+        assert "Of 4 pairs 2 are ungraded and 0 failed. 2 labels rest on a part." in app.warning[0].value
+        assert "grading" in [page for page, _ in linked(app)]
+        assert "Download qrels" in downloads_of(app)
+
+    def test_complete_labels_pass_the_gate(self, small: Project) -> None:
+        app = visit("export")
+        assert "All 5 pairs have a rating." in app.success[0].value
+        assert not app.warning
+
+    def test_failed_pairs_and_stale_overrides_are_named(self, small: Project) -> None:
+        labels.override(small, "q1/a", "p2", 4, "it names A", "ann")
+        bank.save(small, [replace(BANK[0], text="Who is A?")], "a person", "bob")
+        grade(small, {("Who is A?", "p1"): None, ("Who is A?", "p2"): 1}, SPEC)
+        app = visit("export")
+        assert "0 are ungraded and 1 failed" in app.warning[0].value
+        assert "1 override stale" in app.warning[0].value
+        assert "passages" in [page for page, _ in linked(app)]
+
+    def test_publishing_records_who_and_why_and_lists_it(self, small: Project) -> None:
+        app = visit("export")
+        labelled(app.text_input, "Note").set_value(f"first {MARKUP}")
+        labelled(app.button, "Publish").click()
+        sound(app.run())
+        ((manifest),) = publications(small)
+        assert (manifest["published_by"], manifest["note"]) == ("ann", f"first {MARKUP}")
+        assert "3 lines, graded · bank version 1" in said(app).replace("\\", "")
+        assert "**y**" not in said(app)
+        assert {"Qrels again", "Manifest"} <= set(downloads_of(app))
+        assert labelled(app.text_input, "Note").value == ""
+
+    def test_what_was_published_comes_back_to_the_byte(self, small: Project) -> None:
+        made = publish(small, Policy(), "ann")
+        bank.save(small, [replace(BANK[0], active=False)], "later", "bob")
+        app = visit("export")
+        assert "bank version 1" in said(app)
+        assert reproduce(small, publications(small)[0], "ann") == made.qrels_bytes
+
+    def test_every_other_file_is_offered(self, small: Project) -> None:
+        labels.override(small, "q1/b", "p2", 0, "says nothing", "ann")
+        offered = downloads_of(visit("export"))
+        assert offered.count("ZIP") == 2
+        assert {"JSONL", "CSV", "JSONL.GZ", "TSV", "LaTeX", "Publish as a bundle"} <= set(offered)
+
+    def test_what_is_taken_away_is_on_record(self, small: Project) -> None:
+        content = downloads.recorded(small, "ann", "bank", "b.csv", lambda: "text")
+        assert content == b"text"
+        assert activity(small).acts[0].said == "exported the question bank as b.csv"
+
+    def test_home_offers_the_qrels_in_one_click(self, small: Project) -> None:
+        assert downloads_of(visit("home")) == ["Download qrels"]
+
+
+class TestActivity:
+    def test_acts_are_shown_as_text_newest_first(self, edited: Project) -> None:
+        labels.override(edited, "q1/b", "p2", 0, MARKUP, "cora")
+        shown = html(visit("activity"))
+        assert shown.index("cora") < shown.index("bob")
+        assert "&lt;b&gt;x&lt;/b&gt;" in shown
+        assert "saved bank version 2: after the meeting" in shown
+
+    def test_an_act_leads_to_its_object(self, edited: Project) -> None:
+        labels.override(edited, "q1/b", "p2", 0, "nothing", "cora")
+        found = linked(visit("activity"))
+        assert found[0][0] == "passages"
+        assert "query=q1" in found[0][1]
+        assert found[1][0] == "changes"
+        assert "from-version=1&to-version=2" in found[1][1]
+
+    def test_acts_are_filtered_and_the_filter_can_be_cleared(self, edited: Project) -> None:
+        app = visit("activity", who="bob")
+        assert "1 act" in said(app)
+        labelled(app.button, "Clear filters").click()
+        sound(app.run())
+        assert "2 acts" in said(app)
+        labelled(app.text_input, "Find").set_value("nothing like this")
+        sound(app.run())
+        assert "No act fits" in said(app)
+
+    def test_an_empty_project_says_what_is_recorded(self, project: Project) -> None:
+        app = visit("activity")
+        assert "Nothing has happened yet." in said(app)
+
+
+@pytest.mark.parametrize("screen", ["changes", "export"])
+def test_where_nothing_is_graded_a_screen_leads_to_grading(project: Project, screen: str) -> None:
+    app = visit(screen)
+    assert "Nothing has been graded yet." in said(app)
+    assert [page for page, _ in linked(app)] == ["grading"]
+
+
+def test_the_zip_of_runs_keeps_names_apart_and_unpackable(project: Project) -> None:
+    fill(project, BANK, GRADES, {"../up": {"q1": ["p1"]}, "..\\up": {"q1": ["p2"]}, "Ünï": {"q1": ["p1"]}})
+    with zipfile.ZipFile(io.BytesIO(downloads.runs_zip(project))) as archive:
+        assert archive.namelist() == ["_up-2.run", "_up.run", "Ünï.run"]
+        assert archive.read("_up.run") == b"q1 Q0 p1 1 999.0 ../up\n"

@@ -1,0 +1,32 @@
+"""Screens one after the other: what a person leaves on one must not break the next."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+PAGES = Path(__file__).resolve().parents[2] / "pages"
+MAY_BE_EMPTY = ("segmented_control", "pills")
+
+
+def _controls() -> list[tuple[str, bool]]:
+    """The fixed key of every control of the screens, and whether nothing may be chosen in it."""
+    found = []
+    for file in sorted(PAGES.glob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            given = {keyword.arg: keyword.value for keyword in call.keywords}
+            key = given.get("key")
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                found.append((key.value, call.func.attr in MAY_BE_EMPTY and "required" not in given))
+    return found
+
+
+def test_a_control_that_may_be_empty_shares_its_key_with_no_other() -> None:
+    # What was chosen is carried from screen to screen by its key: "nothing" of one control, taken for the choice of
+    # another that always has one, ended the Changes screen after a look at the Leaderboard.
+    controls = _controls()
+    times = Counter(key for key, _ in controls)
+    assert [key for key, may_be_empty in controls if may_be_empty and times[key] > 1] == []

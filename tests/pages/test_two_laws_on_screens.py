@@ -1,0 +1,88 @@
+"""What screens say where words are not known, and over which queries two boards are compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import bank
+from core.leaderboard import compare
+from core.project import Project
+from core.types import Question
+from tests.bank.test_unknown_words import BREAD, by_id
+from tests.made.projects import fill, judge
+from tests.made.screens import served, sound, visit
+
+__all__ = ["by_id", "served"]
+
+SYSTEMS = [f"s{i}" for i in range(5)]
+QUERIES = [f"q{i}" for i in range(6)]
+
+
+def said(app: AppTest) -> str:
+    kinds = ("title", "subheader", "markdown", "text", "caption", "info", "error")
+    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind)).replace("\\", "")
+
+
+def html(app: AppTest) -> str:
+    return "\n".join(str(element.proto.body) for element in app.get("html"))
+
+
+@pytest.fixture
+def part(project: Project) -> Project:
+    """Three of six queries have questions, five are judged, two of them with a question."""
+    passages = ["a", "b", "c", "d"]
+    dice = np.random.default_rng(5)
+    runs = {run: {q: [str(p) for p in dice.permutation(passages)] for q in QUERIES} for run in SYSTEMS}
+    ratings = {(f"{q}?", p): int(dice.integers(0, 6)) for q in QUERIES[:3] for p in passages}
+    fill(project, [Question(f"{q}/1", q, f"{q}?") for q in QUERIES[:3]], ratings, runs)
+    judge(project, {(q, p): int(dice.integers(0, 3)) for q in QUERIES[1:] for p in passages}, "NIST")
+    return project
+
+
+def metric(app: AppTest, label: str) -> str:
+    return next(str(one.value) for one in app.metric if one.label == label)
+
+
+@pytest.mark.parametrize("over", ["common", "own"])
+def test_the_leaderboard_says_over_which_queries_it_compares(part: Project, over: str) -> None:
+    app = visit("leaderboard", over_queries=over)
+    found = compare(part, "nDCG@10", "NIST", queries=over)
+    assert metric(app, "Spearman") == f"{found.correlation.spearman:.3f}"
+    assert found.queries.says in said(app)
+    shown = app.dataframe[0].value.set_index("Run")
+    assert dict(shown["nDCG@10"]) == pytest.approx(found.board.scores)
+    assert dict(shown["Official nDCG@10"]) == pytest.approx(found.official.scores)
+
+
+def test_the_measures_screen_counts_queries_beside_every_correlation(part: Project) -> None:
+    app = visit("measures", measures="nDCG@10")
+    assert set(app.dataframe[0].value["Queries"]) == {"2 of 3 / 5", "5"}
+    app.session_state["agreements"] = {"selection": {"rows": [], "columns": [], "cells": [(0, "nDCG@10 ρ")]}}
+    assert "Queries: the 2 that both boards have, of 3 and 5." in said(sound(app.run()))
+
+
+def test_the_changes_screen_says_over_which_queries_the_correlation_shifts(part: Project) -> None:
+    bank.save(part, [Question("q1/1", "q1", "q2?")], "reworded", "ann")
+    assert "Queries: the 2 that both boards have, of 3 and 5." in said(
+        visit("changes", from_version="1", to_version="2")
+    )
+
+
+def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:
+    app = visit("question_bank", query="q1")
+    assert "old words not known: what is written here is a new wording, without their grades" in said(app)
+    boxes = [box for box in app.text_area if box.label == "Question"]
+    assert "are not known: import the bank" in boxes[0].placeholder
+    sound(boxes[0].set_value("How do I bake bread?").run())
+    bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
+    text = said(visit("changes", from_version="1", to_version="2", differs="Questions"))
+    text += html(visit("changes", from_version="1", to_version="2", differs="Questions"))
+    assert "words not known" in text
+
+
+def test_the_passages_screen_shows_ratings_of_unknown_words_as_such(by_id: Project) -> None:
+    assert "q1/bread (words not known)" in html(visit("passages", query="q1", passage="p1"))

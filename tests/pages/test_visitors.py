@@ -1,0 +1,156 @@
+"""What a visitor of a shared server may let answer: what its owner has set up, on every screen that asks a model."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.catalogue import save_named_grader
+from core.graders.access import endpoints
+from core.grading import current_job
+from core.project import Project
+from core.types import Question
+from pages.parts.shared import visitor
+from tests.made.endpoint_server import EndpointServer
+from tests.made.projects import fill
+from tests.made.screens import DEADLINE, choose, named, press, said, served, sound, visit
+
+__all__ = ["served"]  # fixture
+
+SECRET = "not-for-anybody-else-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that several people use, with a password of its own in the environment."""
+    monkeypatch.setattr(visitor, "unshared", lambda: False)
+    for name in (*endpoints.WELL_KNOWN, "OPENAI_BASE_URL", "EXAM_ENDPOINTS", "EXAM_MODEL_FOLDERS", "EXAM_HUB_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("MY_DB_PASSWORD", SECRET)
+
+
+@pytest.fixture
+def asked(project: Project) -> Project:
+    fill(project, [Question("q1/a", "q1", "What is gold?")], {}, {"one": {"q1": ["p1"]}})
+    return project
+
+
+def offer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    (tmp_path / "e.toml").write_text(
+        f'[endpoints.Ours]\nbase_url = "{url}"\nkey_variable = "MY_KEY"\nmodels = ["mini"]'
+    )
+    monkeypatch.setenv("EXAM_ENDPOINTS", str(tmp_path / "e.toml"))
+    monkeypatch.setenv("MY_KEY", "the-key-for-ours")
+
+
+def words(app: AppTest) -> str:
+    """What the screen says, without the signs that keep Markdown out."""
+    return re.sub(r"\\(.)", r"\1", said(app))
+
+
+def nothing_to_type(app: AppTest) -> bool:
+    return not {box.label for box in app.text_input} & {"Base URL", "Model", "Key for this address", "Checking model"}
+
+
+def test_without_an_offer_there_is_nothing_to_ask_and_nothing_to_type(asked: Project) -> None:
+    app = choose(visit("grading"), "Grader", "Self-rating")
+    assert "No model on its own computer is offered by this server." in words(app)
+    assert nothing_to_type(app)
+    choose(app, "Model runs", "Endpoint")
+    assert "No endpoint is set up on this server." in words(app)
+    assert nothing_to_type(app) and not [one for one in app.button if one.label in ("Ask", "Grade", "Save")]
+
+
+def test_a_visitor_chooses_among_what_is_offered_and_its_key_goes_there(
+    asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EndpointServer() as server:
+        offer(tmp_path, monkeypatch, server.url)
+        app = choose(choose(visit("grading"), "Grader", "Self-rating"), "Model runs", "Endpoint")
+        assert [box.options for box in app.selectbox if box.label in ("Endpoint", "Model")] == [["mini"], ["Ours"]]
+        assert nothing_to_type(app)
+        press(app, "Grade")
+        job = current_job(asked)
+        assert job is not None and job.wait(DEADLINE) and job.progress.graded == 1
+    assert [seen.headers["authorization"] for seen in server.seen] == ["Bearer the-key-for-ours"]
+    assert "the-key-for-ours" not in said(sound(app.run()))
+
+
+def test_a_grader_that_came_with_a_project_is_not_asked_elsewhere(
+    asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EndpointServer() as ours, EndpointServer() as other:
+        offer(tmp_path, monkeypatch, ours.url)
+        parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
+        save_named_grader(asked, "came along", "self-rating", parameters, "ann")
+        app = visit("grading", setup="came along (saved)")
+        assert "The address of this grader is not among the endpoints that this server offers." in words(app)
+        assert "It offers: Ours." in words(app)
+        assert not [one for one in app.button if one.label in ("Ask", "Grade")]
+        assert not other.seen and not ours.seen
+
+
+@pytest.mark.parametrize("model", ["/etc", "/nowhere/at/all", "anybody/huge-model"])
+def test_a_model_that_came_with_a_project_is_refused_in_the_same_words_there_or_not(
+    asked: Project, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    monkeypatch.setenv("EXAM_HUB_MODELS", "google/flan-t5-large")
+    asked.write(
+        lambda cursor: cursor.execute(
+            "INSERT INTO named_graders VALUES ('came along', 'self-rating', ?, 'bob', now()::TIMESTAMP)",
+            [f'{{"model": "{model}"}}'],
+        )
+    )
+    app = visit("grading", setup="came along (saved)")
+    shown = words(app)
+    assert "The model of this grader is not among those that this server offers." in shown
+    assert "holds no model" not in shown and "no folder" not in shown
+
+
+def test_prompts_are_tried_on_offered_models_alone_and_can_be_read_without_any(asked: Project) -> None:
+    app = visit("prompts", prompt="self-rating")
+    assert "Question: What is gold?" in "\n".join(str(block.value) for block in app.code)
+    [toggle] = [one for one in app.toggle if one.label == "Ask a model"]
+    toggle.set_value(True)
+    sound(app.run())
+    assert "No model on its own computer is offered by this server." in words(app)
+    assert nothing_to_type(app)
+
+
+def test_drafting_asks_offered_endpoints_alone(asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with EndpointServer() as ours, EndpointServer() as other:
+        parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}
+        save_named_grader(asked, "came along", "self-rating", parameters, "ann")
+        app = press(visit("question_bank", query="q1"), "Suggest questions")
+        assert "No endpoint is set up on this server." in words(app)
+        assert not [one for one in app.button if one.label == "Ask the model"] and nothing_to_type(app)
+        offer(tmp_path, monkeypatch, ours.url)
+        press(app, "Suggest questions")
+        assert named(app.selectbox, "Endpoint").options == ["Ours"] and nothing_to_type(app)
+        [one] = [one for one in app.button if one.label == "Ask the model"]
+        one.click()
+        # The harness draws whole screens only, so that a dialog stays where its button is pressed each time.
+        press(app, "Suggest questions")
+    assert [seen.headers["authorization"] for seen in ours.seen] == ["Bearer the-key-for-ours"] and not other.seen
+
+
+def test_a_visitor_is_offered_no_further_fields_and_ask_keeps_to_the_caps(
+    asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with EndpointServer() as ours:
+        offer(tmp_path, monkeypatch, ours.url)
+        with (tmp_path / "e.toml").open("a") as file:
+            file.write("\nmax_calls = 1\nmax_cost = 0")
+        app = choose(choose(visit("grading"), "Grader", "Self-rating"), "Model runs", "Endpoint")
+        assert not [box for box in app.text_input if box.label.startswith("Further fields")]
+        assert "There is no price for mini" in words(press(app, "Ask"))
+        parameters = {"model": "mini", "base_url": ours.url, "extra": {"seed": 1}}
+        save_named_grader(asked, "came along", "self-rating", parameters, "ann")
+        app = visit("grading", setup="came along (saved)")
+        assert "further fields of a request" in words(app)
+        assert not [one for one in app.button if one.label in ("Ask", "Grade")]
+    assert not ours.seen

@@ -1,0 +1,1 @@
+"""Tests of one project in one file."""

@@ -1,0 +1,152 @@
+"""The activity log says who did what, in sentences, and is found by person, act, time and words."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from core import bank, labels
+from core.exchange import publish
+from core.labels import Policy
+from core.project import Project, Sought, activity, activity_csv, judging, kinds_of_act, log, people
+from core.project.activity_sentences import sentence
+from core.types import Question
+from tests.made.projects import fill
+
+BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
+GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 2, ("What is B?", "p2"): 4}
+
+
+@pytest.fixture
+def busy(project: Project) -> Project:
+    """A project in which three people did something."""
+    fill(project, BANK, GRADES, {"x": {"q1": ["p1", "p2"]}})
+    key = labels.override(project, "q1/a", "p2", 4, "it names A", "ann")
+    bank.save(project, [replace(BANK[0], text="Who is A?")], "A is a person", "bob")
+    labels.withdraw(project, key, "ann")
+    judging.judge(project, "q1", "p1", 2, "cora", "clear")
+    publish(project, Policy(), "bob", note="for the meeting")
+    return project
+
+
+def said(project: Project, **sought: object) -> list[str]:
+    return [f"{act.author} {act.said}" for act in activity(project, Sought(**sought)).acts]
+
+
+def test_acts_are_sentences_newest_first(busy):
+    assert said(busy) == [
+        "bob published graded qrels, 2 lines: for the meeting",
+        "cora judged the passage “text of p1” for the query “query q1” as 2: clear",
+        "ann withdrew an override of “What is A?” for the passage “text of p2”",
+        "bob saved bank version 2: A is a person",
+        "ann overrode the rating of “What is A?” for the passage “text of p2” with 4: it names A",
+        "tester saved bank version 1: made for a test",
+    ]
+
+
+def test_acts_lead_to_where_their_object_can_be_seen(busy):
+    places = {act.act: act.place for act in reversed(activity(busy).acts)}
+    at_passage = ("passages", {"question": "q1/a", "query": "q1", "passage": "p2"})
+    assert places["override"] == places["withdraw override"] == at_passage
+    assert places["judge"] == ("passages", {"query": "q1", "passage": "p1"})
+    assert places["save bank"] == ("changes", {"from-version": "1", "to-version": "2"})
+    assert places["publish qrels"] == ("export", {})
+
+
+@pytest.mark.parametrize(
+    ("sought", "acts"),
+    [
+        ({"who": "ann"}, ["withdraw override", "override"]),
+        ({"act": "save bank"}, ["save bank", "save bank"]),
+        ({"who": "bob", "act": "save bank"}, ["save bank"]),
+        ({"words": "A IS a PERSON"}, ["save bank"]),
+        ({"words": "what is a"}, ["withdraw override", "override"]),
+        ({"words": "query q1"}, ["judge", "withdraw override", "override"]),
+        ({"words": "100%"}, []),
+        ({"since": date.today() + timedelta(days=2)}, []),
+        ({"until": date.today() - timedelta(days=2)}, []),
+    ],
+)
+def test_acts_are_found_by_person_act_day_and_words(busy, sought, acts):
+    found = activity(busy, Sought(**sought))
+    assert [act.act for act in found.acts] == acts
+    assert found.total == len(acts)
+
+
+def test_a_day_is_whole(busy):
+    day = activity(busy).acts[0].happened_at.date()
+    assert activity(busy, Sought(since=day, until=day)).total > 0
+
+
+def test_pages_do_not_overlap_and_the_total_is_of_all(busy):
+    pages = [activity(busy, page_size=4, page=page) for page in (1, 2, 3)]
+    assert [(found.total, len(found.acts)) for found in pages] == [(6, 4), (6, 2), (6, 0)]
+    keys = [act.key for found in pages for act in found.acts]
+    assert keys == sorted(set(keys), reverse=True)
+
+
+def test_the_people_and_the_kinds_of_act_are_those_of_the_log(busy):
+    assert people(busy) == ["ann", "bob", "cora", "tester"]
+    assert kinds_of_act(busy) == ["judge", "override", "publish qrels", "save bank", "withdraw override"]
+
+
+def test_an_empty_project_has_no_activity(project):
+    assert activity(project).total == 0
+    assert people(project) == kinds_of_act(project) == []
+
+
+def test_the_csv_opens_harmlessly(busy):
+    labels.override(busy, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
+    rows = list(csv.reader(io.StringIO(activity_csv(busy), newline="")))
+    assert rows[0] == ["happened_at", "who", "act", "what", "detail"]
+    assert rows[1][1] == '\'=ann "x"'
+    assert len(rows) == 8
+    assert all(not cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+
+
+@pytest.mark.parametrize(
+    ("act", "detail", "expected"),
+    [
+        (
+            "import runs",
+            {"files": ["/data/a.run", "b.run", "c.run", "d.run"], "counts": {"runs": 4, "new passages": 1}},
+            "imported runs from a.run, b.run, c.run and 1 more files: 4 runs, 1 new passage",
+        ),
+        ("import bank", {"files": ["b.csv"], "counts": {"bank version": 3}}, "imported the question bank from b.csv:"
+         " bank version 3"),
+        ("start job", {"job": 7, "grader": "G", "pairs": 5980}, "started grading job 7 with G: 5,980 pairs"),
+        ("job cancelled", {"job": 7, "graded": 10, "failed": 2}, "ran grading job 7 until it was cancelled: 10 pairs"
+         " graded, 2 failed"),
+        ("export graded", {"file": "x.gz"}, "exported the graded file as x.gz"),
+        ("settle disagreement", {"by": "dispute", "passage": "p", "query": "q", "reason": "no"}, "settled the"
+         " disagreement about the passage “p” for the query “q” by disputing the judgment: no"),
+        ("something new", {"color": "red", "tags": ["a", "b"], "none": None}, "something new: color red, tags a, b"),
+        ("something new", {}, "something new"),
+        ("save bank", {}, "saved bank version ?"),
+    ],
+)  # fmt: skip
+def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, expected):
+    assert sentence(act, detail) == expected
+
+
+def test_an_act_about_what_is_gone_still_reads(project):
+    with project.transaction() as cursor:
+        log(cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why")
+        log(cursor, "ann", "withdraw override", override="no number")
+    assert said(project) == [
+        "ann withdrew an override of a question for the passage that is gone",
+        "ann overrode the rating of “gone” for the passage “lost” with 3: why",
+    ]
+    assert [act.place for act in activity(project).acts] == [None, None]
+
+
+@pytest.mark.parametrize("words", ['said "no"', "a\\b", "one\ntwo"])
+def test_words_are_found_with_quotes_backslashes_and_line_ends(project: Project, words: str) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {}, {})
+    bank.save(project, [Question("q1/a", "q1", "B?")], f"he {words} twice", "ann")
+    assert activity(project, Sought(words=words)).total == 1
+    assert activity(project, Sought(words=f"{words} thrice")).total == 0

@@ -1,0 +1,116 @@
+"""An assessor's judgments: a source of their own, replaceable, withdrawn, and counted wherever judgments count."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import InputError
+from core.leaderboard import compare, leaderboard
+from core.project import Project, judged_pairs, judgment_history, judgments, own_judgment, source_of, sources, withdraw
+from core.project.judging import judge
+from core.types import Question
+from tests.made.projects import fill
+from tests.made.projects import judge as import_judgments
+
+RUNS = {
+    "x": {"q1": ["p1", "p2", "p3"]},
+    "y": {"q1": ["p2", "p1", "p3"]},
+    "z": {"q1": ["p3", "p2", "p1"]},
+}
+
+
+@pytest.fixture
+def graded(project: Project) -> Project:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 3, ("A?", "p3"): 0}, RUNS)
+    import_judgments(project, {("q1", "p1"): 1})
+    return project
+
+
+def pooled(project: Project) -> list[str]:
+    return [
+        passage
+        for (passage,) in project.rows(
+            "SELECT passage_id FROM pool JOIN passages USING (passage_key) ORDER BY position"
+        )
+    ]
+
+
+def test_a_judgment_goes_into_a_source_named_after_the_assessor(graded: Project) -> None:
+    judge(graded, "q1", "p2", 3, "ann")
+    judge(graded, "q1", "p2", 0, "bob")
+    assert sources(graded) == ["assessors", "assessor: ann", "assessor: bob"]
+    assert judgments(graded, "assessor: ann") == {"q1": {"p2": 3}}
+    assert own_judgment(graded, "q1", "p2", "bob") == 0
+    assert own_judgment(graded, "q1", "p1", "bob") is None
+    assert judged_pairs(graded, "ann") == {("q1", "p2")}
+
+
+def test_what_an_assessor_judged_is_an_official_board_like_any_other(graded: Project) -> None:
+    for passage, value in (("p1", 3), ("p2", 2), ("p3", 0)):
+        judge(graded, "q1", passage, value, "ann")
+    board = leaderboard(graded, "nDCG@10", "assessor: ann")
+    assert [system.run for system in board.systems] == ["x", "y", "z"]
+    assert compare(graded, "nDCG@10", "assessor: ann").correlation.spearman == pytest.approx(1.0)
+
+
+def test_judging_again_replaces_the_value_and_the_history_keeps_both(graded: Project) -> None:
+    judge(graded, "q1", "p1", 2, "ann", "names the place")
+    judge(graded, "q1", "p1", 1, "ann")
+    judge(graded, "q1", "p2", 1, "ann")
+    assert judgments(graded, "assessor: ann") == {"q1": {"p1": 1, "p2": 1}}
+    history = judgment_history(graded, "q1", "p1")
+    assert [(act.author, act.value, act.note) for act in history] == [("ann", 1, ""), ("ann", 2, "names the place")]
+
+
+def test_withdrawing_takes_back_the_own_judgment_alone_and_is_recorded(graded: Project) -> None:
+    judge(graded, "q1", "p1", 2, "ann")
+    judge(graded, "q1", "p1", 3, "bob")
+    withdraw(graded, "q1", "p1", "ann")
+    assert own_judgment(graded, "q1", "p1", "ann") is None
+    assert own_judgment(graded, "q1", "p1", "bob") == 3
+    assert [(act.author, act.value) for act in judgment_history(graded, "q1", "p1")] == [
+        ("ann", None),
+        ("bob", 3),
+        ("ann", 2),
+    ]
+    assert sources(graded) == ["assessors", "assessor: bob"]
+    with pytest.raises(InputError, match="ann has not judged"):
+        withdraw(graded, "q1", "p1", "ann")
+
+
+def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(graded: Project) -> None:
+    with graded.transaction() as cursor:
+        cursor.execute("DELETE FROM rankings WHERE rank = 3")
+        cursor.execute(
+            "DELETE FROM pool WHERE passage_key = (SELECT passage_key FROM passages WHERE passage_id = 'p3')"
+        )
+        cursor.execute("DELETE FROM rankings WHERE passage_key NOT IN (SELECT passage_key FROM pool)")
+    before = pooled(graded)
+    assert "p3" not in before
+    judge(graded, "q1", "p3", 1, "ann")
+    assert sorted(pooled(graded)) == sorted([*before, "p3"])
+    withdraw(graded, "q1", "p3", "ann")
+    assert pooled(graded) == before
+
+
+@pytest.mark.parametrize(
+    ("query", "passage", "value", "author", "said"),
+    [
+        ("q1", "p1", 4, "ann", "out of range"),
+        ("q1", "p1", -1, "ann", "out of range"),
+        ("q9", "p1", 1, "ann", "no query q9"),
+        ("q1", "p9", 1, "ann", "no text of passage p9"),
+        ("q1", "p1", 1, "  ", "name of the assessor is empty"),
+    ],
+)
+def test_nonsense_is_refused_and_changes_nothing(
+    graded: Project, query: str, passage: str, value: int, author: str, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        judge(graded, query, passage, value, author)
+    assert sources(graded) == ["assessors"]
+    assert judgment_history(graded, "q1", "p1") == []
+
+
+def test_white_space_around_a_name_makes_no_second_assessor() -> None:
+    assert source_of(" ann ") == source_of("ann") == "assessor: ann"

@@ -1,0 +1,247 @@
+"""What an import would replace is said, needs an explicit choice, and can be brought back from the activity."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from core import bank, labels
+from core.cli import cli
+from core.errors import InputError
+from core.exchange import Imported, Options, export_project, import_files, import_project, publish, qrels, reproduce
+from core.formats import Source
+from core.labels import Policy
+from core.project import Project, activity, bring_back, gold_name, gold_texts, judging, mark_gold
+from core.types import Question
+from tests.made.projects import fill, grade
+
+GIVEN = {
+    "qrels": "q1 0 p1 2\nq2 0 p3 0\nq1 0 p2 1\n",
+    "runs": "q1 Q0 p1 1 2.5 sys\nq1 Q0 p2 2 1.5 sys\nq2 Q0 p3 1 7 sys\n",
+    "leaderboard": "run\tMAP\nsys\t0.5\nother\t0.25\n",
+    "queries": "q1\tfirst query\nq2\tsecond query\n",
+    "passages": "p1\ttext one\np2\ttext two\np3\ttext three\n",
+    "responses": '{"query_id": "q1", "run": "gen", "answer": [{"text": "One thing.", "citations": ["d1"]}]}\n',
+    "gold": '{"query_id": "q1", "run": "people", "text": "A good answer."}\n',
+    "graded": json.dumps(
+        ["q1", [{"paragraph_id": "p1", "text": "text one", "paragraph_data": {"judgments": [
+            {"paragraphId": "p1", "query": "q1", "relevance": 1}], "rankings": [
+            {"method": "part", "paragraphId": "p1", "queryId": "q1", "rank": 1, "score": 3.0}]}}]]
+    ) + "\n",
+}  # fmt: skip
+OTHER = {
+    "qrels": ("q1 0 p1 1\n", "all 3 judgments of qrels (1 afterwards)"),
+    "runs": ("q1 Q0 p1 1 2.5 sys\n", "2 of the 3 ranked passages of the run sys (1 afterwards)"),
+    "leaderboard": ("run\tMAP\nsys\t0.6\n", "all 2 scores of the leaderboard leaderboard (1 afterwards)"),
+    "queries": ("q1\tfirst query, reworded\n", "the words of 1 query: q1"),
+    "passages": ("p2\ttext two, whole\n", "the text of 1 passage: p2"),
+    "responses": (GIVEN["responses"].replace("d1", "d2"), "1 sentence of responses with what it cites"),
+    "gold": (GIVEN["gold"].replace("good", "better"), "what was gold before: imported texts"),
+    "graded": (GIVEN["graded"].replace('"relevance": 1', '"relevance": 2'), "1 judgment of judgments (1 afterwards)"),
+}
+KINDS = [*OTHER]
+ORDER = ("queries", "passages", "runs", "responses", "gold", "qrels", "leaderboard", "graded")
+
+
+def take(project: Project, kind: str, content: str, preview: bool = False, **options: bool) -> Imported:
+    """Import a file of a kind under one name; `gold` stands for responses that are gold texts."""
+    source = Source(f"{kind}.txt", data=content.encode())
+    chosen = Options(gold=kind == "gold", **options)
+    return import_files(project, "responses" if kind == "gold" else kind, [source], "ann", chosen, preview)
+
+
+def facts(project: Project) -> dict[str, list[tuple[object, ...]]]:
+    """What people see of all that can be replaced, by what it is called."""
+    return {
+        name: project.rows(sql)
+        for name, sql in {
+            "judgments": "SELECT name, query_key, passage_key, value FROM judgments JOIN sources USING (source_key)",
+            "rankings": "SELECT name, tag, file, query_key, passage_key, rank, score FROM rankings"
+            " JOIN runs USING (run_key)",
+            "boards": "SELECT name, measure, run, score FROM board_scores JOIN boards USING (board_key)",
+            "queries": "SELECT query_id, text, narrative FROM queries",
+            "texts": "SELECT passage_id, text FROM passages LEFT JOIN passage_texts USING (text_key)"
+            " WHERE NOT contains(passage_id, '/')",
+            "citations": "SELECT passage_key, position, citations FROM response_sentences",
+            "gold": "SELECT * FROM gold_passages",
+            "ranked": "SELECT * FROM ranked_runs",
+            "lengths": "SELECT * FROM responses",
+        }.items()
+        for sql in [f"FROM ({sql}) ORDER BY ALL"]
+    }
+
+
+@pytest.fixture
+def full(project: Project) -> Project:
+    for kind in ORDER:
+        take(project, kind, GIVEN[kind])
+    return project
+
+
+def last_act(project: Project) -> int:
+    return activity(project).acts[0].key
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_replacing_is_said_needs_a_choice_and_comes_back(full: Project, kind: str) -> None:
+    content, said = OTHER[kind]
+    before = facts(full)
+    acts = activity(full).total
+    assert said in [str(one) for one in take(full, kind, content, preview=True).replaced]
+    with pytest.raises(InputError) as refused:
+        take(full, kind, content)
+    assert said in str(refused.value) and "--replace" in refused.value.hint
+    assert facts(full) == before and activity(full).total == acts
+
+    assert said in [str(one) for one in take(full, kind, content, replace=True).replaced]
+    after = facts(full)
+    assert after != before
+    done = activity(full).acts[0]
+    assert done.replaced and said in done.said
+
+    bring_back(full, done.key, "bob")
+    assert without_new(facts(full), before) == before
+    undone = activity(full).acts[0]
+    with pytest.raises(InputError, match=r"is there already\."):
+        bring_back(full, done.key, "bob")
+    assert activity(full).acts[0] == undone
+    assert undone.author == "bob" and undone.said.startswith("brought back ")
+
+    # What stood there is kept in its turn; where it was no more than a part of what came back, nothing of it is gone.
+    assert undone.replaced == (kind != "runs")
+    if undone.replaced:
+        bring_back(full, undone.key, "ann")
+        assert facts(full) == after
+
+
+def without_new(now: dict[str, list[tuple[object, ...]]], before: dict[str, list[tuple[object, ...]]]):
+    """Gold texts that were reworded left the sentences of new passages, which nothing names any more."""
+    return now | {"citations": [row for row in now["citations"] if row in before["citations"]]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_again_or_more_of_it_is_no_replacement(full: Project, kind: str) -> None:
+    before = facts(full)
+    assert take(full, kind, GIVEN[kind], preview=True).replaced == ()
+    assert take(full, kind, GIVEN[kind]).replaced == ()
+    assert facts(full) == before
+    assert not any(act.replaced for act in activity(full).acts)
+    assert full.value("SELECT count(*) FROM replaced_rankings") == full.value("SELECT count(*) FROM replaced_judgments")
+    if kind == "qrels":
+        assert take(full, "qrels", GIVEN["qrels"] + "q2 0 p1 1\n").replaced == ()
+
+
+def test_one_judgment_does_not_replace_many_in_the_shell(full: Project, tmp_path: Path) -> None:
+    path = full.path
+    full.close()
+    file = tmp_path / "qrels.txt"
+    file.write_text("q1 0 p1 1\n")
+
+    def run(*words: str):
+        return CliRunner().invoke(cli, [*words, "--project", str(path)])
+
+    refused = run("import", "qrels", str(file))
+    assert isinstance(refused.exception, InputError)
+    assert "all 3 judgments of qrels (1 afterwards)" in str(refused.exception)
+    preview = run("import", "qrels", str(file), "--preview")
+    assert "would replace: all 3 judgments of qrels (1 afterwards)" in preview.output
+    assert run("import", "qrels", str(file), "--replace").exit_code == 0
+    acts = json.loads(run("activity", "--json", "--limit", "1").stdout)["acts"]
+    back = run("bring-back", str(acts[0]["number"]))
+    assert (back.exit_code, back.output) == (0, "Brought back 3 judgments of qrels.\n")
+    assert json.loads(run("status", "--json").stdout)["judgments"] == 4
+    nothing = run("bring-back", "999999")
+    assert isinstance(nothing.exception, InputError)
+
+
+def test_only_what_an_act_replaced_can_be_brought_back(full: Project) -> None:
+    before = facts(full)
+    with pytest.raises(InputError, match="replaced nothing"):
+        bring_back(full, last_act(full), "ann")
+    assert facts(full) == before
+
+
+def test_gold_texts_that_a_run_takes_the_place_of_come_back(full: Project) -> None:
+    texts = gold_texts(full)
+    mark_gold(full, "sys", "ann")
+    assert gold_name(full) == "sys"
+    bring_back(full, last_act(full), "ann")
+    assert (gold_name(full), gold_texts(full)) == ("gold", texts)
+
+
+RESTING = {
+    "1 overrides": lambda project: labels.override(project, "a", "p1", 3, "why", "ann"),
+    "1 judgments given here": lambda project: judging.judge(project, "q1", "p1", 2, "ann"),
+    "1 grades": lambda project: fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 3}, {}),
+}
+
+
+@pytest.mark.parametrize("what", RESTING)
+def test_a_text_gives_way_only_where_nothing_rests_on_it(project: Project, what: str) -> None:
+    fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1", "p2"]}})
+    RESTING[what](project)
+    before = facts(project)
+    with pytest.raises(InputError, match=f"p1 has another text in the project, on which rest: {what}"):
+        take(project, "passages", "p1\tanother text\n", replace=True)
+    assert facts(project) == before
+    take(project, "passages", "p2\tanother text\n", replace=True)
+    assert dict(facts(project)["texts"])["p2"] == "another text"
+
+
+def test_a_text_that_was_read_since_does_not_go_to_bring_the_old_one_back(project: Project) -> None:
+    fill(project, [Question("a", "q1", "A?")], {}, {"sys": {"q1": ["p1"]}})
+    take(project, "passages", "p1\tanother text\n", replace=True)
+    act = last_act(project)
+    judging.judge(project, "q1", "p1", 2, "ann")
+    before = facts(project)
+    with pytest.raises(InputError, match="p1 has another text in the project, on which rest: 1 judgments given here"):
+        bring_back(project, act, "ann")
+    assert facts(project) == before
+
+
+def test_a_file_cut_in_mid_line_is_noted_and_the_whole_file_takes_its_place(project: Project) -> None:
+    whole = "p1\ttext one\np2\ttext two\n"
+    cut = take(project, "passages", whole[:-5])
+    assert [str(note) for note in cut.notes] == [
+        "passages.txt:2: the last line has no line end: the file may be cut off here"
+    ]
+    with pytest.raises(InputError, match="the text of 1 passage: p2"):
+        take(project, "passages", whole)
+    take(project, "passages", whole, replace=True)
+    assert dict(facts(project)["texts"]) == {"p1": "text one", "p2": "text two"}
+
+
+@pytest.mark.parametrize(("kind", "content"), [
+    ("queries", "q1\tfirst query"), ("runs", "q1 Q0 p1 1 2.5 sys"), ("qrels", "q1 0 p1 1"),
+    ("leaderboard", "run\tMAP\nsys\t0.5"), ("graded", GIVEN["graded"].rstrip()),
+])  # fmt: skip
+def test_a_last_line_without_its_end_is_a_note(project: Project, kind: str, content: str) -> None:
+    take(project, "queries", GIVEN["queries"])
+    told = [note.reason for note in take(project, kind, content).notes]
+    assert "the last line has no line end: the file may be cut off here" in told
+    ended = [note.reason for note in take(project, kind, content + "\n").notes]
+    assert "the last line has no line end: the file may be cut off here" not in ended
+
+
+def test_a_json_document_needs_no_line_end(project: Project) -> None:
+    assert take(project, "queries", '{"q1": "first query",\n "q2": "second query"}').notes == ()
+
+
+def test_what_was_replaced_goes_with_the_project_and_publications_reproduce(full: Project, tmp_path: Path) -> None:
+    bank.save(full, [Question("a", "q1", "A?")], "", "ann")
+    grade(full, {("A?", "p1"): 3, ("A?", "p2"): 1})
+    before = facts(full)
+    published = publish(full, Policy(), "ann")
+    for kind in ("qrels", "runs", "queries"):
+        take(full, kind, OTHER[kind][0], replace=True)
+    assert reproduce(full, published.manifest, "ann") == published.qrels_bytes
+    export_project(full, tmp_path / "out", "ann")
+    copy = import_project(tmp_path / "out", tmp_path / "copy.duckdb")
+    for act in [act for act in activity(copy).acts if act.replaced]:
+        bring_back(copy, act.key, "ann")
+    assert facts(copy) == before
+    assert reproduce(copy, published.manifest, "ann") == published.qrels_bytes == qrels(copy, Policy()).encode()
+    copy.close()

@@ -1,0 +1,1 @@
+"""Tests of what people look at and settle."""

@@ -1,0 +1,511 @@
+"""How well labels, judgments and people agree, and which passages are behind each cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+
+from core import bank, cli
+from core.errors import InputError
+from core.exchange import import_files
+from core.formats import Source
+from core.labels import Policy, override, overrides, withdraw
+from core.measures import CrossTable, alpha_of, cohen_kappa, cross_table, matching, merge, per_level, weighted_kappa
+from core.measures.agreement import krippendorff_alpha
+from core.project import Project, sources
+from core.review import Judgments, Labels, Person, agreement, machine, people, table_csv, table_latex
+from core.review.disagreements.agreement import cell_passages, disagreements
+from core.types import GraderSpec, Question
+from tests.made.projects import fill, grade, judge, new_project
+
+SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
+NUGGETS = "flan-t5-large · NuggetSelfRatedPrompt"
+RATINGS = (5, 4, 3, 2, 1, 0)
+
+
+# --- coefficients -----------------------------------------------------------------------------------------------
+
+
+def _table(rows: tuple[int, ...], columns: tuple[int, ...], counts: list[list[int]]) -> CrossTable:
+    return CrossTable(rows, columns, np.array(counts))
+
+
+def test_the_table_of_exam_plus_plus_gives_its_kappa() -> None:
+    table = _table((1, 0), (1, 0), [[1910, 1117], [880, 2445]])
+    assert (table.row_totals, table.n) == ([3027, 3325], 6352)
+    kappa = cohen_kappa(table).value
+    assert kappa is not None
+    assert round(kappa, 2) == 0.37
+    # With two values on either side, one value against the rest is the whole table.
+    assert [level.value for level in per_level(table).values()] == [pytest.approx(kappa)] * 2
+
+
+two_sides = st.lists(st.tuples(st.integers(-2, 5), st.integers(-2, 5)), min_size=1, max_size=60)
+
+
+@given(two_sides)
+def test_kappa_is_that_of_scikit_learn_and_undefined_where_it_gives_nan(pairs: list[tuple[int, int]]) -> None:
+    left, right = zip(*pairs, strict=True)
+    table = cross_table(left, right, range(5, -3, -1), range(-2, 6))
+    for ours, weights in (
+        (cohen_kappa(table), None),
+        (weighted_kappa(table, "linear"), "linear"),
+        (weighted_kappa(table, "quadratic"), "quadratic"),
+    ):
+        if set(left) == set(right) and len(set(left)) == 1:
+            assert ours.value is None
+            assert ours.undefined
+        else:
+            theirs = cohen_kappa_score(left, right, labels=range(-2, 6), weights=weights)
+            assert ours.value == pytest.approx(theirs, abs=1e-12)
+            assert ours.undefined is None
+
+
+@given(two_sides)
+def test_each_level_is_the_kappa_of_that_value_against_the_rest(pairs: list[tuple[int, int]]) -> None:
+    left, right = zip(*pairs, strict=True)
+    scale = range(5, -3, -1)
+    for value, level in per_level(cross_table(left, right, scale, scale)).items():
+        said = [a == value for a in left]
+        same = [b == value or (value <= 0 and b <= 0) for b in right]
+        if value not in left or (all(said) and all(same)):
+            assert level.value is None
+            assert level.undefined
+        else:
+            assert level.value == pytest.approx(cohen_kappa_score(said, same), abs=1e-12)
+
+
+def test_without_anything_to_compare_every_coefficient_says_so() -> None:
+    table = cross_table([], [], RATINGS, (3, 2, 1, 0))
+    for found in (cohen_kappa(table), weighted_kappa(table), alpha_of(table), *per_level(table).values()):
+        assert found.value is None
+        assert found.undefined
+    nobody = cross_table([], [], RATINGS, ())
+    assert cohen_kappa(nobody).value is None
+    assert set(level.value for level in per_level(nobody).values()) == {None}
+
+
+nan = math.nan
+# Krippendorff, Computing Krippendorff's alpha-reliability (2011): four observers, twelve units, and his results.
+OBSERVERS = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3],
+        [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan],
+    ]
+)
+
+
+@pytest.mark.parametrize(("level", "expected"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_is_that_of_krippendorffs_own_example(level, expected: float) -> None:
+    found = krippendorff_alpha(OBSERVERS.T, level).value
+    assert found == pytest.approx(expected, abs=5e-4)
+
+
+def test_things_that_one_rater_rated_alone_do_not_move_alpha() -> None:
+    more = np.vstack([OBSERVERS.T, [[5, nan, nan, nan], [nan] * 4]])
+    assert krippendorff_alpha(more, "ordinal") == krippendorff_alpha(OBSERVERS.T, "ordinal")
+
+
+@pytest.mark.parametrize("values", [[[nan, nan]], [[1, nan], [nan, 2]], [[3, 3], [3, 3]]])
+def test_alpha_is_undefined_without_pairs_and_without_variation(values: list[list[float]]) -> None:
+    found = krippendorff_alpha(np.array(values), "interval")
+    assert found.value is None
+    assert found.undefined
+
+
+# --- which values say the same ----------------------------------------------------------------------------------
+
+
+def test_labels_are_fitted_to_judgments_as_the_papers_do() -> None:
+    assert matching(RATINGS, (3, 2, 1, 0)) == {5: (3,), 4: (3,), 3: (2,), 2: (2,), 1: (2,), 0: (0,)}
+    assert matching(RATINGS, (1, 0, -2)) == {5: (1,), 4: (1,), 3: (0, -2), 2: (0, -2), 1: (0, -2), 0: (0, -2)}
+
+
+@given(st.integers(1, 6), st.integers(1, 6))
+def test_what_says_the_same_does_not_depend_on_which_side_is_which(top: int, other: int) -> None:
+    one, two = range(top + 1), range(other + 1)
+    there, back = matching(one, two), matching(two, one)
+    assert {(a, b) for a in one for b in there[a]} == {(a, b) for b in two for a in back[b]}
+    assert other in there[top]
+    assert 0 in there[0]
+    if top == other:
+        assert there == {value: (value,) for value in one}
+
+
+def test_where_nothing_is_relevant_no_positive_label_agrees() -> None:
+    assert matching((2, 1, 0), (0, -1)) == {2: (), 1: (), 0: (0, -1)}
+
+
+# --- merging ----------------------------------------------------------------------------------------------------
+
+
+def test_merged_values_add_up_and_keep_their_names() -> None:
+    table = _table((3, 2, 1, 0), (2, 1, 0, -2), np.arange(16).reshape(4, 4).tolist())
+    found = merge(table, [(3, 2), (1, 0)], [(2, 1), (0, -2)])
+    assert found.counts.tolist() == [[0 + 1 + 4 + 5, 2 + 3 + 6 + 7], [8 + 9 + 12 + 13, 10 + 11 + 14 + 15]]
+    assert (found.row_names, found.column_names) == (("2–3", "0–1"), ("1–2", "≤0"))
+    assert found.row_members == ((3, 2), (1, 0))
+    assert merge(table, [(3, 0), (2, 1)], [(2, 1, 0, -2), ()]).row_names == ("0, 3", "1–2")
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "word"),
+    [([(1,), (0,)], [(1, 0)], "correspond"), ([(1,), ()], [(1,), (0,)], "[0, 1]"), ([(1, 0), (0,)], [(1,), (0,)], "0")],
+)
+def test_groups_that_would_lose_or_double_a_value_are_refused(rows, columns, word: str) -> None:
+    with pytest.raises(InputError, match=re.escape(word)):
+        merge(_table((1, 0), (1, 0), [[1, 2], [3, 4]]), rows, columns)
+
+
+# --- TREC DL 2023, as RUBRIC's program tabulates it -------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dl23(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = new_project(tmp_path_factory.mktemp("dl23") / "dl23.duckdb")
+    import_files(project, "graded", [Source.of(shared_data / "dl23-llmjudge/graded.jsonl.gz")], "tester")
+    yield project
+    project.close()
+
+
+Row = tuple[str, list[str], str, str]
+"""Label, cells (with their boxes and bold type), total, kappa of one line of a table."""
+
+
+def _rows(latex: str) -> list[Row]:
+    """The body of one LaTeX table, RUBRIC's or ours."""
+    rows = []
+    for line in latex.splitlines():
+        plain = re.sub(r"%$|\\\\|\\bottomrule|\$|^&", "", line).replace("{-}", "-").strip()
+        cells = [cell.strip() for cell in plain.split("&")]
+        if re.match(r"[\d+-]+&", plain.replace(" ", "")):
+            name, *counts, total, kappa = cells
+            rows.append((name, counts, total, kappa))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def reference(shared_data: Path) -> dict[tuple[str, str], list[Row]]:
+    """RUBRIC's tables by how many questions have to reach a level, and by the name of the table."""
+    text = (shared_data / "dl23-llmjudge/reference/ia-rated-rel2.tex").read_text().replace("%\n", "\n")
+    found: dict[tuple[str, str], list[Row]] = {}
+    for section in text.split(r"\section{Min Answers= ")[1:]:
+        for name, body in re.findall(r"\\begin\{sideways\}(\w+)(.*?)\\end\{tabu\}", section, re.DOTALL):
+            found[section[0], name] = _rows(body)
+    return found
+
+
+def _of_labels(project: Project, min_answers: str):
+    policy = Policy(grader=SELF_RATED, label="max" if min_answers == "1" else f"support:{min_answers}")
+    return agreement(project, Labels(policy), Judgments())
+
+
+@pytest.mark.parametrize("min_answers", ["1", "2", "5"])
+def test_labels_against_nist_give_rubrics_table_cell_by_cell_and_kappa_by_kappa(dl23, reference, min_answers) -> None:
+    found = _of_labels(dl23, min_answers)
+    expected = reference[min_answers, "GRADED"]
+    assert [len(row[1]) for row in expected] == [4] * 6
+    assert _rows(table_latex(found)) == expected
+    assert (found.n, found.left_only, found.right_only) == (7263, 0, 0)
+
+
+MERGED = {
+    "MERGE": ([(5, 4), (3, 2, 1), (0,)], [(3,), (2,), (1, 0)]),
+    "LENIENT": ([(5, 4, 3, 2, 1), (0,)], [(3, 2), (1, 0)]),
+    "STRICT": ([(5, 4), (3, 2, 1, 0)], [(3, 2), (1, 0)]),
+}
+
+
+@pytest.mark.parametrize(("min_answers", "name"), list(itertools.product(["1", "2", "5"], MERGED)))
+def test_merged_tables_are_rubrics_too(dl23, reference, min_answers, name) -> None:
+    table = merge(_of_labels(dl23, min_answers).table, *MERGED[name])
+    rows = [
+        ([str(count) for count in counts], str(total), f"{kappa.value:.2g}")
+        for counts, total, kappa in zip(table.counts.tolist(), table.row_totals, per_level(table).values(), strict=True)
+    ]
+    plain = [
+        ([re.sub(r"\\\w+|[{}]", "", c) for c in cells], total, kappa)
+        for _, cells, total, kappa in reference[min_answers, name]
+    ]
+    assert rows == plain
+
+
+def test_cutting_both_sides_in_two_gives_rubrics_strict_table(dl23, reference) -> None:
+    found = agreement(dl23, Labels(Policy(grader=SELF_RATED)), Judgments(threshold=2))
+    expected = reference["1", "STRICT"]
+    ours = _rows(table_latex(found, merged=True))
+    assert [row[0] for row in ours] == ["4--5", "0--3"]
+    assert [row[1:] for row in ours] == [row[1:] for row in expected]
+
+
+def test_every_cell_leads_to_its_passages(dl23) -> None:
+    sides = Labels(Policy(grader=SELF_RATED)), Judgments()
+    table = agreement(dl23, *sides).table
+    for (i, row), (j, column) in itertools.product(enumerate(table.rows), enumerate(table.columns)):
+        assert cell_passages(dl23, *sides, row, column, limit=1).total == table.counts[i, j]
+    first = cell_passages(dl23, *sides, 0, 3, limit=50).pairs
+    rest = cell_passages(dl23, *sides, 0, 3, limit=50, offset=50).pairs
+    assert (len(first), len(rest)) == (50, 36)
+    assert {(pair.left, pair.right) for pair in first + rest} == {(0, 3)}
+    assert len({(pair.query_id, pair.passage_id) for pair in first + rest}) == 86
+    assert all(pair.query_text and pair.passage_text and pair.question_id is None for pair in first)
+    assert cell_passages(dl23, *sides, (5, 4), (1, 0), limit=0).total == 2798
+
+
+def test_the_worst_disagreements_come_first_whichever_side_is_higher(dl23) -> None:
+    sides = Labels(Policy(grader=SELF_RATED)), Judgments()
+    found = disagreements(dl23, *sides, limit=10_000)
+    extremes = 290 + 86
+    assert {(pair.left, pair.right) for pair in found.pairs[:extremes]} == {(5, 0), (0, 3)}
+    next_worst = found.pairs[extremes : extremes + 1657 + 4]
+    assert {(pair.left, pair.right) for pair in next_worst} == {(4, 0), (1, 3)}
+    boxed = 185 + 392 + 12 + 6 + 1 + 2300
+    assert found.total == len(found.pairs) == 7263 - boxed
+    assert disagreements(dl23, *sides, limit=1).pairs == found.pairs[:1]
+    too_low = disagreements(dl23, *sides, order="right", limit=10_000).pairs
+    assert {(pair.left, pair.right) for pair in too_low[:86]} == {(0, 3)}
+    assert all(pair.left / 5 < pair.right / 3 for pair in too_low)
+    too_high = disagreements(dl23, *sides, order="left", limit=10_000).pairs
+    assert {(pair.left, pair.right) for pair in too_high[:290]} == {(5, 0)}
+    assert len(too_low) + len(too_high) == found.total
+
+
+def test_queries_add_up_to_the_whole(dl23) -> None:
+    sides = Labels(Policy(grader=SELF_RATED)), Judgments()
+    queries = [query for (query,) in dl23.rows("SELECT query_id FROM queries")]
+    parts = [agreement(dl23, *sides, queries=[query]) for query in queries]
+    whole = agreement(dl23, *sides)
+    assert sum(part.table.counts for part in parts).tolist() == whole.table.counts.tolist()
+    assert agreement(dl23, *sides, queries=queries).kappa == whole.kappa
+
+
+def test_two_graders_are_compared_on_the_passages_that_both_labelled(dl23) -> None:
+    found = agreement(dl23, machine(Policy(grader=SELF_RATED)), machine(Policy(grader=NUGGETS)))
+    assert (found.table.rows, found.table.columns) == (RATINGS, RATINGS)
+    missing = 7263 - agreement(dl23, Labels(Policy(grader=NUGGETS)), Judgments()).n
+    assert (found.n, found.left_only, found.right_only) == (7263 - missing, missing, 0)
+    assert agreement(dl23, machine(Policy(grader=SELF_RATED)), machine(Policy(), SELF_RATED)).kappa.value == 1.0
+
+
+# --- small projects ---------------------------------------------------------------------------------------------
+
+A, B = Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")
+OTHER = GraderSpec("other grader", "self-rating", "other")
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    """One query, five passages: p4 failed, p5 never asked; p5 is judged, p3 is not."""
+    ratings = {("A?", "p1"): 5, ("B?", "p1"): 2, ("A?", "p2"): 0, ("B?", "p2"): 1, ("A?", "p3"): 3, ("A?", "p4"): None}
+    fill(project, [A, B], ratings, {"run": {"q1": ["p1", "p2", "p3", "p4", "p5"]}})
+    judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0, ("q1", "p4"): 0, ("q1", "p5"): 2})
+    return project
+
+
+def test_pairs_that_one_side_lacks_are_counted_and_never_taken_for_zero(small: Project) -> None:
+    found = agreement(small, Labels(Policy()), Judgments())
+    assert (found.n, found.left_only, found.right_only) == (2, 1, 2)
+    assert found.table.columns == (2, 0)
+    assert found.table.counts.sum(axis=1).tolist() == [1, 0, 0, 0, 1, 0]
+    only = agreement(small, Labels(Policy()), Judgments(), queries=["another"])
+    assert (only.n, only.left_only, only.right_only) == (0, 0, 0)
+    assert only.kappa.value is None
+
+
+def test_new_grades_and_new_judgments_show_at_once(small: Project) -> None:
+    agreement(small, Labels(Policy()), Judgments())
+    grade(small, {("A?", "p5"): 4})
+    assert agreement(small, Labels(Policy()), Judgments()).n == 3
+
+
+def test_another_policy_gives_another_table(small: Project) -> None:
+    mean = agreement(small, Labels(Policy(label="mean")), Judgments())
+    assert mean.table.row_totals == [0, 1, 0, 0, 1, 0]
+
+
+def test_overrides_count_in_labels_where_the_policy_lets_them_and_never_between_graders(small: Project) -> None:
+    grade(small, {("A?", "p2"): 0, ("B?", "p2"): 3}, OTHER)
+    override(small, "q1/a", "p2", 5, "It says so.", "Ann")
+    assert agreement(small, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
+    assert agreement(small, Labels(Policy(overrides=False)), Judgments()).table.counts[0, 1] == 0
+    found = agreement(small, machine(Policy(grader="test grader")), machine(Policy(), "other grader"))
+    assert [(pair.left, pair.right) for pair in cell_passages(small, *_machines(), 1, 3).pairs] == [(1, 3)]
+    assert found.n == 1
+
+
+def _machines() -> tuple[Labels, Labels]:
+    return machine(Policy(grader="test grader")), machine(Policy(grader="other grader"))
+
+
+def test_a_grader_is_compared_with_a_person_rating_by_rating(small: Project) -> None:
+    override(small, "q1/a", "p1", 5, "Right.", "Ann")
+    override(small, "q1/b", "p1", 4, "It answers this too.", "Ann")
+    override(small, "q1/a", "p4", 1, "Hardly.", "Ann")
+    override(small, "q1/b", "p2", 0, "No.", "Bob")
+    found = agreement(small, Labels(Policy()), Person("Ann"))
+    assert (str(found.left), str(found.right)) == ("ratings of test grader", "ratings of Ann")
+    # The grader's own 2 stands beside Ann's 4; what it failed at is no rating, and three of its five she did not rate.
+    assert (found.n, found.left_only, found.right_only) == (2, 3, 1)
+    worst = disagreements(small, Labels(Policy()), Person("Ann"))
+    assert worst.total == 1
+    pair = worst.pairs[0]
+    assert (pair.question_id, pair.question_text, pair.passage_id) == ("q1/b", "B?", "p1")
+    assert (pair.left, pair.right, pair.query_text) == (2, 4, "query q1")
+
+
+def test_people_are_compared_on_what_both_rated_last_and_did_not_withdraw(small: Project) -> None:
+    for author, rating in (("Ann", 1), ("Ann", 4), ("Bob", 4)):
+        override(small, "q1/a", "p1", rating, "So it is.", author)
+    override(small, "q1/b", "p1", 0, "No.", "Ann")
+    override(small, "q1/b", "p1", 5, "Oops.", "Bob")
+    withdraw(small, overrides(small)[0].key, "Bob")
+    found = agreement(small, Person("Ann"), Person("Bob"))
+    assert (found.n, found.left_only, found.right_only) == (1, 1, 0)
+    assert found.table.counts[1, 1] == 1
+    assert found.kappa.value is None
+    assert people(small) == ["Ann", "Bob"]
+
+
+def test_a_rating_of_an_older_wording_is_not_compared(small: Project) -> None:
+    override(small, "q1/a", "p1", 4, "So it is.", "Ann")
+    bank.save(small, [Question("q1/a", "q1", "A, reworded?")], "clearer", "Ann")
+    assert agreement(small, Labels(Policy()), Person("Ann")).n == 0
+    before = agreement(small, Labels(Policy(bank_version=1)), Person("Ann"))
+    assert before.n == 1
+
+
+def test_what_cannot_be_compared_is_refused_with_what_there_is(small: Project) -> None:
+    override(small, "q1/a", "p1", 4, "So it is.", "Ann")
+    with pytest.raises(InputError, match="Ann"):
+        agreement(small, Labels(Policy()), Person("nobody"))
+    with pytest.raises(InputError, match="about passages"):
+        agreement(small, Judgments(), Person("Ann"))
+    with pytest.raises(InputError, match="assessors"):
+        agreement(small, Labels(Policy()), Judgments("NIST"))
+
+
+def test_judgments_that_are_all_the_same_leave_kappa_defined_only_where_it_is(small: Project) -> None:
+    judge(small, {("q1", "p1"): 0, ("q1", "p2"): 0}, "strict")
+    assert agreement(small, Labels(Policy()), Judgments("strict")).kappa.value == 0.0
+    alone = agreement(small, Judgments("strict"), Judgments("strict"))
+    assert alone.kappa.value is None
+    assert "same value" in str(alone.kappa.undefined)
+    assert sources(small) == ["assessors", "strict"]
+
+
+def test_a_csv_has_a_line_for_each_label_and_leaves_undefined_kappas_empty(small: Project) -> None:
+    found = agreement(small, Labels(Policy()), Judgments())
+    header, *rows = csv.reader(io.StringIO(table_csv(found)))
+    assert header == ["label", "2", "0", "total", "kappa"]
+    assert rows[0] == ["5", "1", "0", "1", "1.0"]
+    assert rows[1] == ["4", "0", "0", "0", ""]
+    assert [row[0] for row in csv.reader(io.StringIO(table_csv(found, merged=True)))] == ["label", "4–5", "0–3"]
+
+
+def test_the_first_source_is_called_judgments_where_nobody_named_it(dl23) -> None:
+    found = agreement(dl23, Judgments(), Labels(Policy(grader=SELF_RATED)))
+    assert (str(found.left), str(found.right)) == ("judgments", f"labels of {SELF_RATED}")
+    # Seen from the judgments, the same cells are boxed: 3 is met by 5 and 4.
+    assert _rows(table_latex(found))[0][1][:3] == [r"\fbox{185}", r"\fbox{392}", "22"]
+
+
+def test_a_latex_table_escapes_names(small: Project) -> None:
+    judge(small, {("q1", "p1"): 1, ("q1", "p2"): -1}, "A & B_1")
+    found = table_latex(agreement(small, Labels(Policy()), Judgments("A & B_1")), merged=True)
+    assert r"Judgments of A \& B\_1" in found
+    assert found.count(r"\\" + "\n") == 4
+
+
+# --- the command ------------------------------------------------------------------------------------------------
+
+
+def _exam(monkeypatch, capsys, project: Project, *arguments: str) -> tuple[int, str, str]:
+    project.close()
+    monkeypatch.setattr(sys, "argv", ["exam", *arguments, "--project", str(project.path)])
+    capsys.readouterr()
+    code: object = 0
+    try:
+        cli.main()
+    except SystemExit as stop:
+        code = stop.code or 0
+    printed = capsys.readouterr()
+    assert isinstance(code, int)
+    return code, printed.out, printed.err
+
+
+def test_the_command_prints_what_the_design_promises(small: Project, monkeypatch, capsys) -> None:
+    expected = agreement(small, Labels(Policy()), Judgments()).as_dict()
+    code, out, _ = _exam(monkeypatch, capsys, small, "agreement", "--json")
+    printed = json.loads(out)
+    assert code == 0
+    assert printed == json.loads(json.dumps(expected))
+    assert {"table", "kappa", "weighted_kappa", "per_level"} <= set(printed)
+    assert printed["table"] == {
+        "rows": ["5", "4", "3", "2", "1", "0"],
+        "columns": ["2", "0"],
+        "counts": [[1, 0], [0, 0], [0, 0], [0, 0], [0, 1], [0, 0]],
+    }
+    assert printed["per_level"]["4"] is None
+    assert printed["undefined"]["per_level 4"]
+    assert (printed["n"], printed["left_only"], printed["right_only"]) == (2, 1, 2)
+    code, out, _ = _exam(monkeypatch, capsys, small, "agreement", "--json", "--merged", "--min-rating", "1")
+    assert json.loads(out)["table"] == {"rows": ["1–5", "0"], "columns": ["2", "0"], "counts": [[1, 1], [0, 0]]}
+
+
+def test_the_command_prints_a_table_for_people(small: Project, monkeypatch, capsys) -> None:
+    code, out, err = _exam(monkeypatch, capsys, small, "agreement", "--source", "assessors")
+    assert code == 0
+    assert out.splitlines()[2].split() == ["5", "1", "0", "1", "1.0000"]
+    assert "Cohen's kappa: " in out
+    assert "2 pairs have both" in err
+
+
+@pytest.mark.parametrize(("option", "start"), [("--latex", r"\begin{tabular}"), ("--csv", "label,2,0,total")])
+def test_the_command_prints_files_to_stdout_and_nothing_else(small, monkeypatch, capsys, option, start) -> None:
+    code, out, err = _exam(monkeypatch, capsys, small, "agreement", option)
+    assert (code, err) == (0, "")
+    assert out.startswith(start)
+
+
+def test_the_command_compares_with_graders_and_people(small: Project, monkeypatch, capsys) -> None:
+    grade(small, {("A?", "p1"): 1}, OTHER)
+    override(small, "q1/a", "p1", 4, "So it is.", "Ann")
+    arguments = ("agreement", "--json", "--grader", "test grader")
+    for option, name, left, right in (
+        ("--against-grader", "other grader", "labels of test grader", "labels of other grader"),
+        ("--against-person", "Ann", "ratings of test grader", "ratings of Ann"),
+    ):
+        code, out, _ = _exam(monkeypatch, capsys, small, *arguments, option, name)
+        assert code == 0
+        found = json.loads(out)
+        assert (found["left"], found["right"], found["n"]) == (left, right, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--source", "nobody"),
+        ("--against-grader", "nobody"),
+        ("--against-person", "nobody"),
+        ("--latex", "--csv"),
+        ("--source", "assessors", "--against-grader", "test grader"),
+    ],
+)
+def test_the_command_refuses_what_makes_no_sense_in_one_line(small, monkeypatch, capsys, arguments) -> None:
+    code, out, err = _exam(monkeypatch, capsys, small, "agreement", *arguments)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)

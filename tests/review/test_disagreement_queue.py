@@ -1,0 +1,282 @@
+"""The queue of disagreements, and where bank and judgments part: the same as what other parts of the core say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core import bank
+from core.errors import InputError
+from core.labels import Policy, basis, confirm, labels, override, overrides, withdraw
+from core.project import Project, judging
+from core.review import (
+    Judgments,
+    Labels,
+    Order,
+    Person,
+    case_of,
+    machine,
+    outcome,
+    queue,
+    settle_by_comment,
+    settle_by_override,
+    strays,
+    uncovered,
+)
+from core.review.disagreements.agreement import cell_passages, disagreements
+from core.study import diagnose
+from core.types import GraderSpec, Question
+from tests.made.projects import SPEC, fill, grade, judge
+
+QUESTIONS = [
+    Question("q1/a", "q1", "What is A?"),
+    Question("q1/b", "q1", "What is B?", weight=2.0),
+    Question("q1/no", "q1", "Is it an advertisement?", weight=-1.0),
+    Question("q2/c", "q2", "What is C?"),
+]
+GRID = {
+    "p1": (5, 4, 5, None),
+    "p2": (3, 2, 0, None),
+    "p3": (0, 4, 0, None),
+    "p4": (1, None, 0, None),
+    "p5": (None, None, None, 5),
+    "p6": (None, None, None, 2),
+    "p7": (None, None, None, None),
+}
+RATINGS = {
+    (question.text or "", passage): rating
+    for passage, row in GRID.items()
+    for question, rating in zip(QUESTIONS, row, strict=True)
+    if rating is not None
+}
+RUNS = {"one": {"q1": ["p1", "p2", "p3", "p4"], "q2": ["p5", "p6", "p7"]}, "two": {"q1": ["p4", "p2"], "q2": ["p6"]}}
+JUDGED = {
+    ("q1", "p1"): 0,
+    ("q1", "p2"): 2,
+    ("q1", "p3"): 0,
+    ("q1", "p4"): 3,
+    ("q2", "p5"): 3,
+    ("q2", "p6"): 1,
+    ("q2", "p7"): 3,
+}
+LEFT, RIGHT = Labels(Policy()), Judgments()
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    """Labels 5, 3, 4, 1 and 5, 2, none against judgments 0, 2, 0, 3 and 3, 1, 3."""
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    return project
+
+
+class TestOrder:
+    @pytest.mark.parametrize("order", ["worst", "left", "right"])
+    @pytest.mark.parametrize("right", [RIGHT, machine(Policy(label="mean"))], ids=["judgments", "another rule"])
+    def test_it_is_the_order_of_the_disagreements(self, small: Project, order: Order, right: Judgments) -> None:
+        found = queue(small, LEFT, right, order)
+        expected = disagreements(small, LEFT, right, order)  # type: ignore[arg-type]
+        assert [row.pair for row in found.rows] == expected.pairs
+        assert found.total == expected.total
+        assert expected.pairs or (order, right) != ("worst", RIGHT)
+
+    def test_pages_follow_one_another(self, small: Project) -> None:
+        everything = queue(small, LEFT, RIGHT).rows
+        pages = [queue(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
+        assert [row for page in pages for row in page] == everything
+
+    def test_a_settled_case_moves_the_others_up(self, small: Project) -> None:
+        first, second, *_ = queue(small, LEFT, RIGHT).rows
+        settle_by_comment(small, case_of(small, LEFT, RIGHT, first.pair), "fine", "ann")
+        assert queue(small, LEFT, RIGHT, limit=1).rows == [second]
+
+
+class TestOneQuery:
+    def test_only_its_pairs_are_listed_and_counted(self, small: Project) -> None:
+        everything = [row.pair for row in queue(small, LEFT, RIGHT).rows]
+        for query in ("q1", "q2"):
+            found = queue(small, LEFT, RIGHT, query_id=query)
+            assert [row.pair for row in found.rows] == [pair for pair in everything if pair.query_id == query]
+            assert found.total == len(found.rows)
+
+
+class TestOutcome:
+    def test_it_is_what_the_override_then_does(self, small: Project) -> None:
+        pair = next(row.pair for row in queue(small, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
+        found = outcome(small, LEFT, RIGHT, pair, Policy(), "q1/b", 0, "ann")
+        assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
+        override(small, "q1/b", "p3", 0, "no", "ann")
+        assert "p3" not in [row.pair.passage_id for row in queue(small, LEFT, RIGHT).rows]
+
+    def test_another_question_that_gives_the_label_is_named(self, small: Project) -> None:
+        pair = next(row.pair for row in queue(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
+        found = outcome(small, LEFT, RIGHT, pair, Policy(), "q1/a", 0, "ann")
+        assert (found.after, found.agrees) == (4, False)
+        assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
+
+    def test_a_grader_by_itself_does_not_follow(self, small: Project) -> None:
+        left = machine(Policy())
+        pair = next(row.pair for row in queue(small, left, RIGHT).rows if row.pair.passage_id == "p3")
+        found = outcome(small, left, RIGHT, pair, left.policy, "q1/b", 0, "ann")
+        assert (found.left, found.agrees) == (4, False)
+
+    def test_a_persons_own_rating_does_and_nobody_elses(self, small: Project) -> None:
+        for author, rating in (("ann", 5), ("bob", 0)):
+            override(small, "q1/a", "p1", rating, "read it", author)
+        left, right = Person("ann"), Person("bob")
+        (row,) = queue(small, left, right).rows
+        assert outcome(small, left, right, row.pair, Policy(), "q1/a", 0, "ann").agrees
+        assert not outcome(small, left, right, row.pair, Policy(), "q1/a", 0, "eve").agrees
+
+
+class TestCells:
+    def test_a_cell_lists_its_pairs_whether_they_agree_or_not(self, small: Project) -> None:
+        for row, column in ((5, 0), (5, 3), (2, 1)):
+            found = queue(small, LEFT, RIGHT, cell=([row], [column]))
+            assert [one.pair for one in found.rows] == cell_passages(small, LEFT, RIGHT, row, column).pairs != []
+
+    def test_a_cell_of_a_merged_table_has_several_values(self, small: Project) -> None:
+        found = queue(small, LEFT, RIGHT, cell=([5, 4], [0]))
+        assert [row.pair.passage_id for row in found.rows] == ["p1", "p3"]
+
+    def test_a_passage_without_a_label_is_in_no_cell(self, small: Project) -> None:
+        found = queue(small, LEFT, RIGHT, cell=(range(6), range(4)))
+        assert found.total == 6
+        assert "p7" not in [row.pair.passage_id for row in found.rows]
+
+
+class TestWhatGaveTheLabel:
+    def giving(self, project: Project, policy: Policy) -> dict[str, list[tuple[str, int]]]:
+        rows = queue(project, Labels(policy), RIGHT, cell=(range(6), range(4))).rows
+        return {row.pair.passage_id: [(one.text, one.rating) for one in row.left_from] for row in rows}
+
+    def test_it_is_the_question_with_the_best_rating_and_never_one_to_avoid(self, small: Project) -> None:
+        given = self.giving(small, Policy())
+        assert given["p1"] == [("What is A?", 5)]
+        assert given["p3"] == [("What is B?", 4)]
+
+    def test_where_two_have_to_support_a_label_both_are_named(self, small: Project) -> None:
+        assert self.giving(small, Policy(label="support:2"))["p1"] == [("What is A?", 5), ("What is B?", 4)]
+
+    def test_a_mean_comes_from_no_question(self, small: Project) -> None:
+        assert set(map(len, self.giving(small, Policy(label="mean")).values())) == {0}
+
+    def test_an_override_gives_the_label_as_any_rating_does(self, small: Project) -> None:
+        override(small, "q1/b", "p4", 4, "read it", "ann")
+        assert self.giving(small, Policy())["p4"] == [("What is B?", 4)]
+
+    def test_two_graders_have_a_question_each(self, small: Project) -> None:
+        grade(small, {("What is B?", "p1"): 3}, GraderSpec("other", "self-rating", "another"))
+        sides = machine(Policy(), SPEC.name), machine(Policy(), "other")
+        (row,) = queue(small, *sides).rows
+        assert [one.text for one in row.left_from] == ["What is A?"]
+        assert [(one.text, one.rating) for one in row.right_from] == [("What is B?", 3)]
+
+    def test_a_direct_judge_answers_no_question(self, small: Project) -> None:
+        grade(small, {}, GraderSpec("direct", "direct", "m", max_rating=3))
+        query = small.rows("SELECT text FROM queries WHERE query_id = 'q1'")[0][0]
+        with small.transaction() as cursor:
+            cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL)", [query])
+        grade(small, {(query, "p1"): 3}, GraderSpec("direct", "direct", "m", max_rating=3))
+        (row,) = queue(small, Labels(Policy(grader="direct")), RIGHT).rows
+        assert (row.pair.left, row.left_from) == (3, ())
+
+
+class TestGaps:
+    @pytest.mark.parametrize("policy", [Policy(), Policy(min_rating=2), Policy(min_judgment=3, label="mean")])
+    def test_they_are_what_the_diagnosis_of_each_query_says(self, small: Project, policy: Policy) -> None:
+        override(small, "q1/a", "p3", 5, "read it", "ann")
+        expected_strays: dict[str, set[str]] = {}
+        expected_uncovered: set[str] = set()
+        for query_id in ("q1", "q2"):
+            found = diagnose(small, policy, query_id, bank.questions(small, None, query_id), "assessors")
+            expected_strays |= {one.question.question_id: set(one.passages) for one in found.strays}
+            expected_uncovered |= set(found.uncovered)
+        total, listed = strays(small, policy, "assessors")
+        assert {one.question_id: set(one.passages) for one in listed} == expected_strays
+        assert total == len(expected_strays) > 0
+        assert [one.non_relevant for one in listed] == sorted((one.non_relevant for one in listed), reverse=True)
+        total, left_out = uncovered(small, policy, "assessors")
+        assert {one.passage_id for one in left_out} == expected_uncovered
+        assert total == len(expected_uncovered) > 0
+
+    def test_a_passage_without_any_grade_is_not_held_against_the_bank(self, small: Project) -> None:
+        assert "p7" not in [one.passage_id for one in uncovered(small, Policy(), "assessors")[1]]
+
+    def test_the_most_relevant_passage_comes_first_with_its_best_rating(self, small: Project) -> None:
+        _, listed = uncovered(small, Policy(), "assessors")
+        assert [(one.passage_id, one.judgment, one.best) for one in listed] == [
+            ("p4", 3, 1),
+            ("p2", 2, 3),
+            ("p6", 1, 2),
+        ]
+
+    def test_pages_keep_the_total(self, small: Project) -> None:
+        total, second = uncovered(small, Policy(), "assessors", limit=1, offset=1)
+        assert (total, [one.passage_id for one in second]) == (3, ["p2"])
+
+    def test_an_unknown_source_is_named(self, small: Project) -> None:
+        with pytest.raises(InputError, match="no source 'nobody'"):
+            strays(small, Policy(), "nobody")
+
+
+def test_an_override_leaves_the_other_pairs_of_a_grader_of_0_and_1_in_agreement(project: Project) -> None:
+    spec = GraderSpec("qa", "answer", "none", max_rating=1)
+    passages = ["p1", "p2", "p3", "p4"]
+    said = dict(zip(passages, (1, 1, 0, 0), strict=True))
+    ratings = {("A?", passage): value for passage, value in said.items()}
+    fill(project, [Question("q1/a", "q1", "A?")], ratings, {"s": {"q1": passages}}, spec)
+    judge(project, {("q1", passage): value for passage, value in said.items()})
+    left, right = Labels(Policy()), Judgments()
+    assert queue(project, left, right).total == 0
+    override(project, "q1/a", "p4", 5, "it does", "ann")
+    assert [row.pair.passage_id for row in queue(project, left, right).rows] == ["p4"]
+
+
+def test_what_two_values_of_an_assessor_mean_does_not_depend_on_which_were_given_so_far(project: Project) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3, ("A?", "p2"): 5}, {"s": {"q1": ["p1", "p2"]}})
+    left, right = Labels(Policy()), Judgments("assessor: ann")
+    judging.judge(project, "q1", "p1", 2, "ann")
+    assert queue(project, left, right).total == 0
+    judging.judge(project, "q1", "p2", 3, "ann")
+    assert queue(project, left, right).total == 0
+
+
+@pytest.mark.parametrize("act", [disagreements, queue])
+def test_a_source_without_judgments_disagrees_with_nothing(project: Project, act: Callable[..., Any]) -> None:
+    fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3}, {"s": {"q1": ["p1"]}})
+    judge(project, {}, "other")
+    assert act(project, Labels(Policy()), Judgments("other")).total == 0
+
+
+@pytest.fixture
+def answered(project: Project) -> Project:
+    """Labels 5 and 0 against judgments 0 and 0: p1 is a disagreement."""
+    ratings = {("A?", "p1"): 5, ("A?", "p2"): 0}
+    fill(project, [Question("q1/a", "q1", "A?")], ratings, {"s": {"q1": ["p1", "p2"]}})
+    judge(project, {("q1", "p1"): 0, ("q1", "p2"): 0})
+    return project
+
+
+def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one_counts(answered: Project) -> None:
+    left, right = Labels(Policy()), Judgments()
+    case = case_of(answered, left, right, queue(answered, left, right).rows[0].pair)
+    override(answered, "q1/a", "p1", 5, "fine", "bob")
+    key = settle_by_override(answered, case, "q1/a", 0, "no answer", "ann")
+    assert queue(answered, left, right).total == 0
+    withdraw(answered, key, "ann")
+    assert labels(answered, basis(answered, Policy()))["label"].tolist() == [5, 0]
+    assert queue(answered, left, right).total == 1
+
+
+def test_a_case_is_open_again_when_its_override_is_stale_and_the_sides_disagree(answered: Project) -> None:
+    left, right = Labels(Policy()), Judgments()
+    case = case_of(answered, left, right, queue(answered, left, right).rows[0].pair)
+    settle_by_override(answered, case, "q1/a", 0, "no answer", "ann")
+    bank.save(answered, [Question("q1/a", "q1", "What now?")], "reword", "ann")
+    grade(answered, {("What now?", "p1"): 5, ("What now?", "p2"): 0})
+    assert queue(answered, left, right).total == 1
+    confirm(answered, overrides(answered)[0].key, "ann")
+    assert queue(answered, left, right).total == 0

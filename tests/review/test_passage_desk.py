@@ -1,0 +1,367 @@
+"""Finding passages, reading all that is known of one, marking answers in it, and what an override does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core import bank
+from core.catalogue import put_grader
+from core.errors import InputError
+from core.grading.grades import add_outcomes
+from core.labels import Policy, basis, label_qrels, override, withdraw
+from core.leaderboard import leaderboard
+from core.project import Project, refresh_pool, write_runs
+from core.project.judging import judge as assess
+from core.project.runs import stage_rankings
+from core.review import (
+    NONE,
+    Filters,
+    Found,
+    Said,
+    find_answer,
+    label_if,
+    override_labels,
+    rating_effect,
+    read_passage,
+    search,
+    segments,
+)
+from core.types import Grade, GraderSpec, Question, Ranked
+from tests.made.projects import SPEC, fill, grade, judge, new_project
+
+A = Question("q1/a", "q1", "What is A?", weight=2.0)
+B = Question("q1/b", "q1", "What is B?")
+AVOID = Question("q1/x", "q1", "Is it an advertisement?", weight=-1.0)
+D = Question("q2/d", "q2", "What is D?")
+RATINGS = {
+    ("What is A?", "p1"): 5,
+    ("What is B?", "p1"): 2,
+    ("Is it an advertisement?", "p1"): 5,
+    ("What is A?", "p2"): 1,
+    ("What is B?", "p2"): None,
+    ("What is A?", "p3"): 3,
+    ("What is B?", "p3"): 3,
+    ("What is D?", "p4"): 4,
+}
+RUNS = {
+    "x": {"q1": ["p1", "p2", "p3"], "q2": ["p4", "p5"]},
+    "y": {"q1": ["p3", "p2", "p1"], "q2": ["p5", "p4"]},
+    "z": {"q1": ["p2", "p3"]},
+}
+
+
+@pytest.fixture
+def graded(project: Project) -> Project:
+    fill(project, [A, B, AVOID, D], RATINGS, RUNS)
+    judge(project, {("q1", "p1"): 0, ("q1", "p3"): 1, ("q2", "p4"): -1})
+    return project
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The same project for all tests that only look."""
+    made = new_project(tmp_path_factory.mktemp("pool") / "pool.duckdb")
+    fill(made, [A, B, AVOID, D], RATINGS, RUNS)
+    judge(made, {("q1", "p1"): 0, ("q1", "p3"): 1, ("q2", "p4"): -1})
+    yield made
+    made.close()
+
+
+def found(project: Project, policy: Policy | None = None, **filters: Any) -> list[str]:
+    return [row.passage_id for row in search(project, policy or Policy(), Filters(**filters), 100).rows]
+
+
+class TestFinding:
+    def test_without_filters_the_whole_pool_is_listed_query_by_query(self, pool: Project) -> None:
+        rows = search(pool, Policy(), Filters(source="assessors"), 100).rows
+        assert [(r.place, r.query_id, r.passage_id, r.label, r.judgment) for r in rows] == [
+            (1, "q1", "p1", 5, 0),
+            (2, "q1", "p2", 1, None),
+            (3, "q1", "p3", 3, 1),
+            (4, "q2", "p4", 4, -1),
+            (5, "q2", "p5", None, None),
+        ]
+        assert [(r.failed, r.ungraded) for r in rows] == [(0, 0), (1, 1), (0, 1), (0, 0), (0, 1)]
+        assert rows[0].excerpt == "text of p1"
+
+    @pytest.mark.parametrize(
+        ("filters", "passages"),
+        [
+            ({"query_id": "q2"}, ["p4", "p5"]),
+            ({"words": "OF P3"}, ["p3"]),
+            ({"words": "p5"}, ["p5"]),
+            ({"words": "%"}, []),
+            ({"label": 3}, ["p3"]),
+            ({"label": NONE}, ["p5"]),
+            ({"rating": 2}, ["p1"]),
+            ({"rating": 5}, ["p1"]),
+            ({"source": "assessors", "judgment": 0}, ["p1"]),
+            ({"source": "assessors", "judgment": -1}, ["p4"]),
+            ({"source": "assessors", "judgment": NONE}, ["p2", "p5"]),
+            ({"run": "y", "depth": 1}, ["p3", "p5"]),
+            ({"state": "failed"}, ["p2"]),
+            ({"state": "ungraded"}, ["p2", "p3", "p5"]),
+            ({"state": "complete"}, ["p1", "p4"]),
+            ({"source": "assessors", "flagged": True}, ["p1", "p3", "p4"]),
+            ({"query_id": "q1", "run": "z", "depth": 1, "state": "failed"}, ["p2"]),
+        ],
+    )
+    def test_a_filter_lists_what_it_says(self, pool: Project, filters: dict[str, Any], passages: list[str]) -> None:
+        assert found(pool, **filters) == passages
+
+    def test_disagreement_follows_the_thresholds_of_the_policy(self, pool: Project) -> None:
+        assert found(pool, Policy(min_rating=3), source="assessors", flagged=True) == ["p1", "p4"]
+
+    def test_labels_are_those_of_the_qrels_under_any_rule(self, pool: Project) -> None:
+        for rule in ("max", "support:2", "mean"):
+            policy = Policy(label=rule)
+            listed = search(pool, policy, Filters(), 100).rows
+            qrels = label_qrels(pool, basis(pool, policy))
+            assert {(r.query_id, r.passage_id): r.label for r in listed if r.label is not None} == {
+                (query, passage): label for query, labels in qrels.items() for passage, label in labels.items()
+            }
+
+    def test_an_override_is_found_and_counts_in_the_label(self, graded: Project) -> None:
+        override(graded, "q1/b", "p2", 4, "it does", "ann")
+        assert found(graded, overridden=True) == ["p2"]
+        assert found(graded, label=4) == ["p2", "p4"]
+        assert found(graded, state="failed") == []
+        assert found(graded, Policy(overrides=False), overridden=True) == []
+
+    def test_what_somebody_has_not_judged_can_be_listed(self, graded: Project) -> None:
+        assess(graded, "q1", "p2", 1, "ann")
+        assert found(graded, unjudged_by="assessor: ann") == ["p1", "p3", "p4", "p5"]
+
+    def test_a_project_without_grades_lists_its_pool(self, project: Project) -> None:
+        fill(project, [A], {}, RUNS)
+        rows = search(project, None, Filters(query_id="q1"), 2).rows
+        assert [(r.passage_id, r.label) for r in rows] == [("p1", None), ("p2", None)]
+
+    def test_a_page_holds_no_more_than_its_size_and_the_total_counts_all(self, pool: Project) -> None:
+        pages = [search(pool, Policy(), Filters(), 2, page) for page in (1, 2, 3, 99)]
+        assert [[r.passage_id for r in page.rows] for page in pages] == [["p1", "p2"], ["p3", "p4"], ["p5"], ["p5"]]
+        assert {page.total for page in pages} == {5}
+        assert [page.page for page in pages] == [1, 2, 3, 3]
+
+    def test_the_list_opens_at_the_open_passage_and_knows_its_neighbours(self, pool: Project) -> None:
+        here = search(pool, Policy(), Filters(), 2, opened=("q1", "p3"))
+        assert (here.page, places(here)) == (2, ("p2", "p3", "p4"))
+
+    def test_a_passage_that_does_not_fit_the_filters_still_has_neighbours(self, pool: Project) -> None:
+        assert places(search(pool, Policy(), Filters(state="complete"), 2, opened=("q1", "p3"))) == ("p1", None, "p4")
+
+    def test_a_link_to_a_query_leads_to_its_first_passage(self, pool: Project) -> None:
+        assert places(search(pool, Policy(), Filters(), 2, opened=("q2", None))) == ("p3", None, "p4")
+        assert places(search(pool, Policy(), Filters(), 2, opened=("gone", "p1"))) == (None, None, "p1")
+
+
+def places(page: Found) -> tuple[str | None, ...]:
+    return tuple(None if row is None else row.passage_id for row in (page.before, page.here, page.after))
+
+
+class TestReading:
+    def test_everything_that_is_known_of_a_passage(self, pool: Project) -> None:
+        desk = read_passage(pool, Policy(), "q1", "p1")
+        assert (desk.text, desk.label, desk.usable, desk.needed) == ("text of p1", 5, 2, 2)
+        assert [(one.number, one.question.text, one.rating, one.gives_label) for one in desk.asked] == [
+            (1, "What is A?", 5, True),
+            (2, "What is B?", 2, False),
+            (3, "Is it an advertisement?", 5, False),
+        ]
+        assert desk.judgments == [("assessors", 0)]
+        assert desk.ranks == [("x", 1), ("y", 3), ("z", None)]
+
+    def test_graded_failed_and_ungraded_are_three_states(self, pool: Project) -> None:
+        desk = read_passage(pool, Policy(), "q1", "p2")
+        assert [one.said[SPEC.name].status for one in desk.asked] == ["graded", "failed", "ungraded"]
+        assert [one.rating for one in desk.asked] == [1, None, None]
+        assert (desk.label, desk.usable, desk.needed) == (1, 1, 2)
+
+    def test_what_a_grader_said_comes_with_its_raw_output_and_the_reason_of_a_failure(self, graded: Project) -> None:
+        keys = dict(graded.rows("SELECT text, text_key FROM question_texts"))
+        ((passage,),) = graded.rows("SELECT text_key FROM passages WHERE passage_id = 'p5'")
+        with graded.transaction() as cursor:
+            key = put_grader(cursor, replace(SPEC, name="reader", model="r"))
+            unsure = Grade(1, "defaulted", "five", 0.5, "Five!", note="shortened", distribution=(0.5, 0.5))
+            lost = Grade(None, "failed", raw="…", reason="the output is empty")
+            add_outcomes(cursor, key, [(keys["What is D?"], passage, unsure), (keys["What is A?"], passage, lost)], 0)
+        said = read_passage(graded, Policy(), "q2", "p5", ["reader", SPEC.name]).asked[0].said
+        assert said["reader"] == Said("defaulted", 1, "five", 0.5, "Five!", "shortened", (0.5, 0.5))
+        assert said[SPEC.name] == Said("ungraded")
+        (only,) = [one for one in read_passage(graded, Policy(), "q1", "p5", ["reader"]).asked if one.number == 1]
+        assert only.said["reader"] == Said("failed", raw="…", reason="the output is empty")
+
+    def test_a_grader_that_checks_answers_is_read_by_what_it_was_asked(self, project: Project) -> None:
+        keyed = replace(A, answer_key="a letter")
+        spec = GraderSpec("checker", "answer", "m", parameters={"reads": ["answer_key"]})
+        fill(project, [keyed, B], {}, RUNS)
+        with project.transaction() as cursor:
+            text = cursor.execute(
+                "INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL) RETURNING text_key",
+                [spec.asked_text(keyed)],
+            ).fetchall()[0][0]
+        ((passage,),) = project.rows("SELECT text_key FROM passages WHERE passage_id = 'p1'")
+        with project.transaction() as cursor:
+            add_outcomes(cursor, put_grader(cursor, spec), [(text, passage, Grade(5, answer="the letter"))], 0)
+        desk = read_passage(project, Policy(grader="checker"), "q1", "p1")
+        assert [(one.rating, one.counts, list(one.said)) for one in desk.asked] == [
+            (5, True, ["checker"]),
+            (None, False, []),
+        ]
+        assert (desk.label, desk.usable, desk.needed) == (5, 1, 1)
+        assert label_qrels(project, basis(project, Policy(grader="checker"))) == {"q1": {"p1": 5}}
+
+    def test_a_direct_judge_is_asked_about_the_query_itself(self, graded: Project) -> None:
+        spec = GraderSpec("direct judge", "direct", "m", max_rating=2)
+        with graded.transaction() as cursor:
+            text = cursor.execute(
+                "INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL) RETURNING text_key"
+            )
+            key = text.fetchall()[0][0]
+        ((passage,),) = graded.rows("SELECT text_key FROM passages WHERE passage_id = 'p1'")
+        with graded.transaction() as cursor:
+            add_outcomes(cursor, put_grader(cursor, spec), [(key, passage, Grade(2))], 0)
+        desk = read_passage(graded, Policy(grader="direct judge"), "q1", "p1", ["direct judge", SPEC.name])
+        assert [(one.number, one.rating, list(one.said)) for one in desk.asked] == [
+            (0, 2, ["direct judge"]),
+            (1, None, [SPEC.name]),
+            (2, None, [SPEC.name]),
+            (3, None, [SPEC.name]),
+        ]
+        assert desk.label == 2
+
+    def test_an_override_stands_beside_the_grade_and_a_stale_one_apart(self, graded: Project) -> None:
+        override(graded, "q1/a", "p1", 0, "it asks", "ann")
+        desk = read_passage(graded, Policy(), "q1", "p1")
+        first = desk.asked[0]
+        assert (first.said[SPEC.name].rating, first.rating, desk.label) == (5, 0, 2)
+        assert first.override is not None and first.override.reason == "it asks"
+        bank.save(graded, [replace(A, text="What is A, exactly?")], "reworded", "ann")
+        first = read_passage(graded, Policy(), "q1", "p1").asked[0]
+        assert first.override is None
+        assert [one.wording for one in first.stale] == ["What is A?"]
+
+    def test_a_passage_outside_the_pool_has_no_label(self, pool: Project) -> None:
+        desk = read_passage(pool, Policy(), "q2", "p1")
+        assert (desk.pooled, desk.label) == (False, None)
+
+    def test_a_passage_without_text_is_shown_as_such(self, graded: Project) -> None:
+        with graded.transaction() as cursor:
+            stage_rankings(cursor, {"w": [Ranked("q1", "unseen", 1, 1.0)]})
+            write_runs(cursor, [("w", "w", "w.run")])
+            refresh_pool(cursor)
+        desk = read_passage(graded, Policy(), "q1", "unseen")
+        assert (desk.text, desk.label, desk.pooled) == (None, None, True)
+
+    def test_an_unknown_place_is_refused(self, pool: Project) -> None:
+        with pytest.raises(InputError, match="no query q1, or no passage p99"):
+            read_passage(pool, Policy(), "q1", "p99")
+
+
+class TestOverriding:
+    def test_the_effect_foretold_is_the_effect_that_comes(self, graded: Project) -> None:
+        for measure in ("nDCG@10", "EXAM-Cover", "alpha_nDCG@10", "AP"):
+            foretold = rating_effect(graded, measure, Policy(), "q1/a", "p1", (5, 0), "assessors")
+            assert foretold.before.scores == leaderboard(graded, measure).scores
+            key = override(graded, "q1/a", "p1", 0, "no", "ann")
+            assert foretold.after.scores == pytest.approx(leaderboard(graded, measure).scores)
+            assert (foretold.label_before, foretold.label_after) == (5, 2)
+            assert label_qrels(graded, basis(graded, Policy()))["q1"]["p1"] == 2
+            assert foretold.systems
+            assert foretold.shift is not None
+            withdraw(graded, key, "ann")
+
+    def test_the_label_alone_is_foretold_too(self, pool: Project) -> None:
+        desk = read_passage(pool, Policy(), "q1", "p1")
+        assert [label_if(pool, Policy(), desk, "q1/a", rating) for rating in (0, 3, None)] == [2, 3, 2]
+        assert label_if(pool, Policy(label="mean"), desk, "q1/b", 5) == 5
+
+    def test_a_rating_that_changes_nothing_moves_no_system(self, pool: Project) -> None:
+        effect = rating_effect(pool, "nDCG@10", Policy(), "q1/b", "p1", (2, 3))
+        assert (effect.label_before, effect.label_after, effect.systems, effect.shift) == (5, 5, [], None)
+
+    def test_another_query_that_asks_the_same_of_the_same_text_is_scored_again_too(self, project: Project) -> None:
+        same = Question("q2/a", "q2", "What is A?")
+        fill(project, [A, same], {("What is A?", "p1"): 5, ("What is A?", "p2"): 4}, {
+            "x": {"q1": ["p1", "p2"], "q2": ["p1", "p2"]}, "y": {"q1": ["p2"], "q2": ["p2", "p1"]},
+        })  # fmt: skip
+        foretold = rating_effect(project, "nDCG@10", Policy(), "q1/a", "p1", (5, 0))
+        override(project, "q1/a", "p1", 0, "no", "ann")
+        assert foretold.after.per_query == leaderboard(project, "nDCG@10").per_query
+
+    def test_the_list_tells_the_label_without_and_with_each_override(self, graded: Project) -> None:
+        override(graded, "q1/a", "p1", 0, "no", "ann")
+        override(graded, "q1/b", "p2", 3, "partly", "bob")
+        assert [(one.author, *labels) for one, *labels in override_labels(graded, Policy())] == [
+            ("bob", 1, 3),
+            ("ann", 5, 2),
+        ]
+        assert [labels for _, *labels in override_labels(graded, Policy(overrides=False))] == [[1, 1], [5, 5]]
+
+    def test_an_override_hidden_by_a_newer_one_makes_no_difference(self, graded: Project) -> None:
+        override(graded, "q1/a", "p1", 0, "no", "ann")
+        override(graded, "q1/a", "p1", 3, "partly", "bob")
+        assert [labels for _, *labels in override_labels(graded, Policy())] == [[2, 3], [3, 3]]
+
+    def test_a_stale_override_has_no_effect(self, graded: Project) -> None:
+        override(graded, "q1/a", "p1", 0, "no", "ann")
+        new = replace(A, text="What is A, exactly?")
+        bank.save(graded, [new], "reworded", "ann")
+        grade(graded, {("What is A, exactly?", "p1"): 4})
+        ((one, without, now),) = override_labels(graded, Policy())
+        assert (one.stale, without, now) == (True, 4, 4)
+
+
+class TestMarking:
+    @pytest.mark.parametrize(
+        ("text", "answer", "marked"),
+        [
+            ("It is in Paris, France.", "Paris", "Paris"),
+            ("It is in paris.", "Paris", "paris"),
+            ("two\n  lines here", "two lines", "two\n  lines"),
+            ("the start of art", "art", "art"),
+            ("in 1969.", "1969", "1969"),
+            ("东京是日本的首都", "日本", "日本"),
+            ("a (b) [c] \\d", "(b) [c] \\d", "(b) [c] \\d"),
+            ("nothing of it", "Rome", None),
+            ("a. b.", ".", None),
+            ("start", "art", None),
+            ("text", "", None),
+            ("text", None, None),
+        ],
+    )
+    def test_an_answer_is_found_where_it_stands(self, text: str, answer: str | None, marked: str | None) -> None:
+        span = find_answer(text, answer)
+        assert (text[slice(*span)] if span else None) == marked
+
+    def test_the_answer_is_found_at_its_own_word_not_within_another(self) -> None:
+        assert find_answer("the start of art", "art") == (13, 16)
+
+    def test_marks_may_overlap_and_nest(self) -> None:
+        pieces = segments("abcdef", [(0, 4), (2, 6), (2, 4)])
+        assert [(one.text, one.inside, one.ending) for one in pieces] == [
+            ("ab", (0,), ()),
+            ("cd", (0, 1, 2), (0, 2)),
+            ("ef", (1,), (1,)),
+        ]
+
+    @given(st.text(), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20))))
+    def test_the_pieces_of_a_text_are_the_text(self, text: str, wanted: list[tuple[int, int]]) -> None:
+        spans = [(start, min(start + length, len(text))) for start, length in wanted if start < len(text)]
+        pieces = segments(text, spans)
+        assert "".join(one.text for one in pieces) == text
+        for i, (start, end) in enumerate(spans):
+            assert "".join(one.text for one in pieces if i in one.inside) == text[start:end]
+
+    @given(st.text(max_size=60), st.data())
+    def test_whatever_a_grader_answers_no_search_goes_astray(self, text: str, data: st.DataObject) -> None:
+        answer = data.draw(st.text(max_size=20))
+        span = find_answer(text, answer)
+        if span is not None:
+            assert 0 <= span[0] < span[1] <= len(text)

@@ -1,0 +1,297 @@
+"""Settling disagreements: what leaves the queue, what stays in the record, and what comes back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+
+from core.bank import questions, save
+from core.errors import InputError
+from core.labels import Policy, basis, confirm, labels, override, overrides, withdraw
+from core.project import Project, open_project
+from core.review import (
+    Case,
+    Judgments,
+    Labels,
+    Person,
+    acts,
+    case_of,
+    disputes,
+    disputes_csv,
+    machine,
+    queue,
+    record_csv,
+    reopen,
+    settle_by_comment,
+    settle_by_dispute,
+    settle_by_edit,
+    settle_by_override,
+    settled,
+    side_name,
+)
+from core.review.disagreements.agreement import disagreements
+from core.review.disagreements.record import record
+from core.types import Question
+from tests.made.projects import fill, judge, new_project
+
+LEFT, RIGHT = Labels(Policy()), Judgments()
+QUESTIONS = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
+RATINGS = {
+    ("What is A?", "p1"): 5,
+    ("What is B?", "p1"): 1,
+    ("What is A?", "p2"): 0,
+    ("What is B?", "p2"): 1,
+    ("What is A?", "p3"): 4,
+    ("What is B?", "p3"): 5,
+    ("What is A?", "p4"): 0,
+    ("What is B?", "p4"): 0,
+}
+RUNS = {"one": {"q1": ["p1", "p2", "p3"]}, "two": {"q1": ["p3", "p2", "p1"]}}
+JUDGED = {("q1", "p1"): 0, ("q1", "p2"): 3, ("q1", "p3"): 3, ("q1", "p4"): 0}
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    """Labels 5, 1, 5, 0 against judgments 0, 3, 3, 0: p1 and p2 are disagreements."""
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED, "NIST")
+    return project
+
+
+def case(project: Project, passage: str) -> Case:
+    """The case of a passage between the labels and the judgments."""
+    pairs = disagreements(project, LEFT, RIGHT).pairs
+    return case_of(project, LEFT, RIGHT, next(pair for pair in pairs if pair.passage_id == passage))
+
+
+def waiting(project: Project) -> list[str]:
+    """The passages in the queue."""
+    return [row.pair.passage_id for row in queue(project, LEFT, RIGHT).rows]
+
+
+def one_query(project: Project) -> str:
+    """The text of the query."""
+    return str(project.value("SELECT text FROM queries WHERE query_id = 'q1'"))
+
+
+def logged(project: Project) -> tuple[str, str, dict[str, object]]:
+    """Author, act and detail of the last line of the activity log."""
+    author, act, detail = project.rows("SELECT author, act, detail FROM activity ORDER BY activity_key DESC LIMIT 1")[0]
+    return author, act, json.loads(detail)
+
+
+class TestACaseLeavesTheQueue:
+    def test_a_comment_settles_it_and_says_who_when_and_why(self, small: Project) -> None:
+        assert waiting(small) == ["p1", "p2"]
+        settle_by_comment(small, case(small, "p1"), " both are right ", "ann")
+        assert waiting(small) == ["p2"]
+        (one,) = record(small)
+        assert (one.act, one.reason, one.author, one.settled) == ("comment", "both are right", "ann", True)
+        assert one.case == Case("labels of test grader", "judgments of NIST", "q1", "p1", None, 5, 0)
+
+    def test_the_queue_counts_what_it_hides_and_shows_it_when_asked(self, small: Project) -> None:
+        settle_by_comment(small, case(small, "p1"), "both are right", "ann")
+        assert queue(small, LEFT, RIGHT).hidden == 1
+        shown = queue(small, LEFT, RIGHT, show_settled=True)
+        assert (shown.total, shown.hidden) == (2, 0)
+        assert [row.settling.reason if row.settling else None for row in shown.rows] == ["both are right", None]
+
+    def test_an_override_settles_it_and_changes_the_label(self, small: Project) -> None:
+        key = settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
+        assert [(one.key, one.rating, one.reason) for one in overrides(small)] == [(key, 1, "no answer in it")]
+        assert labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p1"] == 1
+        (one,) = record(small)
+        assert (one.act, one.touched, one.rating) == ("override", "q1/a", 1)
+        assert waiting(small) == ["p2"]
+
+    def test_a_question_to_be_reworded_is_named(self, small: Project) -> None:
+        settle_by_edit(small, case(small, "p1"), "q1/a", "too broad", "ann")
+        settle_by_edit(small, case(small, "p2"), None, "a question is missing", "ann")
+        assert [one.touched for one in record(small)] == [None, "q1/a"]
+        assert waiting(small) == []
+
+    def test_a_disputed_judgment_still_counts_but_is_listed(self, small: Project) -> None:
+        settle_by_dispute(small, case(small, "p2"), "NIST", "off topic", "ann")
+        assert waiting(small) == ["p1"]
+        assert [pair.passage_id for pair in disagreements(small, LEFT, RIGHT).pairs] == ["p1", "p2"]
+        (one,) = disputes(small)
+        assert (one.source, one.value, one.case.passage_id, one.reason) == ("NIST", 3, "p2", "off topic")
+
+    def test_every_act_is_in_the_activity_log(self, small: Project) -> None:
+        one = case(small, "p2")
+        settle_by_dispute(small, one, "NIST", "off topic", "ann")
+        author, act, detail = logged(small)
+        assert (author, act) == ("ann", "settle disagreement")
+        assert detail["by"] == "dispute"
+        assert (detail["query"], detail["passage"], detail["source"], detail["value"]) == ("q1", "p2", "NIST", 3)
+        reopen(small, one, "", "bob")
+        assert logged(small)[:2] == ("bob", "reopen disagreement")
+
+    def test_another_policy_of_the_same_grader_leaves_it_settled(self, small: Project) -> None:
+        settle_by_comment(small, case(small, "p1"), "both are right", "ann")
+        other = Labels(Policy(min_rating=2, label="mean"))
+        assert "p1" not in [row.pair.passage_id for row in queue(small, other, RIGHT).rows]
+
+    def test_the_sides_in_the_other_order_are_the_same_case(self, small: Project) -> None:
+        settle_by_comment(small, case(small, "p1"), "both are right", "ann")
+        assert [row.pair.passage_id for row in queue(small, RIGHT, LEFT).rows] == ["p2"]
+
+    def test_other_sides_have_cases_of_their_own(self, small: Project) -> None:
+        judge(small, JUDGED, "others")
+        settle_by_comment(small, case(small, "p1"), "both are right", "ann")
+        assert len(queue(small, LEFT, Judgments("others")).rows) == 2
+        assert len(queue(small, machine(Policy()), RIGHT).rows) == 2
+
+
+class TestACaseComesBack:
+    def test_reopened_it_is_in_the_queue_and_its_history_in_the_record(self, small: Project) -> None:
+        one = case(small, "p1")
+        settle_by_comment(small, one, "both are right", "ann")
+        reopen(small, one, "no, look again", "bob")
+        assert waiting(small) == ["p1", "p2"]
+        assert [(a.act, a.author, a.settled) for a in record(small)] == [
+            ("reopen", "bob", False),
+            ("comment", "ann", False),
+        ]
+        settle_by_comment(small, one, "now it is", "bob")
+        assert waiting(small) == ["p2"]
+        assert [a.settled for a in record(small)] == [True, False, False]
+        assert acts(small) == 3
+
+    def test_withdrawing_the_override_that_settled_it_reopens_it(self, small: Project) -> None:
+        key = settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
+        withdraw(small, key, "bob")
+        assert waiting(small) == ["p1", "p2"]
+        assert [one.settled for one in record(small)] == [False]
+
+    def test_confirming_the_override_for_a_new_wording_does_not(self, small: Project) -> None:
+        key = settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
+        (question,) = (one for one in questions(small) if one.question_id == "q1/a")
+        save(small, [replace(question, text="What is A really?")], "clearer", "ann")
+        confirm(small, key, "bob")
+        assert waiting(small) == ["p2"]
+
+    def test_a_reopened_dispute_is_none_any_more(self, small: Project) -> None:
+        one = case(small, "p2")
+        settle_by_dispute(small, one, "NIST", "off topic", "ann")
+        reopen(small, one, "", "ann")
+        assert disputes(small) == []
+
+    @pytest.mark.parametrize("too", [True, False])
+    def test_an_override_goes_with_it_where_that_is_wanted_and_the_record_says_which(
+        self, small: Project, too: bool
+    ) -> None:
+        one = case(small, "p1")
+        kept = override(small, "q1/a", "p1", 3, "another view", "bob")
+        key = settle_by_override(small, one, "q1/a", 1, "no answer in it", "ann")
+        assert reopen(small, one, "", "bob", withdraw_override=too) is too
+        assert [found.key for found in overrides(small)] == ([kept] if too else [key, kept])
+        withdraw(small, kept, "bob")
+        _, act = record(small)
+        assert (act.next_act, act.in_force) == ("reopen", not too)
+        assert (act.question_text, act.query_text) == ("What is A?", one_query(small))
+
+    def test_an_open_case_cannot_be_reopened(self, small: Project) -> None:
+        with pytest.raises(InputError, match="not settled"):
+            reopen(small, case(small, "p1"), "", "ann")
+
+
+class TestPeople:
+    def test_two_people_settle_question_by_question(self, small: Project) -> None:
+        for author, ratings in (("ann", (5, 1)), ("bob", (1, 5))):
+            for question, rating in zip(("q1/a", "q1/b"), ratings, strict=True):
+                override(small, question, "p1", rating, "read it", author)
+        left, right = Person("ann"), Person("bob")
+        rows = queue(small, left, right).rows
+        assert [row.pair.question_id for row in rows] == ["q1/a", "q1/b"]
+        settle_by_comment(small, case_of(small, left, right, rows[0].pair), "agreed to differ", "ann")
+        assert [row.pair.question_id for row in queue(small, left, right).rows] == ["q1/b"]
+        assert list(settled(small, "ratings of bob", "ratings of ann")) == [("q1", "p1", "q1/a")]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("reason", ["", "  "])
+    def test_nothing_is_settled_without_a_reason(self, small: Project, reason: str) -> None:
+        one = case(small, "p1")
+        with pytest.raises(InputError, match="reason is empty"):
+            settle_by_comment(small, one, reason, "ann")
+        with pytest.raises(InputError, match="reason is empty"):
+            settle_by_override(small, one, "q1/a", 1, reason, "ann")
+        assert (acts(small), overrides(small)) == (0, [])
+
+    def test_only_a_judgment_of_the_case_can_be_disputed(self, small: Project) -> None:
+        with pytest.raises(InputError, match="'others' has given no judgment"):
+            settle_by_dispute(small, case(small, "p1"), "others", "off topic", "ann")
+
+    def test_unknown_questions_and_passages_are_named(self, small: Project) -> None:
+        one = case(small, "p1")
+        with pytest.raises(InputError, match="no question q9"):
+            settle_by_edit(small, one, "q9", "too broad", "ann")
+        with pytest.raises(InputError, match="no question q9"):
+            settle_by_override(small, one, "q9", 1, "wrong", "ann")
+        with pytest.raises(InputError, match="no passage p9"):
+            settle_by_comment(small, replace(one, passage_id="p9"), "gone", "ann")
+        assert acts(small) == 0
+
+
+class TestFiles:
+    def test_the_record_is_a_table_oldest_first(self, small: Project) -> None:
+        settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
+        settle_by_dispute(small, case(small, "p2"), "NIST", "off topic", "bob")
+        rows = list(csv.DictReader(io.StringIO(record_csv(small))))
+        assert [(row["act"], row["author"], row["passage_id"], row["settled"]) for row in rows] == [
+            ("override", "ann", "p1", "true"),
+            ("dispute", "bob", "p2", "true"),
+        ]
+        assert (rows[0]["touched_question_id"], rows[0]["rating"]) == ("q1/a", "1")
+        assert (rows[1]["disputed_source"], rows[1]["disputed_value"]) == ("NIST", "3")
+
+    def test_no_cell_is_a_formula_and_negative_judgments_stay_numbers(self, small: Project) -> None:
+        judge(small, {("q1", "p3"): -1}, "strict")
+        pair = disagreements(small, LEFT, Judgments("strict")).pairs[0]
+        one = case_of(small, LEFT, Judgments("strict"), pair)
+        settle_by_dispute(small, one, "strict", "=cmd()\r\nand more", "@ann")
+        (row,) = csv.DictReader(io.StringIO(disputes_csv(small), newline=""))
+        assert (row["reason"], row["author"], row["value"]) == ("'=cmd()\nand more", "'@ann", "-1")
+
+
+class TestNames:
+    def test_sides_have_names_that_people_read(self, small: Project) -> None:
+        assert side_name(small, LEFT) == "labels of test grader"
+        assert side_name(small, machine(Policy())) == "labels of test grader without overrides"
+        assert side_name(small, RIGHT) == "judgments of NIST"
+        assert side_name(small, Person("ann")) == "ratings of ann"
+
+    def test_judgments_that_nobody_named_are_called_judgments(self, project: Project) -> None:
+        fill(project, QUESTIONS, RATINGS, RUNS)
+        judge(project, JUDGED, "judgments")
+        one = case(project, "p2")
+        assert one.right == "judgments"
+        settle_by_dispute(project, one, "judgments", "off topic", "ann")
+        assert disputes(project)[0].value == 3
+
+
+def test_the_record_survives_closing_the_project(tmp_path: object) -> None:
+    path = tmp_path / "kept.duckdb"  # type: ignore[operator]
+    made = new_project(path)
+    fill(made, QUESTIONS, RATINGS, RUNS)
+    judge(made, JUDGED, "NIST")
+    settle_by_comment(made, case(made, "p1"), "both are right", "ann")
+    made.close()
+    again = open_project(path)
+    assert waiting(again) == ["p2"]
+    again.close()
+
+
+def test_an_override_that_cannot_settle_its_case_is_not_given(small: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("core.review.disagreements.settling._record", fails)
+    with pytest.raises(OSError, match="disk"):
+        settle_by_override(small, case(small, "p1"), "q1/a", 2, "too kind", "ann")
+    assert overrides(small) == []

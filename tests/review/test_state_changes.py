@@ -1,0 +1,277 @@
+"""Comparing two states says exactly what computing both of them says, and names what did each change."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import replace
+from random import Random
+
+import pandas as pd
+import pytest
+
+from core import bank
+from core.errors import InputError
+from core.labels import Policy, basis, labels, override
+from core.leaderboard import compare, leaderboard
+from core.project import Project, mark_gold
+from core.review import changes, flips_csv, state_changes, version_edits, why_label
+from core.types import GraderSpec, Question
+from tests.made.projects import fill, grade, judge
+
+OTHER = GraderSpec("other grader", "answer", "none")
+JUDGE = GraderSpec("direct judge", "direct", "none", max_rating=3)
+PASSAGES = ["p0", "p1", "p2", "p3"]
+QUERIES = ["q1", "q2"]
+WORDS = ["A?", "B?", "C?"]
+PARTS = ("bank_version", "grader", "label", "weighted", "overrides")
+
+
+def a_bank(dice: Random, note: str) -> list[Question]:
+    return [
+        Question(
+            f"{query}/{i}",
+            query,
+            f"{query} {dice.choice(WORDS)}",
+            weight=dice.choice([-1.0, 0.5, 1.0, 2.0]),
+            active=dice.random() < 0.8,
+            note=note,
+        )
+        for query in QUERIES
+        for i in range(3)
+    ]
+
+
+def draw(dice: Random, project: Project) -> None:
+    """Two queries with three versions of a bank, two graders that know most pairs, a judge, and overrides."""
+    asked = [
+        Question(f"{query}/{words}", query, f"{query} {words}", active=False) for query in QUERIES for words in WORDS
+    ]
+    pairs = [(question.text or "", passage) for question in asked for passage in PASSAGES]
+    runs = {run: {query: dice.sample(PASSAGES, 3) for query in QUERIES} for run in ("a", "b", "c")}
+    fill(project, asked, {pair: dice.randint(0, 5) for pair in pairs if dice.random() < 0.8}, runs)
+    grade(project, {pair: dice.choice([None, 0, 2, 4, 5]) for pair in pairs if dice.random() < 0.8}, OTHER)
+    judge(project, {(query, passage): dice.randint(0, 2) for query in QUERIES for passage in PASSAGES})
+    for number in range(3):
+        new = a_bank(dice, f"version {number}")
+        bank.save(project, new, "drawn", "tester")
+        question = dice.choice(new).question_id
+        override(project, question, dice.choice(PASSAGES), dice.randint(0, 5), "seen", "ann")
+
+
+def a_policy(dice: Random) -> Policy:
+    return Policy(
+        grader=dice.choice([None, "other grader"]),
+        bank_version=dice.choice([0, 2, 3, None]),
+        min_rating=dice.randint(2, 5),
+        cutoff=dice.randint(1, 3),
+        label=dice.choice(["max", "mean", "support:2"]),
+        weighted=dice.random() < 0.5,
+        overrides=dice.random() < 0.5,
+    )
+
+
+def labels_of(project: Project, policy: Policy) -> dict[tuple[str, str], int | None]:
+    table = labels(project, basis(project, policy))
+    return {
+        (query, passage): None if pd.isna(label) else int(label)
+        for query, passage, label in zip(table["query_id"], table["passage_id"], table["label"], strict=True)
+    }
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_states_differ_as_computing_both_in_full_says(project, seed):
+    dice = Random(seed)
+    draw(dice, project)
+    for _ in range(5):
+        before, after, measure = a_policy(dice), a_policy(dice), dice.choice(["EXAM-Cover", "nDCG@10"])
+        found = state_changes(project, before, after, measure)
+        old, new = labels_of(project, before), labels_of(project, after)
+        differing = {pair: (old.get(pair), new.get(pair)) for pair in {**old, **new} if old.get(pair) != new.get(pair)}
+        assert {(f.query_id, f.passage_id): (f.before, f.after) for f in found.flips} == differing
+        for policy, board in ((before, found.board_before), (after, found.board_after)):
+            if any(label is not None for label in labels_of(project, policy).values()):
+                assert board is not None
+                assert board.systems == leaderboard(project, measure, policy=policy).systems
+            else:
+                assert board is None
+                assert "has no leaderboard" in found.no_board
+        assert all(flip.causes for flip in found.flips)
+        for part in PARTS:
+            moved_alone(project, found, part)
+
+
+def moved_alone(project: Project, found, part: str) -> None:
+    """A part of the policy that alone moves a label, or alone brings it back, is a cause; nothing else is."""
+    old, new = found.before, found.after
+    if getattr(old, part) == getattr(new, part):
+        return
+    there = labels_of(project, replace(old, **{part: getattr(new, part)}))
+    back = labels_of(project, replace(new, **{part: getattr(old, part)}))
+    word = {"grader": "grader", "label": "label rule", "weighted": "weights", "overrides": "override"}.get(part)
+    for flip in found.flips:
+        pair = (flip.query_id, flip.passage_id)
+        named = (
+            word in flip.causes if word else bool(set(flip.causes) - {"grader", "label rule", "weights", "override"})
+        )
+        if there.get(pair) != flip.before or back.get(pair) != flip.after:
+            assert named, (part, flip)
+        elif named:
+            # Named although it moves nothing alone: then nothing does.
+            assert len(flip.causes) > 1, (part, flip)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_between_bank_versions_the_same_questions_are_named_as_by_the_impact_of_an_edit(project, seed):
+    dice = Random(seed)
+    draw(dice, project)
+    policy = a_policy(dice)
+    old, new = replace(policy, bank_version=3), replace(policy, bank_version=4)
+    impact = changes(project, "EXAM-Cover", old, version_edits(project, 3, 4))
+    found = state_changes(project, old, new, "EXAM-Cover")
+    assert [(c.query_id, c.passage_id, c.before, c.after, c.questions) for c in impact.labels] == [
+        (f.query_id, f.passage_id, f.before, f.after, f.questions) for f in found.flips
+    ]
+    assert {change.question_id for change, _ in found.questions} == set(impact.edited)
+
+
+BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q1/c", "q1", "C?", weight=2.0)]
+GRADES = {("A?", "p1"): 5, ("A?", "p2"): 1, ("B?", "p1"): 2, ("B?", "p2"): 4, ("C?", "p1"): 0, ("C?", "p2"): 3}
+RUNS = {"x": {"q1": ["p1"]}, "y": {"q1": ["p2"]}, "z": {"q1": ["p1", "p2"]}}
+NOW = Policy()
+THEN = Policy(bank_version=1)
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    fill(project, BANK, GRADES, RUNS)
+    judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
+    return project
+
+
+def told(found) -> list[tuple[object, ...]]:
+    return [(f.passage_id, f.before, f.after, f.causes, f.questions) for f in found.flips]
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (replace(BANK[0], active=False), [("p1", 5, 2, ("retired",), ("q1/a",))]),
+        (replace(BANK[0], text="A, then?"), [("p1", 5, 2, ("reworded",), ("q1/a",))]),
+        (replace(BANK[0], weight=-1.0), [("p1", 5, 2, ("reweighted",), ("q1/a",))]),
+        (replace(BANK[0], note="checked"), []),
+    ],
+)
+def test_a_flip_says_what_happened_to_which_question(small, edit, expected):
+    bank.save(small, [edit], "edited", "ann")
+    assert told(state_changes(small, THEN, NOW, "EXAM-Cover")) == expected
+
+
+def test_a_question_that_came_and_one_that_came_back_are_told_apart(small):
+    bank.save(small, [replace(BANK[0], active=False)], "without A", "ann")
+    bank.save(small, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann")
+    grown = state_changes(small, Policy(bank_version=2), NOW, "EXAM-Cover")
+    assert told(grown) == [("p1", 2, 5, ("restored",), ("q1/a",))]
+    assert {change.question_id: change.kinds for change, _ in grown.questions} == {
+        "q1/a": ("restored",),
+        "q1/d": ("added",),
+    }
+
+
+def test_an_override_is_named_with_its_question(small):
+    override(small, "q1/b", "p2", 0, "says nothing of B", "ann")
+    found = state_changes(small, replace(NOW, overrides=False), NOW, "EXAM-Cover")
+    assert told(found) == [("p2", 4, 3, ("override",), ("q1/b",))]
+    assert found.differing == ("overrides",)
+
+
+def test_another_grader_and_another_label_rule_are_causes_of_their_own(small):
+    grade(small, {pair: 1 for pair in GRADES}, OTHER)
+    other = state_changes(small, NOW, Policy(grader="other grader"), "nDCG@10")
+    assert told(other) == [("p1", 5, 1, ("grader",), ()), ("p2", 4, 1, ("grader",), ())]
+    rule = state_changes(small, NOW, Policy(label="mean"), "nDCG@10")
+    assert told(rule) == [("p1", 5, 2, ("label rule",), ()), ("p2", 4, 3, ("label rule",), ())]
+
+
+def test_a_judge_who_is_asked_no_question_is_not_moved_by_the_bank(small):
+    with small.transaction() as cursor:
+        cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL)")
+    grade(small, {("query q1", "p1"): 3}, JUDGE)
+    bank.save(small, [replace(BANK[0], active=False)], "without A", "ann")
+    same = state_changes(small, Policy(grader="direct judge", bank_version=1), Policy(grader="direct judge"), "AP")
+    assert (same.flips, same.questions) == ([], [])
+    mixed = state_changes(small, THEN, Policy(grader="direct judge"), "AP")
+    assert ("p1", 5, 3) in [(f.passage_id, f.before, f.after) for f in mixed.flips]
+    assert all("grader" in f.causes for f in mixed.flips)
+
+
+def test_a_min_rating_moves_no_label_but_says_how_many_passages_turn_relevant(small):
+    found = state_changes(small, Policy(min_rating=5), Policy(min_rating=4), "EXAM-Cover")
+    assert (found.flips, found.relevance, found.differing) == ([], 1, ("min rating",))
+
+
+def test_a_state_without_a_leaderboard_still_has_labels(small):
+    found = state_changes(small, Policy(bank_version=0), NOW, "nDCG@10", "assessors")
+    assert told(found) == [
+        ("p1", None, 5, ("added",), ("q1/a", "q1/b", "q1/c")),
+        ("p2", None, 4, ("added",), ("q1/a", "q1/b", "q1/c")),
+    ]
+    assert found.board_before is None
+    assert found.no_board.startswith("The state of bank version 0 has no leaderboard.")
+    assert [(s.rank_before, s.run) for s in found.systems] == [(None, "z"), (None, "x"), (None, "y")]
+
+
+def test_the_shift_in_correlation_is_that_of_the_two_boards(small):
+    bank.save(small, [replace(BANK[0], active=False)], "without A", "ann")
+    found = state_changes(small, THEN, NOW, "nDCG@10", "assessors")
+    assert found.shift is not None
+    assert [s.rank_before for s in found.systems] != [s.rank_after for s in found.systems]
+
+
+def test_pairs_that_wait_for_a_grade_are_counted_and_not_taken_for_zero(small):
+    bank.save(small, [replace(BANK[0], text="A, exactly?")], "reworded", "ann")
+    ((flip),) = state_changes(small, THEN, NOW, "EXAM-Cover").flips
+    assert (flip.after, flip.open_pairs) == (2, 1)
+
+
+def test_behind_a_flip_stand_the_ratings_of_both_states(small):
+    bank.save(small, [replace(BANK[0], text="A, exactly?"), replace(BANK[1], active=False)], "new", "ann")
+    rows = why_label(small, THEN, NOW, "q1", "p1")
+    assert [(r.question_id, r.text, r.before, r.after, r.graded) for r in rows] == [
+        ("q1/a", "A, exactly?", 5, None, False),
+        ("q1/b", "B?", 2, None, True),
+        ("q1/c", "C?", 0, 0, True),
+    ]
+    with pytest.raises(InputError, match="no passage p9"):
+        why_label(small, THEN, NOW, "q1", "p9")
+
+
+def test_a_measure_and_a_version_that_do_not_exist_are_refused(small):
+    with pytest.raises(InputError):
+        state_changes(small, NOW, NOW, "no such measure")
+    with pytest.raises(InputError, match="no bank version 9"):
+        state_changes(small, Policy(bank_version=9), NOW, "AP")
+
+
+@pytest.mark.parametrize("measure", ["n-EXAM", "ROUGE-1", "chrF@1", "EXAM-Cover/pool", "alpha_nDCG"])
+def test_boards_of_every_measure_stand_beside_each_other(small, measure):
+    mark_gold(small, "z", "ann")
+    found = state_changes(small, Policy(), Policy(min_rating=2), measure)
+    boards = [leaderboard(small, measure, policy=policy).scores for policy in (Policy(), Policy(min_rating=2))]
+    assert [{s.run: s.score_before for s in found.systems}, {s.run: s.score_after for s in found.systems}] == boards
+
+
+@pytest.mark.parametrize("measure", ["alpha_nDCG", "alpha_nDCG@10", "ERR_IA"])
+def test_a_measure_that_judgments_cannot_give_is_compared_with_one_that_they_can(small, measure):
+    found = compare(small, measure, "judgments")
+    assert (found.board.measure.partition("@")[0], found.official.measure) == (measure.partition("@")[0], "nDCG@10")
+
+
+def test_the_csv_of_the_flips_opens_harmlessly(project):
+    fill(project, [Question("=q", "q1", "A?"), Question("b", "q1", "B?")], {("A?", "+p"): 5, ("B?", "+p"): 1}, {})
+    judge(project, {("q1", "+p"): 1})
+    bank.save(project, [Question("=q", "q1", "A?", active=False)], "without", "ann")
+    found = state_changes(project, THEN, NOW, "AP")
+    rows = list(csv.reader(io.StringIO(flips_csv(project, found))))
+    assert rows[0][:4] == ["query_id", "query", "passage_id", "label_before"]
+    assert rows[1] == ["q1", "query q1", "'+p", "5", "1", "retired", "'=q", "0"]

@@ -1,0 +1,254 @@
+"""What each question does equals what counting by hand gives, and what is not graded is not counted."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from core import bank, graders
+from core.bank import near_duplicates
+from core.errors import InputError
+from core.labels import Policy
+from core.project import Project, set_pool_depth
+from core.study import QueryDiagnosis, bank_summary, diagnose
+from core.types import GraderSpec, Question
+from tests.made.projects import SPEC, examples, fill, grade, judge, new_project
+
+PASSAGES = [f"p{i}" for i in range(6)]
+WORDINGS = ["A?", "B?", "C?", "D?", "never graded?"]
+NO_NUGGETS = GraderSpec("no nuggets", "self-rating", "none", kinds=("question",))
+POOL_DEPTH = 2
+
+Ratings = Mapping[tuple[str, str], int | None]
+Runs = Mapping[str, Mapping[str, list[str]]]
+
+
+def share(flags: Sequence[bool]) -> float | None:
+    return sum(flags) / len(flags) if flags else None
+
+
+def counted_by_hand(
+    questions: list[Question], ratings: Ratings, runs: Runs, judged: Mapping[str, int], policy: Policy
+) -> tuple[dict[str, dict], dict[str, set[str]], set[str], int]:
+    """Figures and strays by question id, uncovered, number of relevant: straight from the docstrings."""
+    active = [q for q in questions if q.active and q.kind != "nugget" and q.weight != 0]
+    positive = [q for q in active if q.weight > 0]
+    rankings = [by_query.get("q1", []) for by_query in runs.values()]
+    pool = {p for ranking in rankings for p in ranking[:POOL_DEPTH]} | set(judged)
+    relevant = [p for p, value in judged.items() if value >= policy.min_judgment]
+
+    def is_graded(question: Question, passage: str) -> bool:
+        return ratings.get((question.text or "", passage)) is not None
+
+    def answers(question: Question, passage: str) -> bool:
+        return is_graded(question, passage) and (ratings[question.text or "", passage] or 0) >= policy.min_rating
+
+    figures = {}
+    for q in active:
+        others = [other for other in positive if other is not q]
+        systems = share([any(answers(q, p) for p in ranking[: policy.cutoff]) for ranking in rankings])
+        kind = "discriminative"
+        if systems is None or not any(is_graded(q, p) for p in pool):
+            kind = ""
+        elif systems > 0.8:
+            kind = "universal"
+        elif systems < 0.1:
+            kind = "hard"
+        figures[q.question_id] = {
+            "question_id": q.question_id,
+            "graded": share([is_graded(q, p) for p in pool]) or 0.0,
+            "answered": share([answers(q, p) for p in pool if is_graded(q, p)]),
+            "non_relevant": share([p not in relevant for p in judged if answers(q, p)]),
+            "only_here": share([answers(q, p) and not any(answers(o, p) for o in others) for p in relevant]),
+            "systems": systems,
+            "kind": kind,
+        }
+    strays = {q.question_id: {p for p in judged if p not in relevant and answers(q, p)} for q in active}
+    labelled = {p for p in relevant if any(is_graded(q, p) for q in positive)}
+    uncovered = {p for p in labelled if not any(answers(q, p) for q in positive)}
+    return figures, {key: passages for key, passages in strays.items() if passages}, uncovered, len(labelled)
+
+
+def questions_at_random(dice: Random) -> list[Question]:
+    return [
+        Question(
+            f"q1/{i}",
+            "q1",
+            dice.choice(WORDINGS),
+            kind=dice.choice(["question", "question", "nugget", "choice"]),
+            weight=dice.choice([-2.0, -1.0, 0.0, 0.5, 1.0, 1.0]),
+            active=dice.random() < 0.8,
+        )
+        for i in range(dice.randint(0, 5))
+    ]
+
+
+# Shrinking a stream of dice takes minutes and tells nothing more.
+@settings(max_examples=examples(8), phases=(Phase.generate,))
+@given(st.randoms(use_true_random=False))
+def test_figures_equal_counting_by_hand(dice: Random):
+    pairs = [(wording, passage) for wording in WORDINGS[:-1] for passage in PASSAGES]
+    ratings = {pair: dice.choice([None, 0, 1, 2, 3, 4, 5]) for pair in pairs if dice.random() < 0.7}
+    runs = {
+        f"run {i}": {
+            q: dice.sample(PASSAGES, dice.randint(1, 6)) for q in dice.sample(["q1", "q2"], dice.randint(1, 2))
+        }
+        for i in range(dice.choice([0, 1, 3, 12]))
+    }
+    judged = {p: dice.choice([-2, -1, 0, 1, 2, 3]) for p in dice.sample(PASSAGES, dice.randint(0, 5))}
+    with tempfile.TemporaryDirectory() as folder:
+        project = new_project(Path(folder) / "p.duckdb")
+        with project.transaction() as cursor:
+            set_pool_depth(cursor, POOL_DEPTH, "tester")
+        # Questions that are not active make every wording known, so that all can be graded.
+        known = [Question(f"q1/known {w}", "q1", w, active=False) for w in WORDINGS[:-1]]
+        fill(project, [*known, Question("q2/a", "q2", "A?")], ratings, runs, NO_NUGGETS)
+        judge(project, {("q1", p): value for p, value in judged.items()} | {("q2", "p1"): 1})
+        for _ in range(5):
+            policy = Policy(
+                min_rating=dice.randint(1, 5), cutoff=dice.randint(1, 4), min_judgment=dice.choice([-1, 0, 1, 1, 2])
+            )
+            questions = questions_at_random(dice)
+            found = diagnose(project, policy, "q1", questions, "assessors")
+            figures, strays, uncovered, relevant = counted_by_hand(questions, ratings, runs, judged, policy)
+            assert {key: asdict(diagnosis) for key, diagnosis in found.questions.items()} == figures
+            assert {stray.question.question_id: set(stray.passages) for stray in found.strays} == strays
+            sizes = [len(stray.passages) for stray in found.strays]
+            assert sizes == sorted(sizes, reverse=True)
+            assert (set(found.uncovered), found.relevant) == (uncovered, relevant)
+            values = [judged[passage] for passage in found.uncovered]
+            assert values == sorted(values, reverse=True)
+        project.close()
+
+
+A, B = Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")
+AVOID = Question("q1/x", "q1", "Is it an advertisement?", weight=-1.0)
+RUNS = {f"run {i}": {"q1": [f"p{i}"]} for i in range(10)}
+JUDGED = {("q1", "p0"): 2, ("q1", "p1"): 1, ("q1", "p2"): 0, ("q1", "p3"): -1}
+
+
+def diagnosed(project: Project, source: str | None = "assessors", **changed: object) -> QueryDiagnosis:
+    return diagnose(project, Policy(**changed), "q1", bank.questions(project, query_id="q1"), source)  # type: ignore[arg-type]
+
+
+def small(project: Project, questions: list[Question], ratings: Ratings) -> Project:
+    fill(project, questions, ratings, RUNS)
+    judge(project, JUDGED)
+    return project
+
+
+def test_ungraded_and_failed_pairs_are_no_answers_and_no_refusals(project: Project):
+    small(project, [A, B], {("A?", "p0"): 5, ("A?", "p1"): 0, ("A?", "p2"): None})
+    found = diagnosed(project).questions
+    assert (found["q1/a"].graded, found["q1/a"].answered) == (0.2, 0.5)
+    assert (found["q1/b"].graded, found["q1/b"].answered, found["q1/b"].kind) == (0.0, None, "")
+
+
+def test_a_relevant_passage_that_nobody_graded_is_not_called_uncovered(project: Project):
+    small(project, [A, B], {("A?", "p0"): 3})
+    assert diagnosed(project).uncovered == ["p0"]
+    grade(project, {("A?", "p1"): 1, ("B?", "p0"): 4})
+    assert diagnosed(project).uncovered == ["p1"]
+    assert diagnosed(project, min_judgment=2).uncovered == []
+
+
+def test_an_avoid_question_covers_nothing_and_hides_no_gap(project: Project):
+    small(project, [A, AVOID], {("A?", "p0"): 1, (AVOID.text or "", "p0"): 5, (AVOID.text or "", "p1"): 0})
+    found = diagnosed(project)
+    assert (found.uncovered, found.relevant) == (["p0"], 1)
+    assert found.questions["q1/x"].answered == 0.5
+    bank.save(project, [replace(A, weight=0.0)], "out of every score", "ann")
+    assert list(diagnosed(project).questions) == ["q1/x"]
+
+
+def test_a_negative_judgment_is_a_judgment(project: Project):
+    """TREC CAR judges trash with -1 and -2."""
+    small(project, [A], {("A?", p): 5 for p in ("p0", "p3", "p4")})
+    found = diagnosed(project)
+    assert found.questions["q1/a"].non_relevant == 0.5
+    assert [(stray.question, stray.passages) for stray in found.strays] == [(A, ["p3"])]
+
+
+@pytest.mark.parametrize(
+    ("answered_by", "kind"),
+    [(10, "universal"), (9, "universal"), (8, "discriminative"), (1, "discriminative"), (0, "hard")],
+)
+def test_the_kind_says_how_many_systems_answer(project: Project, answered_by: int, kind: str):
+    small(project, [A], {("A?", f"p{i}"): 4 if i < answered_by else 3 for i in range(10)})
+    found = diagnosed(project).questions["q1/a"]
+    assert (found.systems, found.kind) == (pytest.approx(answered_by / 10), kind)
+
+
+def test_a_question_that_alone_covers_passages_shows_it(project: Project):
+    ratings = {("A?", "p0"): 5, ("A?", "p1"): 5, ("B?", "p0"): 5, ("B?", "p1"): 3}
+    small(project, [A, B], ratings)
+    assert {key: q.only_here for key, q in diagnosed(project).questions.items()} == {"q1/a": 0.5, "q1/b": 0.0}
+    assert diagnosed(project, min_rating=3).questions["q1/a"].only_here == 0.0
+
+
+def test_without_judgments_only_what_needs_none_is_said(project: Project):
+    small(project, [A], {("A?", f"p{i}"): 5 for i in range(10)})
+    found = diagnosed(project, source=None)
+    one = found.questions["q1/a"]
+    assert (one.answered, one.kind, one.non_relevant, one.only_here) == (1.0, "universal", None, None)
+    assert (found.strays, found.uncovered) == ([], [])
+
+
+def test_an_unknown_grader_is_refused(project: Project):
+    small(project, [A], {("A?", "p0"): 5})
+    with pytest.raises(InputError, match="no grader 'nobody'"):
+        diagnosed(project, grader="nobody")
+
+
+def test_the_summary_of_the_bank_follows_grades_and_saves(project: Project):
+    small(project, [A, B, AVOID, Question("q2/c", "q2", "A?")], {("A?", f"p{i}"): 5 for i in range(10)})
+    grade(project, {("B?", f"p{i}"): 0 for i in range(10)})
+    assert bank_summary(project, Policy(), "assessors") == {"universal": 1, "discriminative": 0, "hard": 1}
+    grade(project, {(AVOID.text or "", f"p{i}"): i for i in range(6)}, SPEC)
+    assert bank_summary(project, Policy(), "assessors") == {"universal": 1, "discriminative": 1, "hard": 1}
+    bank.save(project, [replace(B, active=False)], "too hard", "ann")
+    assert bank_summary(project, Policy(), "assessors") == {"universal": 1, "discriminative": 1, "hard": 0}
+    assert bank_summary(project, Policy(bank_version=1), "assessors")["hard"] == 1
+
+
+def test_a_near_duplicate_names_the_nearest_active_question(monkeypatch: pytest.MonkeyPatch):
+    cosines = {frozenset(pair): value for pair, value in {("0?", "1?"): 0.9, ("0?", "2?"): 0.95}.items()}
+    asked: list[list[str]] = []
+
+    def similarity(texts: list[str]) -> np.ndarray:
+        asked.append(texts)
+        return np.array([[1.0 if a == b else cosines.get(frozenset((a, b)), 0.2) for b in texts] for a in texts])
+
+    monkeypatch.setattr(graders, "similarity", similarity)
+    questions = [Question(f"q1/{i}", "q1", f"{i}?") for i in range(4)]
+    found = near_duplicates(questions)
+    assert {key: (other.question_id, cosine) for key, (other, cosine) in found.items()} == {
+        "q1/0": ("q1/2", 0.95),
+        "q1/1": ("q1/0", 0.9),
+        "q1/2": ("q1/0", 0.95),
+    }
+    assert list(near_duplicates(questions, 0.92)) == ["q1/0", "q1/2"]
+    unfit = [replace(questions[2], active=False), replace(questions[3], text=None), bank.new_question("q1", " ")]
+    assert list(near_duplicates([*questions[:2], *unfit])) == ["q1/0", "q1/1"]
+    assert asked[-1] == ["0?", "1?"]
+
+
+@pytest.mark.parametrize("questions", [[], [Question("q1/0", "q1", "0?")]])
+def test_no_question_is_a_near_duplicate_of_itself(questions: list[Question], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(graders, "similarity", lambda texts: np.ones((len(texts), len(texts)), np.float32))
+    assert near_duplicates(questions) == {}
+
+
+def test_a_query_without_passages_has_nothing_to_say_and_breaks_nothing(project: Project):
+    small(project, [A, Question("q2/c", "q2", "A?")], {("A?", "p0"): 5})
+    found = diagnose(project, Policy(), "q2", bank.questions(project, query_id="q2"), "assessors")
+    assert [(one.graded, one.answered, one.kind) for one in found.questions.values()] == [(0.0, None, "")]
+    assert (found.strays, found.uncovered, found.relevant) == ([], [], 0)

@@ -1,0 +1,246 @@
+"""What the figures of leaderboards draw: boards on one scale, systems on two boards, queries of two systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from core.errors import InputError
+from core.labels import Policy
+from core.leaderboard import Leaderboard, leaderboard
+from core.leaderboard.board import System
+from core.measures import correlate
+from core.project import Project, write_board
+from core.study import (
+    PANEL_MEASURES,
+    BoardChoice,
+    Difference,
+    board_name,
+    compare_neighbours,
+    compare_systems,
+    make_board,
+    offered_boards,
+    outstanding,
+    panel,
+    query_points,
+    system_points,
+)
+from core.study.significance import compare_all
+from core.types import Board, BoardRow, GraderSpec, Question
+from tests.made.projects import fill, grade, judge
+from tests.made.screens import as_text, metric, said, served, sound, visit
+
+__all__ = ["served"]
+
+QUESTIONS = [Question(f"q{i}/a", f"q{i}", f"What is {i}?") for i in range(4)]
+RATINGS = {(f"What is {i}?", f"p{i}{j}"): (i + 2 * j) % 6 for i in range(4) for j in range(3)}
+ORDERS = {"good": (2, 1, 0), "fair": (1, 2, 0), "poor": (0, 1, 2)}
+RUNS = {run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)} for run, order in ORDERS.items()}
+RUNS["poor"].pop("q3")
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, {(f"q{i}", f"p{i}{j}"): j for i in range(3) for j in range(3)})
+    return project
+
+
+def board_of(scores: Mapping[str, float], error: float | None = 0.1) -> Leaderboard:
+    """A leaderboard without scores by query."""
+    ordered = sorted(scores.items(), key=lambda item: -item[1])
+    systems = [System(run, score, error, 0, rank) for rank, (run, score) in enumerate(ordered, 1)]
+    return Leaderboard("AP", "made", Policy(), systems, {})
+
+
+class TestBoardsToChooseFrom:
+    def test_name_min_ratings_only_where_they_matter(self, small: Project) -> None:
+        names = list(offered_boards(small, ["AP", "nDCG@10", "EXAM-Cover"]))
+        assert names == [
+            *(f"EXAM AP ≥ {level}" for level in range(1, 6)),
+            "EXAM nDCG@10",
+            *(f"EXAM-Cover ≥ {level}" for level in range(1, 6)),
+            "assessors AP",
+            "assessors nDCG@10",
+        ]
+
+    def test_hold_every_grader_with_grades_and_every_imported_board(self, small: Project) -> None:
+        grade(small, RATINGS, GraderSpec("second grader", "self-rating", "another"))
+        with small.transaction() as cursor:
+            write_board(cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
+        names = list(offered_boards(small, ["nDCG@10"]))
+        assert [name for name in names if name.startswith("EXAM")] == [
+            "EXAM nDCG@10 · test grader",
+            "EXAM nDCG@10 · second grader",
+        ]
+        assert names[-1] == "printed (MAP)"
+
+    def test_include_shares_of_coverage_by_min_rating_and_rouge_once_for_all_graders(self, small: Project) -> None:
+        grade(small, RATINGS, GraderSpec("second grader", "self-rating", "another"))
+        found = offered_boards(small, ["EXAM-Cover@20/pool", "ROUGE-1@20"])
+        assert [name for name in found if "pool" in name][:2] == [
+            "EXAM-Cover@20/pool ≥ 1 · test grader",
+            "EXAM-Cover@20/pool ≥ 2 · test grader",
+        ]
+        assert [name for name in found if "pool" not in name] == ["ROUGE-1@20"]
+        wanted = BoardChoice("ROUGE-1@20", "exam", "test grader", 4)
+        assert board_name(found, wanted) == "ROUGE-1@20"
+
+    def test_can_all_be_made(self, small: Project) -> None:
+        for choice in offered_boards(small, [*PANEL_MEASURES, "alpha_nDCG@20"]).values():
+            board = make_board(small, choice, Policy())
+            assert {system.run for system in board.systems} == set(RUNS)
+
+    def test_follow_the_policy_in_all_that_they_leave_open(self, small: Project) -> None:
+        policy = Policy(min_rating=2, cutoff=1)
+        assert make_board(small, BoardChoice("EXAM-Cover"), policy).measure == "EXAM-Cover@1"
+        chosen = make_board(small, BoardChoice("AP", min_rating=5), policy)
+        assert chosen.scores == leaderboard(small, "AP", "exam", Policy(min_rating=5)).scores
+        assert chosen.scores != leaderboard(small, "AP", "exam", policy).scores
+
+
+class TestThePanel:
+    OFFICIAL = board_of({"a": 0.8, "b": 0.6, "c": 0.4})
+
+    def test_scales_every_board_from_0_to_1_with_its_error_bars(self) -> None:
+        found = panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10}, error=5)}, "official")
+        scaled = {(m.board, m.run): (m.scaled, m.low, m.high) for m in found.marks}
+        assert scaled["official", "a"] == pytest.approx((1, 0.75, 1.25))
+        assert scaled["official", "b"] == pytest.approx((0.5, 0.25, 0.75))
+        assert scaled["other", "a"] == pytest.approx((0.5, 0.25, 0.75))
+        assert scaled["other", "b"] == pytest.approx((1, 0.75, 1.25))
+        assert scaled["other", "c"] == pytest.approx((0, -0.25, 0.25))
+        assert found.left_out == {}
+
+    def test_keeps_the_order_of_the_reference_and_the_scores_as_they_were(self) -> None:
+        found = panel(self.OFFICIAL, {"other": board_of({"a": 20, "b": 30, "c": 10})}, "official")
+        assert found.order == ["a", "b", "c"]
+        assert [(m.run, m.place, m.score) for m in found.marks if m.board == "other"] == [
+            ("a", 1, 20), ("b", 2, 30), ("c", 3, 10),
+        ]  # fmt: skip
+
+    def test_an_unknown_error_is_a_bar_without_length(self) -> None:
+        found = panel(board_of({"a": 1, "b": 0}, error=None), {}, "official")
+        assert all(m.low == m.scaled == m.high and m.std_error is None for m in found.marks)
+
+    def test_scales_over_the_systems_on_the_axis_and_says_who_is_missing(self) -> None:
+        others = {"more": board_of({"a": 3, "b": 2, "c": 1, "z": 100}), "fewer": board_of({"a": 3, "b": 1})}
+        found = panel(self.OFFICIAL, others, "official")
+        assert {m.run: m.scaled for m in found.marks if m.board == "more"} == {"a": 1, "b": 0.5, "c": 0}
+        assert found.left_out["more"] == "1 of its systems are not on official."
+        assert found.left_out["fewer"] == "It lacks 1 of the 3 systems."
+
+    def test_says_why_a_board_cannot_be_drawn(self) -> None:
+        others = {"flat": board_of({"a": 1, "b": 1, "c": 1}), "foreign": board_of({"x": 1})}
+        found = panel(self.OFFICIAL, others, "official")
+        assert {m.board for m in found.marks} == {"official"}
+        assert "same score" in found.left_out["flat"]
+        assert "no system in common" in found.left_out["foreign"]
+
+
+class TestSystemsOnTwoBoards:
+    def test_are_those_that_both_have_with_scores_errors_and_ranks(self) -> None:
+        x, y = board_of({"a": 3, "b": 2, "c": 1, "x": 0}), board_of({"c": 9, "b": 8, "a": 7, "y": 1}, error=None)
+        points, compared = system_points(x, y)
+        correlation = compared.correlation
+        assert [(p.run, p.x, p.x_error, p.x_rank, p.y, p.y_error, p.y_rank) for p in points] == [
+            ("a", 3, 0.1, 1, 7, None, 3), ("b", 2, 0.1, 2, 8, None, 2), ("c", 1, 0.1, 3, 9, None, 1),
+        ]  # fmt: skip
+        assert correlation == correlate(y.scores, x.scores)
+        assert correlation.spearman == pytest.approx(-1)
+
+    def test_those_that_move_furthest_are_named_first_and_those_that_keep_their_rank_never(self) -> None:
+        x = board_of({"a": 5, "b": 4, "c": 3, "d": 2, "e": 1})
+        points, _ = system_points(x, board_of({"d": 9, "b": 8, "a": 7, "c": 6, "e": 5}))
+        assert outstanding(points, 9) == ["d", "a", "c"]
+        assert outstanding(points, 1) == ["d"]
+
+
+class TestQueriesOfTwoSystems:
+    def test_hold_the_scores_that_the_boards_have(self, small: Project) -> None:
+        board = leaderboard(small, "nDCG@10")
+        found = query_points(small, board, "good", board, "fair")
+        assert [(p.query_id, p.text) for p in found.points] == [(f"q{i}", f"query q{i}") for i in range(4)]
+        for point in found.points:
+            assert (point.x, point.y) == (
+                board.per_query["good"][point.query_id],
+                board.per_query["fair"][point.query_id],
+            )
+        assert found.means == pytest.approx((board.scores["good"], board.scores["fair"]))
+        assert sum(found.count(who) for who in ("first", "second", "equal")) == 4
+        assert found.count("first") > 0
+
+    def test_a_skipped_query_counts_0_and_is_marked(self, small: Project) -> None:
+        board = leaderboard(small, "nDCG@10")
+        last = query_points(small, board, "good", board, "poor").points[3]
+        assert (last.y, last.skipped, last.better) == (0.0, ("poor",), "first")
+
+    def test_a_skipped_query_is_left_out_where_the_policy_says_so(self, small: Project) -> None:
+        board = leaderboard(small, "nDCG@10", "exam", Policy(skipped="ignore"))
+        found = query_points(small, board, "good", board, "poor")
+        assert [p.query_id for p in found.points] == ["q0", "q1", "q2"]
+        assert found.left_out == 1
+
+    def test_one_system_on_two_boards_is_compared_on_the_queries_of_both(self, small: Project) -> None:
+        exam, judged = leaderboard(small, "AP"), leaderboard(small, "AP", "assessors")
+        found = query_points(small, exam, "good", judged, "good")
+        assert [p.query_id for p in found.points] == ["q0", "q1", "q2"]
+        assert found.left_out == 1
+        assert [p.y for p in found.points] == [judged.per_query["good"][f"q{i}"] for i in range(3)]
+
+    def test_an_imported_board_has_no_queries(self, small: Project) -> None:
+        with pytest.raises(InputError, match="without scores by query"):
+            query_points(small, leaderboard(small, "AP"), "good", board_of({"good": 1}), "good")
+
+    def test_an_unknown_system_is_refused(self, small: Project) -> None:
+        board = leaderboard(small, "AP")
+        with pytest.raises(InputError, match="no system 'nobody'"):
+            query_points(small, board, "good", board, "nobody")
+
+
+class TestTheViewsOfTheLeaderboard:
+    """Charts are drawn by the browser; here it is what stands around them."""
+
+    def test_all_boards_are_chosen_from_those_offered_and_a_system_is_followed(self, small: Project) -> None:
+        app = visit("leaderboard", view="All boards", system="poor")
+        (boards,) = app.multiselect
+        assert boards.value == ["EXAM nDCG@10"]
+        boards.set_value(["EXAM nDCG@10", "EXAM-Cover ≥ 2", "assessors AP"])
+        sound(app.run())
+        assert "Systems in the order of assessors nDCG@10" in as_text(said(app))
+        assert "poor, query by query" in said(app)
+
+    def test_two_boards_are_correlated_whichever_they_are(self, small: Project) -> None:
+        app = visit("leaderboard", view="Two boards")
+        second = next(box for box in app.selectbox if box.label == "Second board")
+        second.set_value("assessors AP")
+        sound(app.run())
+        _, expected = system_points(leaderboard(small, "nDCG@10", "assessors"), leaderboard(small, "AP", "assessors"))
+        assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
+
+    def test_two_systems_show_who_is_better_where_and_lead_to_the_passages(self, small: Project) -> None:
+        app = visit("leaderboard", view="Two systems", compared="query q1")
+        found = query_points(small, *[leaderboard(small, "nDCG@10"), "good", leaderboard(small, "nDCG@10"), "fair"])
+        assert metric(app, "First better") == str(found.count("first"))
+        assert metric(app, "Equal") == str(found.count("equal"))
+        queries = [element.proto.query_string for element in app.get("page_link")]
+        assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
+
+    def test_every_two_systems_are_tested(self, small: Project) -> None:
+        app = visit("leaderboard", view="Significance", test="Randomisation")
+        rows = compare_all(leaderboard(small, "nDCG@10"), "randomisation")
+        assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs differ" in said(app)
+
+    @pytest.mark.parametrize(
+        ("differs", "compared"), [("the best", compare_systems), ("the one above", compare_neighbours)]
+    )
+    def test_the_table_says_on_request_who_differs(
+        self, small: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
+    ) -> None:
+        app = visit("leaderboard", differs_from=differs, over_queries="own")
+        table = app.dataframe[0].value.set_index("Run")
+        for row in compared(leaderboard(small, "nDCG@10")):
+            assert table["p, corrected"][row.run] == pytest.approx(row.corrected)
+            assert table["Error bars"][row.run] == ("overlap" if row.error_bars_overlap else "apart")
+        assert "p, corrected" not in visit("leaderboard").dataframe[0].value

@@ -1,0 +1,395 @@
+"""The meta-evaluation table: on real collections, beside published figures, and what its marks mean."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytrec_eval
+from click.testing import CliRunner
+from scipy import stats
+
+from core import bank
+from core.cli import cli
+from core.errors import InputError
+from core.exchange import Options, import_files
+from core.formats import Source
+from core.labels import Policy
+from core.leaderboard import leaderboard
+from core.measures import correlate
+from core.project import Project
+from core.study import (
+    COEFFICIENTS,
+    Cell,
+    MetaTable,
+    cell_comparison,
+    choose_rows,
+    meta_latex,
+    meta_table,
+    meta_tsv,
+    methods,
+)
+from core.study.meta_rows import Row
+from core.study.meta_table import TableRow
+from core.types import GraderSpec, Question
+from tests.made.projects import fill, grade, judge, new_project
+
+# trec_eval's name of each measure.
+TREC = {
+    "AP": "map",
+    "nDCG@10": "ndcg_cut_10",
+    "nDCG@20": "ndcg_cut_20",
+    "RR": "recip_rank",
+    "P@20": "P_20",
+    "Rprec": "Rprec",
+}
+
+BANK = [
+    Question("q1/a", "q1", "What is A?"),
+    Question("q1/b", "q1", "What is B?"),
+    Question("q2/c", "q2", "What is C?"),
+]
+GRADES: dict[tuple[str, str], int | None] = {
+    ("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is A?", "p3"): 0,
+    ("What is B?", "p1"): 3, ("What is B?", "p2"): 4, ("What is B?", "p3"): 1,
+    ("What is C?", "p4"): 4, ("What is C?", "p5"): 2,
+}  # fmt: skip
+RUNS = {
+    "x": {"q1": ["p1", "p2", "p3"], "q2": ["p4", "p5"]},
+    "y": {"q1": ["p2", "p3", "p1"], "q2": ["p4", "p5"]},
+    "z": {"q1": ["p3", "p2", "p1"], "q2": ["p5", "p4"]},
+}
+JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q2", "p4"): 1, ("q2", "p5"): 0}
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    """Three systems, two sources of judgments and a grader."""
+    fill(project, BANK, GRADES, RUNS)
+    judge(project, JUDGED, "assessors")
+    judge(project, {pair: 0 for pair in JUDGED}, "nothing found")
+    return project
+
+
+def row_of(table: MetaTable, name: str, min_rating: int | None = None) -> TableRow:
+    return next(row for row in table.rows if row.name == name and min_rating in (None, row.min_rating))
+
+
+def numbers(cell: Cell) -> list[float | None]:
+    return [cell.value(name) for name in COEFFICIENTS]
+
+
+class TestOnTrecDeepLearning2020:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def dl20(cls, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+        """24 runs with the judgments of NIST and eight sources of labels."""
+        folder = shared_data / "dl20"
+        made = new_project(tmp_path_factory.mktemp("meta") / "dl20.duckdb")
+        for kind, files, name in (
+            ("queries", [folder / "queries.tsv"], None),
+            ("runs", sorted((folder / "runs").glob("*.run")), None),
+            ("qrels", [folder / "qrels-nist.txt"], "NIST"),
+            ("qrels", sorted((folder / "rubric-qrels").glob("*.qrel")), None),
+        ):
+            import_files(made, kind, [Source.of(file) for file in files], "tester", Options(name))
+        yield made
+        made.close()
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def table(cls, dl20: Project) -> MetaTable:
+        """Every source at min rating 1, 3, 4 and 5, whether its scale reaches that far or not."""
+        rows = [Row(name, Policy(min_judgment=level)) for name in methods(dl20) for level in (1, 3, 4, 5)]
+        return meta_table(dl20, rows, ["NIST"], list(TREC))
+
+    def test_every_cell_is_what_pytrec_eval_and_scipy_say(self, table: MetaTable, shared_data: Path) -> None:
+        folder = shared_data / "dl20"
+        runs = {}
+        for file in sorted((folder / "runs").glob("*.run")):
+            with file.open() as lines:
+                runs[file.name.removesuffix(".run")] = pytrec_eval.parse_run(lines)
+
+        def means(path: Path, level: int) -> dict[str, dict[str, float]]:
+            """Mean score by run by measure; a query that a run skipped is 0."""
+            with path.open() as lines:
+                qrels = pytrec_eval.parse_qrel(lines)
+            program = pytrec_eval.RelevanceEvaluator(qrels, set(TREC.values()), relevance_level=level)
+            found: dict[str, dict[str, float]] = {name: {} for name in TREC.values()}
+            for run, ranking in runs.items():
+                scores = program.evaluate(ranking)
+                for name in TREC.values():
+                    total = sum(scores[query][name] for query in qrels if query in scores)
+                    found[name][run] = round(total / len(qrels), 12)
+            return found
+
+        nist = means(folder / "qrels-nist.txt", 1)
+        assert len(table.rows) == 9 * 4
+        undefined = []
+        for row in table.rows:
+            assert row.min_rating is not None
+            file = "qrels-nist.txt" if row.name == "NIST" else f"rubric-qrels/{row.name}.qrel"
+            expected = means(folder / file, row.min_rating)
+            for cell, column in zip(row.cells, table.columns, strict=True):
+                name = TREC[column.measure]
+                ours = [expected[name][run] for run in sorted(runs)]
+                theirs = [nist[name][run] for run in sorted(runs)]
+                if len(set(ours)) == 1:
+                    undefined.append((row.name, row.min_rating, column.measure))
+                    assert cell.correlation.undefined and numbers(cell) == [None] * 3
+                    continue
+                spearman, kendall = stats.spearmanr(ours, theirs)[0], stats.kendalltau(ours, theirs)[0]
+                assert numbers(cell)[:2] == [pytest.approx(spearman), pytest.approx(kendall)], (row.name, column)
+        # Judges that answer yes or no have nothing relevant from 3 on.
+        assert ("HELM", 3, "AP") in undefined
+        assert ("QuestionSelfRatedUnanswerablePromptWithChoices", 5, "AP") not in undefined
+
+    def test_the_check_value_of_the_collection_comes_out(self, table: MetaTable) -> None:
+        cell = row_of(table, "QuestionSelfRatedUnanswerablePromptWithChoices").cells[1]
+        assert [round(value or 0, 3) for value in numbers(cell)[:2]] == [0.957, 0.855]
+
+    def test_chosen_rows_stop_at_the_top_of_each_scale(self, dl20: Project) -> None:
+        rows = choose_rows(dl20, ["HELM", "NIST", "Thomas"], [1, 3, 4, 5])
+        assert [(row.source, row.policy.min_judgment) for row in rows] == [
+            ("HELM", 1), ("NIST", 1), ("NIST", 3), ("Thomas", 1), ("Thomas", 3), ("Thomas", 4), ("Thomas", 5),
+        ]  # fmt: skip
+
+
+class TestPublishedLeaderboards:
+    @pytest.mark.parametrize(
+        ("stem", "spearman", "kendall", "within"),
+        [
+            ("leaderboard-car-genq-self-rating-4", 0.869, 0.687, 0.0005),
+            ("leaderboard-car-tqa-cc-verified", 0.937, 0.841, 0.0005),
+            # Its scores are rounded, so that systems are tied that were not.
+            ("leaderboard-car-tqa-squad2-verified", 0.838, 0.687, 0.015),
+        ],
+    )
+    def test_car_y3_correlates_with_the_official_ranks_as_published(
+        self, project: Project, shared_data: Path, stem: str, spearman: float, kendall: float, within: float
+    ) -> None:
+        import_files(project, "leaderboard", [Source.of(shared_data / "car-y3" / f"{stem}.tsv")], "tester")
+        rows = choose_rows(project, [f"{stem} exam"])
+        table = meta_table(project, rows, [f"{stem} orig_TREC_leaderboard_rank"])
+        (cell,) = table.rows[0].cells
+        assert cell.correlation.systems == 16
+        assert numbers(cell)[:2] == [pytest.approx(spearman, abs=within), pytest.approx(kendall, abs=within)]
+        assert table.rows[0].min_rating is None
+
+
+class TestRows:
+    def test_a_grader_has_a_row_for_each_min_rating_label_rule_and_bank_version(self, small: Project) -> None:
+        bank.save(small, [replace(BANK[0], active=False)], "without A", "tester")
+        rows = choose_rows(small, ["exam"], [1, 4], ["max", "mean"], [1, 2])
+        table = meta_table(small, rows, ["assessors"], ["AP"])
+        assert [(row.name, row.min_rating) for row in table.rows] == [
+            (f"test grader{rule}, bank version {version}", level)
+            for version in (1, 2) for rule in ("", ", label mean") for level in (1, 4)
+        ]  # fmt: skip
+        for row in table.rows:
+            board = leaderboard(small, "AP", "exam", row.row.policy)
+            expected = correlate(board.scores, leaderboard(small, "AP", "assessors").scores)
+            assert row.cells[0].correlation == expected
+
+    def test_every_measure_gives_the_board_of_the_leaderboard(self, small: Project) -> None:
+        names = ["AP", "nDCG@10", "EXAM-Cover@2", "alpha_nDCG@10"]
+        table = meta_table(small, choose_rows(small, ["exam"], [3]), ["assessors"], names)
+        for column, cell in zip(table.columns, table.rows[0].cells, strict=True):
+            board = leaderboard(small, column.measure, "exam", table.rows[0].row.policy)
+            other = leaderboard(small, column.against_measure, "assessors")
+            assert cell.correlation == correlate(board.scores, other.scores)
+        # Judgments cannot say which questions are answered: coverage is compared with nDCG@10.
+        assert [column.against_measure for column in table.columns] == ["AP", "nDCG@10", "nDCG@10", "nDCG@10"]
+
+    def test_the_judge_of_a_short_scale_has_its_top_once(self, small: Project) -> None:
+        spec = GraderSpec("judge", "direct", "none", kinds=("question",), max_rating=1)
+        grade(small, {("What is A?", "p1"): 1}, spec)
+        rows = choose_rows(small, ["judge"], [1, 3, 5], ["max", "mean"], [None, 1])
+        assert [row.policy.min_rating for row in rows] == [1]
+
+    def test_without_names_everything_that_can_be_a_row_is_one(self, small: Project) -> None:
+        import_files(small, "leaderboard", [Source("theirs.tsv", data=b"run\tscore\nx\t1\ny\t2\nz\t3\n")], "tester")
+        assert methods(small) == ["test grader", "assessors", "nothing found", "theirs"]
+        rows = choose_rows(small, min_ratings=[1])
+        assert [row.source for row in rows] == ["exam", "assessors", "nothing found", "theirs"]
+
+    def test_a_name_that_is_nothing_is_refused(self, small: Project) -> None:
+        with pytest.raises(InputError, match="no grader 'nobody'"):
+            choose_rows(small, ["nobody"])
+        with pytest.raises(InputError, match="out of range"):
+            choose_rows(small, ["assessors"], [6])
+        with pytest.raises(InputError, match="There is no source 'nobody'"):
+            meta_table(small, choose_rows(small), ["nobody"])
+
+
+class TestCells:
+    def marks(self, project: Project, scores: dict[str, dict[str, float]]) -> dict[str, str]:
+        boards = {name: {**board} for name, board in scores.items()}
+        content = json.dumps(boards).encode()
+        import_files(project, "leaderboard", [Source("b.json", data=content)], "tester")
+        table = meta_table(project, choose_rows(project), ["b official"])
+        return {row.name.removeprefix("b "): row.cells[0].marks["kendall"] for row in table.rows}
+
+    def test_best_equally_good_and_poor_are_told_apart(self, project: Project) -> None:
+        runs = "abcdefgh"
+
+        def board(order: str) -> dict[str, float]:
+            return {run: float(-place) for place, run in enumerate(order)}
+
+        found = self.marks(
+            project,
+            {
+                "official": board(runs),
+                "copy": board(runs),
+                "one swap": board("bacdefgh"),
+                "another swap": board("acbdefgh"),
+                "three swaps": board("badcfegh"),
+                "reversed": board(runs[::-1]),
+                "constant": dict.fromkeys(runs, 1.0),
+            },
+        )
+        assert found == {
+            "official": "itself",
+            # The same ranks under another name do not compete with others either.
+            "copy": "itself",
+            "one swap": "best",
+            "another swap": "best",
+            "three swaps": "plain",
+            "reversed": "poor",
+            "constant": "undefined",
+        }
+
+    def test_within_five_hundredths_of_the_best_is_equally_good(self, project: Project) -> None:
+        runs = [f"r{number:02}" for number in range(20)]
+
+        def swapped(pairs: int) -> dict[str, float]:
+            order = list(runs)
+            for at in range(pairs):
+                order[2 * at], order[2 * at + 1] = order[2 * at + 1], order[2 * at]
+            return {run: float(-place) for place, run in enumerate(order)}
+
+        # A swap of neighbours costs 2 / 190 of Kendall's tau: four more cost .042, six more .063.
+        found = self.marks(project, {"official": swapped(0), "1": swapped(1), "5": swapped(5), "7": swapped(7)})
+        assert found == {"official": "itself", "1": "best", "5": "near", "7": "plain"}
+
+    def test_an_undefined_cell_says_why_and_is_not_zero(self, small: Project) -> None:
+        table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP", "EXAM-Cover@20"])
+        reasons = table.reasons()
+        tied = reasons["All 3 common systems are tied on the first leaderboard."]
+        assert "nothing found, min rating 1: AP" in tied
+        assert any("judgments cannot give it" in reason for reason in reasons)
+        assert row_of(table, "nothing found").cells[0].value("spearman") is None
+
+    def test_a_grader_that_has_graded_nothing_of_the_bank_is_undefined(self, small: Project) -> None:
+        bank.save(small, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
+        table = meta_table(small, choose_rows(small, ["exam"], [4]), ["assessors"], ["AP"])
+        assert "No question of the bank has been graded" in str(table.rows[0].cells[0].correlation.undefined)
+
+    def test_new_grades_show_at_once(self, small: Project) -> None:
+        def cell() -> Cell:
+            return meta_table(small, choose_rows(small, ["exam"], [4]), ["assessors"], ["nDCG@10"]).rows[0].cells[0]
+
+        before = cell()
+        judge(small, {("q1", "p1"): 0, ("q1", "p3"): 2}, "assessors")
+        with small.transaction() as cursor:
+            cursor.execute(
+                "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'ann', 'import qrels', '{}')"
+            )
+        assert cell() != before
+
+    def test_intervals_enclose_the_value_and_are_there_only_when_asked_for(self, small: Project) -> None:
+        rows = choose_rows(small, ["exam"], [4])
+        (plain,) = meta_table(small, rows, ["assessors"], ["nDCG@10"]).rows[0].cells
+        assert plain.intervals == {}
+        (cell,) = meta_table(small, rows, ["assessors"], ["nDCG@10"], samples=200).rows[0].cells
+        interval, value = cell.intervals["spearman"], cell.value("spearman")
+        assert interval is not None and value is not None
+        assert -1 <= interval[0] <= value <= interval[1] <= 1
+
+    def test_random_ties_are_repeatable_and_can_join_what_is_within_error(self, small: Project) -> None:
+        rows = choose_rows(small, ["exam"], [4])
+        options: dict[str, Any] = {"measures": ["AP"], "ties": "random", "repeats": 50}
+        once, again = (meta_table(small, rows, ["assessors"], **options).rows[0].cells[0] for _ in range(2))
+        assert once == again
+        assert meta_table(small, rows, ["assessors"], within_error=True, **options).rows[0].cells[0] != once
+        with pytest.raises(InputError, match="Ask for random ties"):
+            meta_table(small, rows, ["assessors"], within_error=True)
+
+    def test_a_cell_opens_to_its_two_boards(self, small: Project) -> None:
+        table = meta_table(small, choose_rows(small, ["assessors"], [2]), ["assessors"], ["AP"])
+        (row,), (column,) = table.rows, table.columns
+        found = cell_comparison(small, row.row, column)
+        assert found.board == leaderboard(small, "AP", "assessors", Policy(min_judgment=2))
+        assert found.official == leaderboard(small, "AP", "assessors")
+        assert found.correlation == row.cells[0].correlation
+
+
+class TestOutput:
+    def test_tsv_has_every_number_in_full_and_says_why_one_is_missing(self, small: Project) -> None:
+        table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])
+        found = list(csv.DictReader(io.StringIO(meta_tsv(table)), delimiter="\t"))
+        assert [line["row"] for line in found] == [row.name for row in table.rows]
+        assert float(found[0]["AP spearman"]) == table.rows[0].cells[0].value("spearman")
+        assert found[0]["needed_pairs"] == str(table.rows[0].needed)
+        assert found[2]["AP kendall"] == ""
+        assert "tied on the first" in found[2]["undefined"]
+
+    def test_a_name_is_no_formula_in_the_tsv_and_ends_no_comment_of_the_latex(self, small: Project) -> None:
+        table = meta_table(small, choose_rows(small, min_ratings=[4]), ["assessors"], ["AP"])
+        columns = [replace(column, against="a\n\\input{x}", title="=cmd()") for column in table.columns]
+        hostile = replace(table, rows=[replace(row, name="=cmd()") for row in table.rows], columns=columns)
+        lines = [line.split("\t") for line in meta_tsv(hostile).splitlines()]
+        assert {line[0] for line in lines[1:]} == {"'=cmd()"} and lines[0][5].startswith("'=cmd()")
+        assert not [line for line in meta_latex(hostile).splitlines() if "input{x}" in line and line[0] != "%"]
+
+    def test_latex_sets_best_and_undefined_apart_and_escapes_names(self, small: Project) -> None:
+        judge(small, {**JUDGED, ("q1", "p3"): 1}, "50%_model & co")
+        table = meta_table(small, choose_rows(small, min_ratings=[1]), ["assessors"], ["AP"])
+        found = meta_latex(table, ["spearman", "kendall"])
+        assert r"\multicolumn{2}{c}{AP}" in found
+        assert r"50\%\_model \& co & 1 &" in found
+        assert "nothing found & 1 & 2 & $\\dagger$ & $\\dagger$ \\\\" in found
+        assert "\\textbf{\\textit{" in found
+
+    def test_the_command_prints_the_table_in_every_form(self, small: Project) -> None:
+        path = str(small.path)
+        small.close()
+
+        def printed(*arguments: str) -> str:
+            result = CliRunner().invoke(
+                cli,
+                [
+                    "meta",
+                    "--project",
+                    path,
+                    "--against",
+                    "assessors",
+                    "--measure",
+                    "AP",
+                    "--min-rating",
+                    "4",
+                    *arguments,
+                ],
+            )
+            assert result.exception is None, result.exception
+            return result.stdout
+
+        columns = printed().splitlines()[0].split()
+        assert columns == ["row", "min", "rating", "queries", "AP", "Spearman", "AP", "Kendall", "AP", "tau_AP"]
+        assert printed("--latex").rstrip().splitlines()[0].startswith("% Rank correlation with assessors")
+        assert printed("--tsv", "--coefficient", "kendall").splitlines()[0].split("\t")[4:] == [
+            "queries", "AP kendall", "undefined",
+        ]  # fmt: skip
+        found = json.loads(printed("--json", "--row", "exam", "--bootstrap", "20"))
+        assert found["samples"] == 20
+        (row,) = found["rows"]
+        assert (row["name"], row["min_rating"]) == ("test grader", 4)
+        assert set(row["cells"][0]["intervals"]) == set(COEFFICIENTS)
+        refused = CliRunner().invoke(cli, ["meta", "--project", path, "--against", "assessors", "--tsv", "--json"])
+        assert isinstance(refused.exception, InputError)

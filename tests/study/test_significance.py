@@ -1,0 +1,284 @@
+"""Whether systems differ: against scipy, against every sign flip, and against sums done by hand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from core.cli import cli
+from core.errors import InputError
+from core.labels import Policy
+from core.leaderboard import Leaderboard, leaderboard, order_systems
+from core.leaderboard.board import System
+from core.measures import holm, randomisation_test, t_test, tied
+from core.project import Project
+from core.study import ALPHA, compare_neighbours, compare_systems
+from core.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
+from core.types import Question
+from tests.made.projects import fill
+
+
+def board_of(
+    scores: Mapping[str, Mapping[str, float]], policy: Policy | None = None, queries: Sequence[str] = ()
+) -> Leaderboard:
+    """A leaderboard of scores by query by run."""
+    policy = policy or Policy()
+    queries = list(queries) or sorted({query for by_query in scores.values() for query in by_query})
+    per_query = {run: dict(by_query) for run, by_query in scores.items()}
+    return Leaderboard("AP", "exam", policy, order_systems(per_query, queries, policy), per_query, queries)
+
+
+def random_scores(systems: int, queries: int, seed: int, skips: float = 0.0) -> dict[str, dict[str, float]]:
+    """Scores with two digits, so that ties occur; some queries are skipped."""
+    rng = np.random.default_rng(seed)
+    return {
+        f"run{s}": {
+            f"q{q}": round(min(1.0, max(0.0, rng.normal(0.3 + 0.05 * s, 0.2))), 2)
+            for q in range(queries)
+            if rng.random() >= skips
+        }
+        for s in range(systems)
+    }
+
+
+def every_flip(differences: Sequence[float]) -> float:
+    """The p value of the randomisation test straight from its definition."""
+    seen = abs(sum(differences))
+    sums = [
+        abs(sum(sign * d for sign, d in zip(signs, differences, strict=True)))
+        for signs in itertools.product((1, -1), repeat=len(differences))
+    ]
+    return sum(s >= seen - 1e-9 for s in sums) / len(sums)
+
+
+class TestTheTTest:
+    @pytest.mark.parametrize("seed", range(5))
+    def test_is_that_of_scipy_where_every_query_was_answered(self, seed: int) -> None:
+        board = board_of(random_scores(6, 12, seed))
+        for row in compare_systems(board):
+            mine, other = (list(board.per_query[run].values()) for run in (row.run, row.against))
+            assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
+            assert row.queries == 12
+
+    def test_counts_a_skipped_query_as_0_where_the_policy_does(self) -> None:
+        scores = random_scores(4, 15, 1, skips=0.3)
+        board = board_of(scores)
+        for row in compare_all(board):
+            mine, other = ([scores[run].get(q, 0.0) for q in board.query_ids] for run in (row.run, row.against))
+            assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
+
+    def test_leaves_a_skipped_query_out_where_the_policy_does(self) -> None:
+        scores = random_scores(4, 15, 1, skips=0.3)
+        board = board_of(scores, Policy(skipped="ignore"))
+        for row in compare_all(board):
+            both = scores[row.run].keys() & scores[row.against].keys()
+            mine, other = ([scores[run][q] for q in sorted(both)] for run in (row.run, row.against))
+            assert row.queries == len(both) < 15
+            assert row.p == pytest.approx(stats.ttest_rel(mine, other).pvalue, rel=1e-9)
+
+    def test_a_query_that_no_run_answered_still_counts(self) -> None:
+        board = board_of({"a": {"q1": 0.9, "q2": 0.5}, "b": {"q1": 0.1, "q2": 0.4}}, queries=["q1", "q2", "q3"])
+        expected = stats.ttest_rel([0.9, 0.5, 0.0], [0.1, 0.4, 0.0]).pvalue
+        assert compare_systems(board)[0].p == pytest.approx(expected)
+
+    def test_of_differences_that_only_binary_rounding_spreads_is_undefined(self) -> None:
+        same_step = np.array([[0.3 - 0.2], [0.8 - 0.7], [0.6 - 0.5]])
+        assert np.ptp(same_step) > 0
+        assert np.isnan(t_test(same_step)).all()
+
+
+class TestTheRandomisationTest:
+    @pytest.mark.parametrize("queries", [2, 3, 5, 8, 10])
+    def test_on_few_queries_takes_every_sign_flip(self, queries: int) -> None:
+        rng = np.random.default_rng(queries)
+        differences = rng.integers(-3, 5, size=(queries, 6)) / 10
+        expected = [every_flip(column) for column in differences.T.tolist()]
+        found = randomisation_test(differences)
+        for value, wanted, column in zip(found, expected, differences.T, strict=True):
+            assert np.isnan(value) if not column.any() else value == pytest.approx(wanted)
+
+    def test_draws_sign_flips_where_there_are_too_many_and_comes_near_the_exact_value(self) -> None:
+        differences = np.random.default_rng(3).normal(0.05, 0.2, size=(12, 5))
+        exact = randomisation_test(differences, permutations=2**12)
+        drawn = randomisation_test(differences, permutations=2**12 - 1)
+        assert drawn != pytest.approx(exact, abs=0)
+        # Five standard errors of a share among so many draws.
+        assert drawn == pytest.approx(exact, abs=5 * 0.5 / 2**6)
+
+    def test_comes_near_that_of_scipy_on_many_queries(self) -> None:
+        differences = np.random.default_rng(4).normal(0.04, 0.2, size=60)
+        theirs = stats.permutation_test(
+            (differences,), np.mean, permutation_type="samples", n_resamples=20_000, rng=np.random.default_rng(0)
+        ).pvalue
+        mine = randomisation_test(differences[:, None], 20_000)[0]
+        assert mine == pytest.approx(theirs, abs=0.02)
+
+    def test_never_gives_0_when_flips_are_drawn(self) -> None:
+        certain = np.full((40, 1), 0.5)
+        assert randomisation_test(certain, 999)[0] == pytest.approx(1 / 1000)
+
+    def test_is_the_same_for_the_same_seed_and_another_for_another(self) -> None:
+        board = board_of(random_scores(4, 30, 5))
+        first, again, other = (compare_systems(board, test="randomisation", seed=seed) for seed in (0, 0, 1))
+        assert first == again
+        assert first != other
+
+    def test_does_not_depend_on_how_the_sign_flips_are_cut(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        differences = np.random.default_rng(6).normal(0.1, 0.2, size=(9, 3))
+        whole = randomisation_test(differences)
+        monkeypatch.setattr("core.measures.significance._CHUNK", 50)
+        assert randomisation_test(differences) == pytest.approx(whole)
+
+    def test_leaves_a_skipped_query_out_where_the_policy_does(self) -> None:
+        scores = random_scores(3, 8, 7, skips=0.25)
+        for row in compare_all(board_of(scores, Policy(skipped="ignore")), "randomisation"):
+            both = scores[row.run].keys() & scores[row.against].keys()
+            expected = every_flip([scores[row.run][q] - scores[row.against][q] for q in sorted(both)])
+            assert row.p == pytest.approx(expected)
+
+    def test_makes_enough_flips_for_significance_after_correction(self) -> None:
+        scores = {f"run{s}": {f"q{q}": s / 40 + 0.001 * (q % 3 + s % 2) for q in range(20)} for s in range(40)}
+        rows = compare_all(board_of(scores), "randomisation", permutations=100)
+        assert len(rows) == 40 * 39 / 2
+        assert sum(bool(row.differs) for row in rows) > 700
+
+
+class TestHolm:
+    def test_is_what_one_computes_by_hand(self) -> None:
+        # In rising order .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, made monotone: .04 .06 .06 .06.
+        assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+
+    def test_stays_at_1_and_leaves_a_single_value_alone(self) -> None:
+        assert holm([0.5, 0.9]) == [1.0, 1.0]
+        assert holm([0.03]) == [0.03]
+        assert holm([]) == []
+
+    def test_corrects_only_for_comparisons_that_could_be_made(self) -> None:
+        scores = random_scores(3, 10, 8)
+        scores["twin"] = dict(scores["run2"])
+        board = board_of(scores)
+        rows = compare_systems(board, "run2")
+        p_values = [row.p for row in rows if row.p is not None]
+        assert len(p_values) == 2
+        assert [row.corrected for row in rows if row.p is not None] == pytest.approx(holm(p_values))
+
+    def test_can_be_left_away(self) -> None:
+        for row in compare_all(board_of(random_scores(5, 10, 9)), correction="none"):
+            assert row.corrected == row.p
+
+
+class TestWhoIsComparedWithWhom:
+    BOARD = board_of(random_scores(5, 20, 10))
+
+    def test_the_best_is_the_baseline_where_none_is_named(self) -> None:
+        order = [system.run for system in self.BOARD.systems]
+        rows = compare_systems(self.BOARD)
+        assert [(row.run, row.against) for row in rows] == [(run, order[0]) for run in order[1:]]
+
+    def test_a_named_baseline_is_compared_with_all_others(self) -> None:
+        order = [system.run for system in self.BOARD.systems]
+        rows = compare_systems(self.BOARD, order[2])
+        assert [row.run for row in rows] == [order[0], order[1], order[3], order[4]]
+        assert [row.difference > 0 for row in rows] == [True, True, False, False]
+
+    def test_each_with_the_one_above(self) -> None:
+        order = [system.run for system in self.BOARD.systems]
+        rows = compare_neighbours(self.BOARD)
+        assert [(row.run, row.against) for row in rows] == list(zip(order[1:], order[:-1], strict=True))
+
+    def test_every_pair_once_with_the_better_first(self) -> None:
+        rows = compare_all(self.BOARD)
+        assert len({frozenset((row.run, row.against)) for row in rows}) == len(rows) == 10
+        assert all(row.difference >= 0 for row in rows)
+
+    def test_error_bars_overlap_as_the_papers_say(self) -> None:
+        scores, errors = self.BOARD.scores, self.BOARD.std_errors
+        for row in compare_all(self.BOARD):
+            expected = tied(scores[row.run], errors[row.run], scores[row.against], errors[row.against])
+            assert row.error_bars_overlap == expected
+
+    def test_a_system_differs_from_below_the_level_on(self) -> None:
+        for row in compare_all(self.BOARD):
+            assert row.corrected is not None
+            assert row.differs == (row.corrected < ALPHA)
+
+
+class TestWhereThereIsNoTest:
+    @pytest.mark.parametrize("test", ["t", "randomisation"])
+    def test_identical_scores_say_so(self, test: str) -> None:
+        board = board_of({run: {"q1": 0.1, "q2": 0.5} for run in ("a", "b")})
+        (row,) = compare_systems(board, test=test)  # type: ignore[arg-type]
+        assert (row.p, row.corrected, row.differs, row.undefined) == (None, None, None, SAME)
+        assert row.error_bars_overlap
+
+    @pytest.mark.parametrize("test", ["t", "randomisation"])
+    def test_one_query_is_too_few(self, test: str) -> None:
+        board = board_of({"a": {"q1": 0.1}, "b": {"q1": 0.5}})
+        (row,) = compare_systems(board, test=test)  # type: ignore[arg-type]
+        assert row.p is None
+        assert row.undefined is not None
+        assert "at least 2" in row.undefined
+        assert row.error_bars_overlap is None
+
+    def test_a_constant_difference_has_no_t_test_but_a_randomisation_test(self) -> None:
+        board = board_of({"a": {f"q{i}": 0.1 * i for i in range(4)}, "b": {f"q{i}": 0.1 * i + 0.5 for i in range(4)}})
+        assert compare_systems(board)[0].undefined == NO_SPREAD
+        assert compare_systems(board, test="randomisation")[0].p == pytest.approx(2 / 16)
+
+    def test_an_imported_board_has_error_bars_only(self) -> None:
+        systems = [System("a", 0.9, 0.1, 0, 1), System("b", 0.75, 0.1, 0, 2), System("c", 0.3, None, 0, 3)]
+        rows = compare_systems(Leaderboard("MAP", "printed", Policy(), systems, {}))
+        assert [row.undefined for row in rows] == [NO_QUERIES] * 2
+        assert [row.error_bars_overlap for row in rows] == [True, None]
+
+    def test_one_system_or_none_has_nothing_to_compare(self) -> None:
+        assert compare_systems(board_of({"a": {"q1": 0.1}})) == []
+        assert compare_all(board_of({})) == []
+
+    def test_wrong_names_are_refused(self) -> None:
+        board = board_of(random_scores(3, 4, 11))
+        with pytest.raises(InputError, match="no system 'nobody'"):
+            compare_systems(board, "nobody")
+        with pytest.raises(InputError, match="no test 'z'"):
+            compare_systems(board, test="z")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="no correction 'luck'"):
+            compare_systems(board, correction="luck")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="0 permutations"):
+            compare_systems(board, test="randomisation", permutations=0)
+
+
+class TestTheCommand:
+    @pytest.fixture
+    def small(self, project: Project) -> Project:
+        questions = [Question(f"q{i}/a", f"q{i}", f"What is {i}?") for i in range(4)]
+        ratings = {(f"What is {i}?", f"p{i}{j}"): (i + 2 * j) % 6 for i in range(4) for j in range(3)}
+        orders = {"good": (2, 1, 0), "fair": (1, 2, 0), "poor": (0, 1, 2)}
+        runs = {run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)} for run, order in orders.items()}
+        fill(project, questions, ratings, runs)
+        return project
+
+    def run(self, project: Project, *options: str) -> str:
+        project.close()
+        result = CliRunner().invoke(cli, ["significance", "--project", str(project.path), *options])
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def test_prints_what_the_function_gives(self, small: Project) -> None:
+        expected = compare_systems(leaderboard(small, "nDCG@10"), "poor", "randomisation")
+        found = json.loads(
+            self.run(small, "--measure", "nDCG@10", "--test", "randomisation", "--baseline", "poor", "--json")
+        )
+        assert (found["measure"], found["test"], found["baseline"]) == ("nDCG@10", "randomisation", "poor")
+        assert found["systems"] == [row.as_dict() for row in expected]
+
+    def test_prints_a_row_for_every_other_system(self, small: Project) -> None:
+        best = leaderboard(small, "nDCG@10").systems[0].run
+        lines = self.run(small, "--measure", "nDCG@10").splitlines()
+        assert lines[0] == f"nDCG@10 of exam against {best}, t test, correction holm"
+        assert len(lines) == 2 + 2

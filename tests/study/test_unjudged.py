@@ -1,0 +1,167 @@
+"""Judged@k by source, what to grade next for a new run, and one job that grades just that."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from core import cli
+from core.errors import InputError
+from core.exchange import import_files
+from core.formats import Source
+from core.graders import Control
+from core.grading import Request, Scope, make_plan, run_job
+from core.labels import Policy
+from core.leaderboard import leaderboard
+from core.project import Project, set_pool_depth
+from core.study import to_grade, unjudged
+from core.types import Asked, Grade, Question
+from tests.made.projects import SPEC, fill, judge, new_project
+
+BANK = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?"), Question("q2/c", "q2", "C?")]
+OLD = {"old": {"q1": ["p1", "p2"], "q2": ["p3"]}}
+RATINGS = {("A?", "p1"): 5, ("B?", "p1"): 1, ("A?", "p2"): 0, ("B?", "p2"): None, ("C?", "p3"): 4}
+NEW = "q1 Q0 p4 1 9 new\nq1 Q0 p1 2 8 new\nq1 Q0 p2 3 7 new\nq2 Q0 p5 1 9 new\n"
+
+
+class Fives:
+    """A grader that gives 5 and remembers what it was asked."""
+
+    spec = SPEC
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+
+    def grade(self, questions: dict[int, Asked], passages: dict[int, str], pairs, control: Control):
+        self.asked += [(questions[q].text, passages[p]) for q, p in pairs]
+        yield [(q, p, Grade(5)) for q, p in pairs]
+
+
+def _with_a_new_run(project: Project, folder: Path) -> None:
+    fill(project, BANK, RATINGS, OLD)
+    texts, run = folder / "new.tsv", folder / "new.run"
+    texts.write_text("p4\ttext of p4\np5\ttext of p5\n")
+    run.write_text(NEW)
+    import_files(project, "passages", [Source.of(texts)], "ann")
+    import_files(project, "runs", [Source.of(run)], "ann")
+
+
+def test_judged_is_counted_by_run_and_by_source_of_values(project: Project, tmp_path: Path) -> None:
+    _with_a_new_run(project, tmp_path)
+    judge(project, {("q1", "p4"): 1, ("q1", "p1"): 0, ("q1", "p2"): -1, ("q2", "p3"): 0})
+    shares = {(s.run, s.source): s for s in unjudged(project).shares}
+    assert (shares["old", "exam"].known, shares["old", "exam"].top, shares["old", "exam"].judged) == (3, 3, 1.0)
+    # New has labels for p1 and p2 of three passages of q1, and for none of q2.
+    assert (shares["new", "exam"].known, shares["new", "exam"].top) == (2, 4)
+    assert shares["new", "exam"].judged == pytest.approx((2 / 3 + 0) / 2)
+    # A judgment of -1 counts as none.
+    assert (shares["new", "assessors"].known, shares["old", "assessors"].known) == (2, 2)
+
+
+def test_judged_is_the_measure_of_the_same_name(project: Project, tmp_path: Path) -> None:
+    _with_a_new_run(project, tmp_path)
+    judge(project, {("q1", "p4"): 1, ("q1", "p2"): -1, ("q2", "p3"): 0})
+    board = leaderboard(project, "Judged@2", "assessors", Policy(skipped="ignore"))
+    found = {s.run: s.judged for s in unjudged(project, top_k=2).shares if s.source == "assessors"}
+    assert found == pytest.approx(board.scores)
+
+
+def test_what_a_new_run_lacks_is_listed_best_rank_first(project: Project, tmp_path: Path) -> None:
+    _with_a_new_run(project, tmp_path)
+    found = to_grade(project, Policy(), "new", 20)
+    assert (found.passages, found.ungraded, found.failed, found.not_pooled) == (4, 3, 1, 0)
+    assert [(n.query_id, n.passage_id, n.rank, n.ungraded, n.failed) for n in found.next] == [
+        ("q1", "p4", 1, 2, 0),
+        ("q2", "p5", 1, 1, 0),
+        ("q1", "p2", 3, 0, 1),
+    ]
+    short = to_grade(project, Policy(), "new", 20, listed=1)
+    assert (len(short.next), short.more, short.ungraded) == (1, 2, 3)
+    assert to_grade(project, Policy(), "old", 20).ungraded == 0
+
+
+def test_one_job_grades_just_what_a_run_lacks(project: Project, tmp_path: Path) -> None:
+    _with_a_new_run(project, tmp_path)
+    other = tmp_path / "other.run"
+    other.write_text("q1 Q0 p6 1 9 other\n")
+    texts = tmp_path / "p6.tsv"
+    texts.write_text("p6\ttext of p6\n")
+    import_files(project, "passages", [Source.of(texts)], "ann")
+    import_files(project, "runs", [Source.of(other)], "ann")
+    wanted = to_grade(project, Policy(), "new", 20)
+    assert make_plan(project, SPEC, 1, Scope(runs=("new",))).to_grade == wanted.ungraded == 3
+    assert make_plan(project, SPEC, 1, Scope(runs=("new", "other"))).to_grade == 5
+    assert make_plan(project, SPEC, 1).to_grade == 5
+    grader = Fives()
+    final = run_job(project, grader, Request(Scope(runs=("new",))), "ann")  # type: ignore[arg-type]
+    assert (final.state, final.graded) == ("done", 3)
+    assert sorted(grader.asked) == [("A?", "text of p4"), ("B?", "text of p4"), ("C?", "text of p5")]
+    after = unjudged(project, runs=["new"])
+    assert after.to_grade[0].ungraded == 0
+    assert [s.judged for s in after.shares if s.source == "exam"] == [1.0]
+    assert json.loads(project.value("SELECT asked FROM jobs ORDER BY job_key DESC LIMIT 1"))["runs"] == ["new"]
+
+
+def test_passages_beyond_the_pool_are_counted_apart(project: Project, tmp_path: Path) -> None:
+    _with_a_new_run(project, tmp_path)
+    with project.transaction() as cursor:
+        set_pool_depth(cursor, 1, "ann")
+    found = to_grade(project, Policy(), "new", 20)
+    # p4 and p5 are at rank 1, p1 is at rank 1 of the old run; p2 is no longer pooled.
+    assert (found.passages, found.not_pooled, found.ungraded) == (4, 1, 3)
+    assert unjudged(project).top_k == 1
+
+
+def test_passages_without_text_are_counted_and_not_asked(project: Project, tmp_path: Path) -> None:
+    fill(project, BANK, RATINGS, OLD)
+    run = tmp_path / "new.run"
+    run.write_text(NEW)
+    import_files(project, "runs", [Source.of(run)], "ann")
+    found = to_grade(project, Policy(), "new", 20)
+    assert (found.without_text, found.ungraded, found.failed) == (2, 0, 1)
+
+
+def test_judgments_can_be_looked_at_before_anything_is_graded(project: Project) -> None:
+    fill(project, BANK, {}, OLD)
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM graders")
+    judge(project, {("q1", "p1"): 1})
+    found = unjudged(project)
+    assert found.grader is None and found.to_grade == []
+    assert [(s.source, s.known) for s in found.shares] == [("assessors", 1)]
+
+
+def test_unknown_runs_and_depths_are_refused(project: Project, tmp_path: Path) -> None:
+    _with_a_new_run(project, tmp_path)
+    for call in (
+        lambda: unjudged(project, runs=["nobody"]),
+        lambda: make_plan(project, SPEC, 1, Scope(runs=("nobody",))),
+        lambda: unjudged(project, top_k=0),
+    ):
+        with pytest.raises(InputError, match=r"nobody|top 0"):
+            call()
+
+
+def test_from_the_shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "p.duckdb")
+    project = new_project(Path(path))
+    _with_a_new_run(project, tmp_path)
+    project.close()
+
+    def exam(*words: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["exam", *words, "--project", path])
+        cli.main()
+        return capsys.readouterr().out
+
+    found = json.loads(exam("unjudged", "--run", "new", "--json"))
+    assert found["to_grade"][0]["ungraded"] == 3
+    assert {share["run"] for share in found["shares"]} == {"new"}
+    assert "Judged@20" in exam("unjudged")
+    curve = json.loads(exam("curve", "--max-k", "2", "--run", "old", "--json"))
+    assert curve["curves"][0]["scores"] == pytest.approx([(1 / 2 + 1) / 2, (1 / 2 + 1) / 2])
+    assert "@2" in exam("curve", "--max-k", "2")
+    assert json.loads(exam("leaderboard", "--measure", "EXAM-Cover@2", "--per", "topic", "--json"))["per"] == "topic"
+    assert json.loads(exam("plan", "--run", "new", "--json"))["needed"] == 7
