@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from core.graders import parse_list, parse_rating, parse_yes_no, signs
+from core.graders import parse_list, parse_rating, parse_yes_no
 from core.graders.endpoint.redaction import redact
 from core.graders.reading.parsing import parse_json_rating, parse_letter, settled_letter, settled_rating, settled_yes_no
+from core.speaking import signs
 
 SIZE = 1 << 20
 LIMIT_S = 60  # what takes the square of the length takes hours
