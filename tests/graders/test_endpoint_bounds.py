@@ -17,7 +17,7 @@ from core.graders.endpoint.back_end import EndpointBackEnd
 from core.graders.endpoint.retry import told_wait
 from core.graders.reading.model_names import is_version_of
 from core.types import Grade
-from tests.graders.test_endpoint import KEY, drive, make, only, pairs, prompt, question, until
+from tests.made.endpoint_calls import KEY, drive, make, only, pairs, prompt, question, until
 from tests.made.endpoint_server import (
     EndpointServer,
     Reply,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.bank import saving as bank_saving
+from core.bank import save
 from core.errors import InputError
 from core.grading import make_plan
 from core.labels import Policy, basis, confirm, label_qrels, override, overrides, withdraw
@@ -62,20 +62,20 @@ def test_impact_sees_overrides(graded: Project) -> None:
 
 def test_after_rewording_an_override_is_stale_until_confirmed(graded: Project) -> None:
     key = override(graded, "q1/a", "p1", 0, "no", "ann")
-    bank_saving.save(graded, [replace(A, text="A, exactly?")], "reworded", "ann")
+    save(graded, [replace(A, text="A, exactly?")], "reworded", "ann")
     stale = overrides(graded)[0]
     assert (stale.stale, stale.wording, stale.wording_now) == (True, "A?", "A, exactly?")
     assert label(graded, "p1") == 2
     confirm(graded, key, "bob")
     assert [(one.stale, one.rating, one.author) for one in overrides(graded)] == [(False, 0, "bob")]
-    bank_saving.save(graded, [replace(B, active=False)], "only A is left", "ann")
+    save(graded, [replace(B, active=False)], "only A is left", "ann")
     assert label(graded, "p1") == 0
 
 
 def test_going_back_to_the_old_wording_makes_it_current_again(graded: Project) -> None:
     override(graded, "q1/a", "p1", 0, "no", "ann")
-    bank_saving.save(graded, [replace(A, text="A, exactly?")], "reworded", "ann")
-    bank_saving.save(graded, [A], "back", "ann")
+    save(graded, [replace(A, text="A, exactly?")], "reworded", "ann")
+    save(graded, [A], "back", "ann")
     assert not overrides(graded)[0].stale
     assert label(graded, "p1") == 2
 
@@ -103,7 +103,7 @@ def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: P
     ratings = {("Old words?", "p1"): 5, ("Old words?", "p2"): 0}
     fill(project, [Question("q1/a", "q1", "Old words?")], ratings, {"s": {"q1": ["p1", "p2"]}})
     override(project, "q1/a", "p1", 0, "no", "ann")
-    bank_saving.save(project, [Question("q1/a", "q1", "New words?")], "reword", "ann")
+    save(project, [Question("q1/a", "q1", "New words?")], "reword", "ann")
     override(project, "q1/a", "p2", 4, "yes", "ann")
     said = {one.passage_id: (without, now) for one, without, now in override_labels(project, Policy(bank_version=1))}
     assert said == {"p1": (5, 0), "p2": (0, 0)}

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from core.bank import question_text_key
-from core.bank import saving as bank_saving
+from core.bank import question_text_key, save
 from core.errors import InputError
 from core.labels import Policy, basis, coverage, labels, labels_of, override
 from core.labels.rules import parse_rule
@@ -120,7 +119,7 @@ def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
 
 def test_weights_change_scores_without_a_single_new_grade(graded):
     before = graded.value("SELECT count(*) FROM grades")
-    bank_saving.save(graded, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
+    save(graded, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
     board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4))
     assert board.per_query["good"]["q1"] == pytest.approx(0.75)
     old = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1))
@@ -138,7 +137,7 @@ def test_a_direct_grader_labels_without_questions(graded):
 
 
 def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(graded):
-    bank_saving.save(graded, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
+    save(graded, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
     spec = replace(GraderSpec("nuggets", "self-rating", "m"), kinds=("nugget",))
     grade(graded, {("A fact", "p2"): 5}, spec)
     board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(grader="nuggets"))
