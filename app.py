@@ -1,4 +1,4 @@
-"""The app: declares the screens and draws the frame around them."""
+"""The app: draws the screen that the person is on, and the frame around it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import streamlit as st
 
 from core.graders import provide_access, provide_endpoints, provide_keys
 from pages.parts.bank import window as bank_window
-from pages.parts.shared import failures, presses, ui, visitor
+from pages.parts.shared import failures, presses, screens, ui, visitor
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.
@@ -18,7 +18,7 @@ if __name__ == "__main__":
     provide_keys(visitor.secret)
     provide_endpoints(visitor.endpoint_tables)
     provide_access(visitor.access)
-    screen = ui.navigation()
+    screen = screens.navigation()
     ui.frame()
     with ui.errors():
         bank_window.take_in()

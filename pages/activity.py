@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.errors import WorkbenchError
 from core.project import Act, Project, Sought, activity, activity_csv, bring_back, kinds_of_act, people
-from pages.parts.shared import presses, ui
+from pages.parts.shared import presses, screens, ui
 from pages.parts.shared.html import visible
 
 ACTS_A_PAGE = 25
@@ -45,7 +45,7 @@ def row(act: Act) -> None:
     if act.place is not None:
         screen, query = act.place
         with link:
-            ui.go(screen, ui.SCREENS[screen][0], **query)
+            ui.go(screen, screens.SCREENS[screen][0], **query)
     if act.replaced and presses.button(
         "Bring back what it replaced", at=said, key=f"bring back {act.key}", icon=":material/undo:"
     ):

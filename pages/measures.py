@@ -177,7 +177,7 @@ left, right = st.columns([3, 2], gap="large")
 with left:
     against, against_measure = chosen_official(imported, against_known)
     names = several("Rows", methods(project), "rows", "All graders, judgments and imported leaderboards")
-    ranked = [name for name, known in KNOWN.items() if known.basis in ("labels", "intents")]
+    ranked = [name for name, known in KNOWN.items() if known.ranks_passages]
     measures = several(
         "Measures", list(dict.fromkeys([*META_MEASURES, *ranked])), "measures", ", ".join(META_MEASURES),
         accept_new_options=True, help="Or type another, such as P@30 or EXAM-Cover@5.",

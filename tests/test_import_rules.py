@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts.shared import ui
+from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]
 SCREENS = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
@@ -108,7 +108,7 @@ def test_what_a_face_names_is_what_it_imports() -> None:
 
 
 def test_every_file_that_streamlit_may_list_is_a_screen() -> None:
-    assert {path.stem for path in (ROOT / "pages").glob("*.py")} == {*ui.SCREENS, "__init__"}
+    assert {path.stem for path in (ROOT / "pages").glob("*.py")} == {*screens.SCREENS, "__init__"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "pages/parts").rglob("*.py")), ids=lambda path: str(path.name))

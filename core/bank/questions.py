@@ -1,4 +1,4 @@
-"""The question bank: its questions at any version, its history, and saving a new version."""
+"""The questions of the bank at any version, and its history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graders and their grades: which pairs a bank version needs, which are known, and writing new ones."""
+"""The graders that have graded: kept with what identifies them, counted, and found by what people call them."""
 
 from __future__ import annotations
 

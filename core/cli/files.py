@@ -1,4 +1,4 @@
-"""Commands that make a project, bring files in, take files out and say what is there."""
+"""Commands that make a project, bring files in and take files out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands share: naming the project, the policy options, printing."""
+"""What the commands share: naming the project and the author, printing."""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from core.labels.basis import Basis, basis, graded_pairs, ratings
+from core.labels.basis import Basis, basis
 from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from core.labels.labels import answered_questions, label_qrels, labels
 from core.labels.one_query import QueryRatings, labels_under, load_ratings, scored, wording
 from core.labels.overrides import Override, confirm, override, overrides, withdraw, write_override, write_withdrawal
 from core.labels.policy import Policy, Skipped
+from core.labels.ratings import graded_pairs, ratings
 from core.labels.readiness import Readiness, failed_pairs, readiness
 from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weight_sql, weights_of
 from core.labels.summary import pool_summary

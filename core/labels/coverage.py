@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core.bank import bank_for
-from core.labels.basis import Basis, ratings
+from core.labels.basis import Basis
+from core.labels.ratings import ratings
 from core.labels.rules import weight_sql
 from core.project import GOLD, Project
 
@@ -70,7 +71,7 @@ def covered(place: int = 0) -> str:
     """The coverage of a unit as an SQL aggregate over its rows of `first_answers`.
 
     The weight of the questions answered, minus that of the "avoid" questions answered, over the weight of all
-    (exam-plus-plus, equation 1, with weights; DESIGN section 5); never below 0.
+    (exam-plus-plus, equation 1, with weights); never below 0. For one query in memory it is `coverage_of`.
 
     Args:
         place: which of the min ratings counts.

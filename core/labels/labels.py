@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from core.bank import bank_for
-from core.labels.basis import Basis, graded_pairs, ratings
+from core.labels.basis import Basis
+from core.labels.ratings import graded_pairs, ratings
 from core.project import Project, Qrels
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def labels(project: Project, base: Basis) -> pd.DataFrame:
-    """The label of every pooled passage (DESIGN section 5; exam-plus-plus, equation 2).
+    """The label of every pooled passage (exam-plus-plus, equation 2).
 
     Returns:
         One row a (query, passage) of the pool, in the pool's order, with query_id, passage_id,

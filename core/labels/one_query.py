@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from core.catalogue import StoredGrader
 from core.labels.basis import Basis
-from core.labels.basis import ratings as ratings_of
+from core.labels.ratings import ratings as ratings_of
 from core.labels.rules import MISSING, Ratings, labels_of, weights_of
 from core.project import Project
 from core.types import SEPARATOR, GraderSpec, Question

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.bank import bank_for, speaking_passages
-from core.labels.basis import Basis, graded_pairs
+from core.labels.basis import Basis
 from core.labels.labels import labels
+from core.labels.ratings import graded_pairs
 from core.project import Project
 
 

@@ -7,7 +7,8 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 
 from core.bank import bank_for
-from core.labels.basis import Basis, ratings
+from core.labels.basis import Basis
+from core.labels.ratings import ratings
 from core.project import JUDGE, WITHDRAW, Project
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.bank import bank_for
-from core.labels.basis import Basis, ratings
+from core.labels.basis import Basis
 from core.labels.coverage import RANKED, Scores, covered, first_answers
+from core.labels.ratings import ratings
 from core.project import Project
 
 _WHOLE = (

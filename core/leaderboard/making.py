@@ -142,7 +142,7 @@ def _board(project: Project, measure: Measure, policy: Policy) -> Leaderboard:
     source = "exam" if measure.takes_grades else "gold"
     board = Leaderboard(measure.name, source, policy, systems, per_query, found.query_ids, needed, usable)
     # Coverage and likeness pay for length, every measure does where responses were written and not retrieved.
-    if measure.basis not in ("labels", "intents"):
+    if not measure.ranks_passages:
         board = replace(board, lengths=lengths(project, measure.depth))
     elif project.value("SELECT count(*) FROM responses"):
         board = replace(board, lengths=lengths(project, policy.cutoff))

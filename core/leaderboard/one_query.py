@@ -37,7 +37,7 @@ def query_scores(
     wanted = parse_measure(measure, base.policy.cutoff)
     if answered_by_topic(project, query_id, questions):
         return None
-    if wanted.basis not in ("labels", "intents", "coverage"):
+    if not wanted.by_query_alone:
         raise InputError(
             f"What one change does to {wanted} cannot be told beforehand.",
             "Choose EXAM-Cover or a measure of labels; the Leaderboard has the score once it is saved.",

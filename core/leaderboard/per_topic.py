@@ -70,7 +70,7 @@ def leaderboard_per(
     if per == "query" or (source != "exam" and find_source(project, source) in dict(boards(project))):
         return plain
     if source == "exam":
-        if wanted.basis not in ("labels", "intents", "coverage"):
+        if not wanted.by_query_alone:
             raise InputError(
                 f"{wanted} compares whole queries with gold texts or the pool: it is not taken by subtopic.",
                 "Take EXAM-Cover or a measure of labels, or the mean over queries.",

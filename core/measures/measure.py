@@ -78,6 +78,16 @@ class Measure:
         return self.cutoff or DEFAULT_CUTOFF
 
     @property
+    def ranks_passages(self) -> bool:
+        """Whether it scores the order of passages, by their values or by what each answers."""
+        return self.basis in ("labels", "intents")
+
+    @property
+    def by_query_alone(self) -> bool:
+        """Whether what is known of a query decides its score, whatever other queries, gold texts or the pool hold."""
+        return self.ranks_passages or self.basis == "coverage"
+
+    @property
     def takes_judgments(self) -> bool:
         """Whether judgments can give it; what is about answered questions or gold texts they cannot."""
         return self.basis == "labels"

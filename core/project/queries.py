@@ -1,4 +1,4 @@
-"""Writing the collection into a project: queries, passages, runs, judgments, boards and the pool."""
+"""Writing queries with their subtopics, and refusing ids that no collection can have."""
 
 from __future__ import annotations
 

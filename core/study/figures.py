@@ -56,7 +56,7 @@ def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -
             wanted = parse_measure(measure)
             if not wanted.takes_grades:
                 continue
-            prefix = "EXAM " if wanted.basis in ("labels", "intents") else ""
+            prefix = "EXAM " if wanted.ranks_passages else ""
             if wanted.takes_min_rating:
                 for level in range(1, MAX_RATING + 1):
                     found[f"{prefix}{measure} ≥ {level}{by}"] = BoardChoice(measure, "exam", grader, level)

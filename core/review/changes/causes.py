@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
 
 from core import bank
 from core.bank import asked_questions, query_as_question, questions_by_query
@@ -15,6 +13,7 @@ from core.labels import (
     Basis,
     Policy,
     QueryRatings,
+    Ratings,
     basis,
     graded_pairs,
     labels_under,
@@ -22,7 +21,7 @@ from core.labels import (
     scored,
 )
 from core.project import Project
-from core.review.changes.comparing import RatingRow, rating_rows, ratings_of_passage, scoring_part, swapped
+from core.review.changes.comparing import Asked, RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 from core.types import Question
 
 
@@ -126,24 +125,24 @@ def responsible_questions(
     old, new = (by_query.get(query_id, {}) for by_query in of)
     texts = [*old.values(), *new.values()]
     known: dict[tuple[object, ...], QueryRatings] = {}
-    did: dict[str, NDArray[np.bool_]] = {}
-    passage_ids: list[str] = []
+    sides = []
     for base, state, other in ((before, old, new), (after, new, old)):
         view = (base.grader.key, base.overridden)
         if view not in known:
             known[view] = load_ratings(project, base, query_id, texts)
-        ratings = known[view]
-        passage_ids = ratings.passage_ids
-        whole = labels_under(base, ratings, list(state.values()))
-        for key in keys:
-            moved = np.zeros(len(passage_ids), bool)
-            if base.grader.spec.method != "direct":
-                moved = labels_under(base, ratings, list(swapped(state, other, key).values())) != whole
-            did[key] = did.get(key, np.zeros(len(passage_ids), bool)) | moved
+        # A judge that is asked about the query alone is not moved by what the bank says.
+        asks = base.grader.spec.method != "direct"
+        sides.append((partial(_labels, base, known[view]), state if asks else {}, other if asks else {}))
+    did = responsible(keys, sides)
+    passage_ids = known[view].passage_ids
     return {
         passage_id: tuple(key for key in keys if did[key][row]) or tuple(keys)
         for row, passage_id in enumerate(passage_ids)
     }
+
+
+def _labels(base: Basis, known: QueryRatings, asked: Asked) -> Ratings:
+    return labels_under(base, known, list(asked.values()))
 
 
 def overridden_questions(project: Project, bases: Sequence[Basis]) -> dict[tuple[str, str], tuple[str, ...]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from core.labels import MISSING, Basis, QueryRatings, scored, wording
+import numpy as np
+from numpy.typing import NDArray
+
+from core.labels import MISSING, Basis, QueryRatings, Ratings, scored, wording
 from core.types import GraderSpec, Question
 
 Asked = Mapping[str, Question]
@@ -60,6 +63,28 @@ def scoring_part(question: Question | None, spec: GraderSpec) -> tuple[object, .
     if question is None or not question.active:
         return None
     return (wording(question, spec), question.kind, question.weight)
+
+
+def responsible(
+    keys: Sequence[str], sides: Sequence[tuple[Callable[[Asked], Ratings], Asked, Asked]]
+) -> dict[str, NDArray[np.bool_]]:
+    """By question, the passages whose label it moves alone.
+
+    Args:
+        keys: ids of the questions that differ.
+        sides: for the state before and the one after: how labels come from what is asked, the state, and the other.
+
+    Returns:
+        By question id, p; true where the label moves when the question alone is changed in the state before, or comes
+        back when it alone is undone in the state after.
+    """
+    did: dict[str, NDArray[np.bool_]] = {}
+    for labels, state, other in sides:
+        whole = labels(state)
+        for key in keys:
+            moved = labels(swapped(state, other, key)) != whole
+            did[key] = did[key] | moved if key in did else moved
+    return did
 
 
 def swapped(state: Asked, other: Asked, key: str) -> dict[str, Question]:

@@ -27,7 +27,7 @@ from core.labels import (
 )
 from core.leaderboard import Leaderboard, leaderboard, query_scores
 from core.project import Project
-from core.review.changes.comparing import RatingRow, rating_rows, ratings_of_passage, scoring_part, swapped
+from core.review.changes.comparing import RatingRow, rating_rows, ratings_of_passage, responsible, scoring_part
 from core.review.changes.rescoring import SystemChange, moves, rescored
 from core.types import GraderSpec, Question
 
@@ -269,18 +269,16 @@ def _label_changes(delta: _Delta) -> list[LabelChange]:
     rows = np.flatnonzero((old != new) & delta.ratings.pooled)
     if not len(rows):
         return []
-    responsible = {
-        key: (delta.labels(swapped(delta.before, delta.after, key)) != old)
-        | (delta.labels(swapped(delta.after, delta.before, key)) != new)
-        for key in delta.edited
-    }
+    did = responsible(
+        delta.edited, [(delta.labels, delta.before, delta.after), (delta.labels, delta.after, delta.before)]
+    )
     return [
         LabelChange(
             delta.ratings.query_id,
             delta.ratings.passage_ids[row],
             None if old[row] == MISSING else int(old[row]),
             None if new[row] == MISSING else int(new[row]),
-            tuple(key for key in delta.edited if responsible[key][row]) or tuple(delta.edited),
+            tuple(key for key in delta.edited if did[key][row]) or tuple(delta.edited),
             int(delta.unknown[row]),
         )
         for row in rows

@@ -99,7 +99,7 @@ class Agreement:
 
 
 def agreement(project: Project, left: Side, right: Side, queries: Collection[str] | None = None) -> Agreement:
-    """Cross-tabulate two sides and say how well they agree (DESIGN section 5; exam-plus-plus, table 4).
+    """Cross-tabulate two sides and say how well they agree (exam-plus-plus, table 4).
 
     Args:
         left: gives the rows.

@@ -202,7 +202,7 @@ def _weights_hint(project: Project, policy: Policy, found: Changes, edits: Edits
         for saved in [{q.question_id: q for q in bank.questions(project, query_id=query_id)}]
         for question in questions
     )
-    if weighty and policy.label != "mean" and parse_measure(found.before.measure).basis in ("labels", "intents"):
+    if weighty and policy.label != "mean" and parse_measure(found.before.measure).ranks_passages:
         st.caption("Weights count in EXAM-Cover and in the weighted mean; the other labels ask for ratings alone.")
 
 

@@ -103,7 +103,7 @@ def measure(
         return str(picked)
     try:
         typed = parse_measure(str(picked))
-        if not shares and typed.basis not in ("labels", "intents"):
+        if not shares and not typed.ranks_passages:
             raise InputError(f"{typed} cannot be shown here.", "Choose a measure of labels, such as nDCG@10.")
         return typed.name
     except WorkbenchError as error:

@@ -16,21 +16,7 @@ from core.errors import FileError, WorkbenchError
 from core.grading import close_interrupted
 from core.project import Project, close_projects, open_project, projects_folder
 from pages.parts.shared import person as who
-
-SCREENS = {
-    "home": ("Home", ":material/home:"),
-    "question_bank": ("Question bank", ":material/quiz:"),
-    "grading": ("Grading", ":material/fact_check:"),
-    "prompts": ("Prompts", ":material/edit_note:"),
-    "passages": ("Passages", ":material/article:"),
-    "leaderboard": ("Leaderboard", ":material/leaderboard:"),
-    "measures": ("Measures", ":material/table_chart:"),
-    "disagreements": ("Disagreements", ":material/compare_arrows:"),
-    "changes": ("Changes", ":material/difference:"),
-    "export": ("Export", ":material/download:"),
-    "activity": ("Activity", ":material/history:"),
-}
-"""Title and icon of every screen, by the name of its file; the first is where people arrive."""
+from pages.parts.shared import screens
 
 LISTED_PROBLEMS = 20
 LISTED = 300
@@ -96,15 +82,6 @@ EVERYWHERE = ("grader", "tau", "label", "cutoff", "relevant", "weights", "measur
 """Keys of what is chosen on one screen and holds on every other."""
 
 
-def navigation() -> st.Page:
-    """Declare the screens; returns the one that the person is on."""
-    pages = [
-        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
-        for name, (title, icon) in SCREENS.items()
-    ]
-    return st.navigation(pages)
-
-
 def begin(title: str) -> None:
     """Begin a screen with its title.
 
@@ -112,7 +89,7 @@ def begin(title: str) -> None:
     their own and runs the file without its frame. Declaring the screens once puts that right.
     """
     if "framed" not in st.session_state:
-        navigation()
+        screens.navigation()
         st.session_state["framed"] = True
         st.rerun()
     if st.session_state.get("screen") != title:
@@ -263,7 +240,7 @@ def go(screen: str, label: str | None = None, **query: str) -> None:
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     st.page_link(
         f"pages/{screen}.py",
-        label=label or f"Go to {SCREENS[screen][0]}",
+        label=label or f"Go to {screens.SCREENS[screen][0]}",
         icon=":material/arrow_forward:",
         query_params=parameters | query,
     )

@@ -1,0 +1,44 @@
+"""The rating that counts for each pair: a person's override before the machine's grade, where the policy says so."""
+
+from __future__ import annotations
+
+from core.bank import bank_for
+from core.labels.basis import Basis
+from core.types import ANSWERED, MAX_RATING, SEPARATOR
+
+
+def ratings(base: Basis) -> str:
+    """The rating that counts for each pair of texts, as a subquery over $grader: a person's before the machine's."""
+    graded = "SELECT question_text_key, passage_text_key, rating FROM grades WHERE grader_key = $grader"
+    if not base.overridden:
+        return f"({graded})"
+    top = base.grader.spec.max_rating
+    # The same as `GraderSpec.on_scale`.
+    given = "rating" if top == MAX_RATING else f"least({top:d}, rating * {top:d} // {ANSWERED})::TINYINT AS rating"
+    people = f"(SELECT question_text_key, passage_text_key, {given} FROM current_overrides)"
+    if base.grader.spec.reads:
+        # A person rates the question; this grader is asked the question together with its answer key.
+        separator = f"chr({ord(SEPARATOR)})"
+        people = (
+            f"(SELECT a.text_key AS question_text_key, passage_text_key, {given} FROM current_overrides o"
+            " JOIN question_texts t ON t.text_key = o.question_text_key JOIN question_texts a"
+            f" ON contains(a.text, {separator}) AND split_part(a.text, {separator}, 1) = t.text)"
+        )
+    return (
+        f"({graded} AND NOT EXISTS (SELECT * FROM {people} o WHERE o.question_text_key ="
+        " grades.question_text_key AND o.passage_text_key = grades.passage_text_key)"
+        f" UNION ALL SELECT question_text_key, passage_text_key, rating FROM {people})"
+    )
+
+
+def graded_pairs(base: Basis) -> str:
+    """Every needed pair with the rating that counts, as a query over $version and $grader.
+
+    Its columns are query_key, passage_key, position, question_key, weight, rating (NULL where there
+    is no usable grade).
+    """
+    return (
+        "SELECT p.query_key, p.passage_key, p.position, b.question_key, b.weight, g.rating"
+        f" FROM pool p JOIN {bank_for(base.grader.spec)} b USING (query_key)"
+        f" LEFT JOIN {ratings(base)} g ON g.question_text_key = b.text_key AND g.passage_text_key = p.text_key"
+    )
