@@ -170,11 +170,6 @@ def _ideal_gain(rows: list[list[int]], questions: int, discounts: list[float], a
     return total
 
 
-def evaluate_alpha_ndcg(intents: Intents, run: RunScores, cutoff: int, alpha: float = 0.5) -> dict[str, float]:
-    """alpha_nDCG of one run; for several runs use `make_alpha_ndcg`. Args, returns, raises: as there."""
-    return make_alpha_ndcg(intents, cutoff, alpha)(run)
-
-
 _MAKERS: Mapping[str, Callable[[Intents, int], Evaluator]] = {
     "alpha_nDCG": make_alpha_ndcg,
     "ERR_IA": make_err_ia,

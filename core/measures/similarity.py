@@ -21,27 +21,6 @@ class Similarity:
     scorer: Callable[[], Callable[[str, str], float]]
 
 
-def rouge_1(text: str, gold: str) -> float:
-    """ROUGE-1 F1 of a text against a gold text (original-exam, section 4.1.2; Lin, 2004).
-
-    Args:
-        text, gold: lower-cased and lemmatized here; punctuation and stop words are left out.
-
-    Returns:
-        The harmonic mean of precision and recall of words, each counted as often as it occurs in both; 0 without any.
-    """
-    return _rouge_1()(lemmas(text), lemmas(gold))
-
-
-def chrf(text: str, gold: str) -> float:
-    """chrF2 of a text against a gold text: F-score of character n-grams, 1 to 6, recall twice as heavy (Popović, 2015).
-
-    Args:
-        text, gold: as they are; white space does not count.
-    """
-    return _chrf()(text, gold)
-
-
 def lemmas(text: str) -> str:
     """The lemmas of a text in lower case, without punctuation and stop words, parted by spaces."""
     import simplemma
@@ -69,4 +48,6 @@ def _chrf() -> Callable[[str, str], float]:
 
 
 SIMILARITIES = {"ROUGE-1": Similarity(lemmas, _rouge_1), "chrF": Similarity(str, _chrf)}
-"""By the family of the measure."""
+"""By the family of the measure: ROUGE-1 is the harmonic mean of precision and recall of lemmas in lower case, each
+counted as often as both texts have it, without punctuation and stop words (original-exam, section 4.1.2; Lin,
+2004); chrF the F-score of character n-grams, 1 to 6, with recall twice as heavy (Popović, 2015)."""

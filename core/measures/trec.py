@@ -86,14 +86,6 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
     return evaluate_run
 
 
-def evaluate(measures: Sequence[str], qrels: Qrels, run: RunScores, min_rating: int = 1) -> MeasureScores:
-    """Evaluate one run; for several runs on the same qrels use `make_evaluator`.
-
-    Args, returns, raises: as there.
-    """
-    return make_evaluator(measures, qrels, min_rating)(run)
-
-
 def _harmless(values: Mapping[str, int]) -> dict[str, int]:
     """A copy that trec_eval survives: it crashes where all values of a query are negative.
 

@@ -255,18 +255,6 @@ def _write_lengths(cursor: Cursor, rows: Sequence[tuple[str, str, int]]) -> None
     )
 
 
-def cited_sentences(project: Project, passage_id: str) -> list[Sentence]:
-    """The sentences of a passage of a response, with the ids of what they cite; none for any other passage."""
-    return [
-        Sentence(begin, end, tuple(citations))
-        for begin, end, citations in project.rows(
-            "SELECT begins, ends, citations FROM response_sentences JOIN passages USING (passage_key)"
-            " WHERE passage_id = ? ORDER BY position",
-            [passage_id],
-        )
-    ]
-
-
 @dataclass(frozen=True)
 class ResponseRun:
     """A system that generates: how many responses, their words and passages in all, and sentences that cite."""

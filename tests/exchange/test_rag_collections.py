@@ -16,9 +16,9 @@ from core.exchange import Group, import_groups
 from core.formats import BankFile, Source, detect, read_bank
 from core.leaderboard import leaderboard
 from core.project import Project, count_words, open_project, response_runs
-from core.project.responses import PASSAGE_WORDS, cited_sentences
+from core.project.responses import PASSAGE_WORDS
 from core.types import Query, Question
-from tests.made.projects import new_project
+from tests.made.projects import citations, new_project
 
 QUESTIONS = Path(__file__).parents[2] / "docs" / "rag" / "questions.jsonl"
 
@@ -194,7 +194,7 @@ def test_every_passage_can_be_traced_to_its_place_in_one_of_the_60_answers(rag: 
         ids, texts = zip(*found[topic], strict=True)
         assert list(ids) == [f"{row['run_id']}/{topic}/{n}" for n in range(1, len(ids) + 1)]
         assert " ".join(texts) == " ".join(s["text"].strip() for s in row["answer"] if s["text"].strip())
-        cited = [s.citations for passage_id in ids for s in cited_sentences(rag, passage_id)]
+        cited = [cited for passage_id in ids for cited in citations(rag, passage_id)]
         assert cited == [
             tuple(row["references"][n] for n in s["citations"]) for s in row["answer"] if s["text"].strip()
         ]

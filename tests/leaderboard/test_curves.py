@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import cover_curves, leaderboard
 from core.measures import make_intent_evaluator, parse_measure
-from core.measures.intents import evaluate_alpha_ndcg, make_err_ia, make_ndcg_ia
+from core.measures.intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
 from core.project import Project
 from core.types import Question
 from tests.made.projects import expected_coverage, fill
@@ -108,7 +108,7 @@ def test_ndcg_ia_by_hand() -> None:
 def test_ndcg_ia_of_one_question_is_its_ndcg() -> None:
     one = {"q": {passage: {"A": row.get("A", 0)} for passage, row in INTENTS["q"].items()}}
     found = make_ndcg_ia(one, 3)(RUN)
-    assert found == pytest.approx(evaluate_alpha_ndcg(one, RUN, 3, alpha=0.0))
+    assert found == pytest.approx(make_alpha_ndcg(one, 3, alpha=0.0)(RUN))
 
 
 def test_queries_without_intents_or_ranking_have_no_score() -> None:

@@ -195,3 +195,13 @@ def expected_coverage(
         return None
     answered = [text for text in weight if any((ratings.get((text, p)) or 0) >= tau for p in top)]
     return max(0.0, sum(weight[text] for text in answered) / total)
+
+
+def citations(project: Project, passage_id: str) -> list[tuple[str, ...]]:
+    """What each sentence of a passage of a response cites."""
+    rows = project.rows(
+        "SELECT citations FROM response_sentences JOIN passages USING (passage_key) WHERE passage_id = ?"
+        " ORDER BY position",
+        [passage_id],
+    )
+    return [tuple(cited) for (cited,) in rows]

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from core.measures.intents import evaluate_alpha_ndcg
+from core.measures.intents import make_alpha_ndcg
 
 INTENTS = {
     "q": {
@@ -22,5 +22,5 @@ def test_the_greatest_id_comes_first_among_passages_of_equal_gain() -> None:
     ideal = 2 + 1.5 / math.log2(3) + 1.5 / 2
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     found = 2 + 2 / math.log2(3) + 1 / 2
-    assert evaluate_alpha_ndcg(INTENTS, run, 3)["q"] == pytest.approx(found / ideal)
-    assert evaluate_alpha_ndcg(INTENTS, {"q": {"c": 3.0, "b": 2.0, "a": 1.0}}, 3)["q"] == pytest.approx(1.0)
+    assert make_alpha_ndcg(INTENTS, 3)(run)["q"] == pytest.approx(found / ideal)
+    assert make_alpha_ndcg(INTENTS, 3)({"q": {"c": 3.0, "b": 2.0, "a": 1.0}})["q"] == pytest.approx(1.0)

@@ -20,9 +20,9 @@ from core.measures import (
     tied,
     trec_order,
 )
-from core.measures.intents import evaluate_alpha_ndcg, make_alpha_ndcg
+from core.measures.intents import make_alpha_ndcg
 from core.measures.measure import FAMILIES
-from core.measures.trec import evaluate
+from core.measures.trec import MeasureScores, Qrels, RunScores
 
 CUTOFFS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 # Standard name: trec_eval's name.
@@ -43,6 +43,11 @@ TREC_NAMES = {
     **{f"AP@{k}": f"map_cut_{k}" for k in CUTOFFS},
     **{f"Success@{k}": f"success_{k}" for k in (1, 5, 10)},
 }
+
+
+def evaluate(measures: list[str], qrels: Qrels, run: RunScores, min_rating: int = 1) -> MeasureScores:
+    """One run on qrels."""
+    return make_evaluator(measures, qrels, min_rating)(run)
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
@@ -248,13 +253,13 @@ def test_alpha_ndcg_by_hand() -> None:
     """Two passages answer r1 and r2, one answers r3: the ideal puts the new question second."""
     intents = {"q": {"a": {"r1": 1, "r2": 1, "r3": 0}, "b": {"r1": 1, "r2": 1}, "c": {"r3": 1}}}
     ideal = 2 + 1 / math.log2(3) + 2 * 0.5 / math.log2(4)
-    best = evaluate_alpha_ndcg(intents, {"q": {"a": 3.0, "c": 2.0, "b": 1.0}}, 10)
+    best = make_alpha_ndcg(intents, 10)({"q": {"a": 3.0, "c": 2.0, "b": 1.0}})
     assert best["q"] == pytest.approx(1.0)
-    repeats = evaluate_alpha_ndcg(intents, {"q": {"a": 3.0, "b": 2.0, "x": 1.5, "c": 1.0}}, 10)
+    repeats = make_alpha_ndcg(intents, 10)({"q": {"a": 3.0, "b": 2.0, "x": 1.5, "c": 1.0}})
     assert repeats["q"] == pytest.approx((2 + 1 / math.log2(3) + 1 / math.log2(5)) / ideal)
-    cut = evaluate_alpha_ndcg(intents, {"q": {"c": 3.0, "a": 1.0}}, 1)
+    cut = make_alpha_ndcg(intents, 1)({"q": {"c": 3.0, "a": 1.0}})
     assert cut["q"] == pytest.approx(1 / 2)
-    forgiving = evaluate_alpha_ndcg(intents, {"q": {"a": 2.0, "b": 1.0}}, 2, alpha=0.0)
+    forgiving = make_alpha_ndcg(intents, 2, alpha=0.0)({"q": {"a": 2.0, "b": 1.0}})
     assert forgiving["q"] == pytest.approx(1.0)
 
 
@@ -263,13 +268,13 @@ def test_alpha_ndcg_of_one_question_and_alpha_zero_is_binary_ndcg() -> None:
     run = {"q": {passage: float(-i) for i, passage in enumerate("abcdefg")}}
     intents = {"q": {passage: {"r": relevant.get(passage, 0)} for passage in "abcdefg"}}
     expected = evaluate(["nDCG@5"], {"q": relevant}, run)["nDCG@5"]["q"]
-    assert evaluate_alpha_ndcg(intents, run, 5, alpha=0.0)["q"] == pytest.approx(expected)
+    assert make_alpha_ndcg(intents, 5, alpha=0.0)(run)["q"] == pytest.approx(expected)
 
 
 def test_alpha_ndcg_edges() -> None:
     intents = {"nothing answered": {"a": {"r": 0}}, "skipped": {"a": {"r": 1}}, "empty": {"a": {"r": 1}}}
     run = {"nothing answered": {"a": 1.0}, "empty": {}, "unknown": {"a": 1.0}}
-    assert evaluate_alpha_ndcg(intents, run, 10) == {"nothing answered": 0.0}
+    assert make_alpha_ndcg(intents, 10)(run) == {"nothing answered": 0.0}
     for cutoff, alpha in ((0, 0.5), (10, 1.5), (10, -0.1)):
         with pytest.raises(InputError, match="out of range"):
             make_alpha_ndcg(intents, cutoff, alpha)

@@ -20,10 +20,10 @@ from core.leaderboard import leaderboard
 from core.project import Project, add_passages, count_words, log, rankings, refresh_pool, response_runs, write_runs
 from core.project import queries as collection
 from core.project import write_responses as keep_responses
-from core.project.responses import PASSAGE_WORDS, cited_sentences, split_response
+from core.project.responses import PASSAGE_WORDS, split_response
 from core.project.runs import stage_rankings
 from core.types import Passage, Query, Question, Ranked, Response, Sentence
-from tests.made.projects import fill, new_project
+from tests.made.projects import citations, fill, new_project
 
 SENTENCE = "This is a sentence of exactly ten words, no more. "
 
@@ -216,7 +216,7 @@ def test_a_response_becomes_a_run_of_its_passages_in_order_with_ids_that_can_be_
 def test_the_query_comes_with_its_response_and_citations_can_be_read_back(project: Project) -> None:
     import_responses(project, jsonl(RAG))
     assert project.rows("SELECT query_id, text FROM queries") == [("q1", "why is the sky blue")]
-    assert [s.citations for s in cited_sentences(project, "sys/q1/1")] == [("doc-a", "doc-b"), (), ("doc-c",)]
+    assert citations(project, "sys/q1/1") == [("doc-a", "doc-b"), (), ("doc-c",)]
     (run,) = response_runs(project)
     assert (run.run, run.responses, run.words, run.passages, run.sentences, run.cited) == ("sys", 1, 13, 1, 3, 2)
 

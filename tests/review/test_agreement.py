@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,8 +27,8 @@ from core.labels import Policy, override, overrides, withdraw
 from core.measures import CrossTable, alpha_of, cohen_kappa, cross_table, matching, merge, per_level, weighted_kappa
 from core.measures.agreement import krippendorff_alpha
 from core.project import Project, sources
-from core.review import Judgments, Labels, Person, agreement, machine, people, table_csv, table_latex
-from core.review.disagreements.agreement import cell_passages, disagreements
+from core.review import Judgments, Labels, Person, agreement, machine, people, queue, table_csv, table_latex
+from core.review.disagreements.agreement import Pair
 from core.types import GraderSpec, Question
 from tests.made.projects import fill, grade, judge, new_project
 
@@ -257,32 +258,37 @@ def test_every_cell_leads_to_its_passages(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
     table = agreement(dl23, *sides).table
     for (i, row), (j, column) in itertools.product(enumerate(table.rows), enumerate(table.columns)):
-        assert cell_passages(dl23, *sides, row, column, limit=1).total == table.counts[i, j]
-    first = cell_passages(dl23, *sides, 0, 3, limit=50).pairs
-    rest = cell_passages(dl23, *sides, 0, 3, limit=50, offset=50).pairs
+        assert queue(dl23, *sides, cell=([row], [column]), limit=1).total == table.counts[i, j]
+    first, rest = (
+        [row.pair for row in queue(dl23, *sides, cell=([0], [3]), limit=50, offset=at).rows] for at in (0, 50)
+    )
     assert (len(first), len(rest)) == (50, 36)
     assert {(pair.left, pair.right) for pair in first + rest} == {(0, 3)}
     assert len({(pair.query_id, pair.passage_id) for pair in first + rest}) == 86
     assert all(pair.query_text and pair.passage_text and pair.question_id is None for pair in first)
-    assert cell_passages(dl23, *sides, (5, 4), (1, 0), limit=0).total == 2798
+    assert queue(dl23, *sides, cell=([5, 4], [1, 0]), limit=0).total == 2798
 
 
 def test_the_worst_disagreements_come_first_whichever_side_is_higher(dl23) -> None:
     sides = Labels(Policy(grader=SELF_RATED)), Judgments()
-    found = disagreements(dl23, *sides, limit=10_000)
+
+    def listed(**how: Any) -> list[Pair]:
+        return [row.pair for row in queue(dl23, *sides, **{"limit": 10_000, **how}).rows]
+
+    found = listed()
     extremes = 290 + 86
-    assert {(pair.left, pair.right) for pair in found.pairs[:extremes]} == {(5, 0), (0, 3)}
-    next_worst = found.pairs[extremes : extremes + 1657 + 4]
+    assert {(pair.left, pair.right) for pair in found[:extremes]} == {(5, 0), (0, 3)}
+    next_worst = found[extremes : extremes + 1657 + 4]
     assert {(pair.left, pair.right) for pair in next_worst} == {(4, 0), (1, 3)}
     boxed = 185 + 392 + 12 + 6 + 1 + 2300
-    assert found.total == len(found.pairs) == 7263 - boxed
-    assert disagreements(dl23, *sides, limit=1).pairs == found.pairs[:1]
-    too_low = disagreements(dl23, *sides, order="right", limit=10_000).pairs
+    assert len(found) == 7263 - boxed
+    assert listed(limit=1) == found[:1]
+    too_low = listed(order="right")
     assert {(pair.left, pair.right) for pair in too_low[:86]} == {(0, 3)}
     assert all(pair.left / 5 < pair.right / 3 for pair in too_low)
-    too_high = disagreements(dl23, *sides, order="left", limit=10_000).pairs
+    too_high = listed(order="left")
     assert {(pair.left, pair.right) for pair in too_high[:290]} == {(5, 0)}
-    assert len(too_low) + len(too_high) == found.total
+    assert len(too_low) + len(too_high) == len(found)
 
 
 def test_queries_add_up_to_the_whole(dl23) -> None:
@@ -344,7 +350,7 @@ def test_overrides_count_in_labels_where_the_policy_lets_them_and_never_between_
     assert agreement(small, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
     assert agreement(small, Labels(Policy(overrides=False)), Judgments()).table.counts[0, 1] == 0
     found = agreement(small, machine(Policy(grader="test grader")), machine(Policy(), "other grader"))
-    assert [(pair.left, pair.right) for pair in cell_passages(small, *_machines(), 1, 3).pairs] == [(1, 3)]
+    assert [(row.pair.left, row.pair.right) for row in queue(small, *_machines(), cell=([1], [3])).rows] == [(1, 3)]
     assert found.n == 1
 
 
@@ -361,9 +367,9 @@ def test_a_grader_is_compared_with_a_person_rating_by_rating(small: Project) -> 
     assert (str(found.left), str(found.right)) == ("ratings of test grader", "ratings of Ann")
     # The grader's own 2 stands beside Ann's 4; what it failed at is no rating, and three of its five she did not rate.
     assert (found.n, found.left_only, found.right_only) == (2, 3, 1)
-    worst = disagreements(small, Labels(Policy()), Person("Ann"))
+    worst = queue(small, Labels(Policy()), Person("Ann"))
     assert worst.total == 1
-    pair = worst.pairs[0]
+    pair = worst.rows[0].pair
     assert (pair.question_id, pair.question_text, pair.passage_id) == ("q1/b", "B?", "p1")
     assert (pair.left, pair.right, pair.query_text) == (2, 4, "query q1")
 

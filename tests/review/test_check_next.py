@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import InputError
 from core.labels import Policy, basis, label_qrels, override
-from core.measures.trec import evaluate
+from core.measures import make_evaluator
 from core.project import Project, judgments, rankings
 from core.review import Check, Judgments, Labels, Person, Side, machine, queue
 from core.review.disagreements.check_next import check_next, disagreeing
@@ -47,7 +47,9 @@ def noisy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def means(project: Project, qrels: dict[str, dict[str, int]], measure: str, threshold: int) -> dict[str, float]:
     """The score of every system, made from nothing."""
-    found = {run: evaluate([measure], qrels, ranking, threshold)[measure] for run, ranking in rankings(project).items()}
+    found = {
+        run: make_evaluator([measure], qrels, threshold)(ranking)[measure] for run, ranking in rankings(project).items()
+    }
     return {run: fmean(scores.get(query, 0.0) for query in qrels) for run, scores in found.items()}
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from core import bank
@@ -14,8 +11,8 @@ from core.project import Project, judging
 from core.review import (
     Judgments,
     Labels,
-    Order,
     Person,
+    agreement,
     case_of,
     machine,
     outcome,
@@ -25,7 +22,6 @@ from core.review import (
     strays,
     uncovered,
 )
-from core.review.disagreements.agreement import cell_passages, disagreements
 from core.study import diagnose
 from core.types import GraderSpec, Question
 from tests.made.projects import SPEC, fill, grade, judge
@@ -73,15 +69,6 @@ def small(project: Project) -> Project:
 
 
 class TestOrder:
-    @pytest.mark.parametrize("order", ["worst", "left", "right"])
-    @pytest.mark.parametrize("right", [RIGHT, machine(Policy(label="mean"))], ids=["judgments", "another rule"])
-    def test_it_is_the_order_of_the_disagreements(self, small: Project, order: Order, right: Judgments) -> None:
-        found = queue(small, LEFT, right, order)
-        expected = disagreements(small, LEFT, right, order)  # type: ignore[arg-type]
-        assert [row.pair for row in found.rows] == expected.pairs
-        assert found.total == expected.total
-        assert expected.pairs or (order, right) != ("worst", RIGHT)
-
     def test_pages_follow_one_another(self, small: Project) -> None:
         everything = queue(small, LEFT, RIGHT).rows
         pages = [queue(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
@@ -135,7 +122,9 @@ class TestCells:
     def test_a_cell_lists_its_pairs_whether_they_agree_or_not(self, small: Project) -> None:
         for row, column in ((5, 0), (5, 3), (2, 1)):
             found = queue(small, LEFT, RIGHT, cell=([row], [column]))
-            assert [one.pair for one in found.rows] == cell_passages(small, LEFT, RIGHT, row, column).pairs != []
+            assert {(one.pair.left, one.pair.right) for one in found.rows} == {(row, column)}
+            table = agreement(small, LEFT, RIGHT).table
+            assert found.total == table.counts[list(table.rows).index(row), list(table.columns).index(column)] > 0
 
     def test_a_cell_of_a_merged_table_has_several_values(self, small: Project) -> None:
         found = queue(small, LEFT, RIGHT, cell=([5, 4], [0]))
@@ -244,11 +233,10 @@ def test_what_two_values_of_an_assessor_mean_does_not_depend_on_which_were_given
     assert queue(project, left, right).total == 0
 
 
-@pytest.mark.parametrize("act", [disagreements, queue])
-def test_a_source_without_judgments_disagrees_with_nothing(project: Project, act: Callable[..., Any]) -> None:
+def test_a_source_without_judgments_disagrees_with_nothing(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 3}, {"s": {"q1": ["p1"]}})
     judge(project, {}, "other")
-    assert act(project, Labels(Policy()), Judgments("other")).total == 0
+    assert queue(project, Labels(Policy()), Judgments("other")).total == 0
 
 
 @pytest.fixture

@@ -33,7 +33,6 @@ from core.review import (
     settled,
     side_name,
 )
-from core.review.disagreements.agreement import disagreements
 from core.review.disagreements.record import record
 from core.types import Question
 from tests.made.projects import fill, judge, new_project
@@ -64,7 +63,7 @@ def small(project: Project) -> Project:
 
 def case(project: Project, passage: str) -> Case:
     """The case of a passage between the labels and the judgments."""
-    pairs = disagreements(project, LEFT, RIGHT).pairs
+    pairs = [row.pair for row in queue(project, LEFT, RIGHT).rows]
     return case_of(project, LEFT, RIGHT, next(pair for pair in pairs if pair.passage_id == passage))
 
 
@@ -117,7 +116,9 @@ class TestACaseLeavesTheQueue:
     def test_a_disputed_judgment_still_counts_but_is_listed(self, small: Project) -> None:
         settle_by_dispute(small, case(small, "p2"), "NIST", "off topic", "ann")
         assert waiting(small) == ["p1"]
-        assert [pair.passage_id for pair in disagreements(small, LEFT, RIGHT).pairs] == ["p1", "p2"]
+        assert [
+            pair.passage_id for pair in (row.pair for row in queue(small, LEFT, RIGHT, show_settled=True).rows)
+        ] == ["p1", "p2"]
         (one,) = disputes(small)
         assert (one.source, one.value, one.case.passage_id, one.reason) == ("NIST", 3, "p2", "off topic")
 
@@ -252,7 +253,7 @@ class TestFiles:
 
     def test_no_cell_is_a_formula_and_negative_judgments_stay_numbers(self, small: Project) -> None:
         judge(small, {("q1", "p3"): -1}, "strict")
-        pair = disagreements(small, LEFT, Judgments("strict")).pairs[0]
+        pair = queue(small, LEFT, Judgments("strict")).rows[0].pair
         one = case_of(small, LEFT, Judgments("strict"), pair)
         settle_by_dispute(small, one, "strict", "=cmd()\r\nand more", "@ann")
         (row,) = csv.DictReader(io.StringIO(disputes_csv(small), newline=""))

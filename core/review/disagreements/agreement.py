@@ -8,9 +8,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from core.bank import latest_version
 from core.measures import (
     Coefficient,
     CrossTable,
@@ -18,7 +15,6 @@ from core.measures import (
     cohen_kappa,
     cross_table,
     halves,
-    matching,
     merge,
     per_level,
     weighted_kappa,
@@ -28,7 +24,7 @@ from core.review.disagreements.sides import Rater, Side, match
 from core.tables import LATEX
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 Order = Literal["worst", "left", "right"]
 
@@ -149,108 +145,6 @@ class Pair:
     question_text: str | None
     left: int
     right: int
-
-
-@dataclass(frozen=True)
-class Listing:
-    """Some pairs out of `total`."""
-
-    total: int
-    pairs: list[Pair]
-
-
-def cell_passages(
-    project: Project,
-    left: Side,
-    right: Side,
-    row_value: int | Collection[int],
-    column_value: int | Collection[int],
-    limit: int = 50,
-    offset: int = 0,
-    queries: Collection[str] | None = None,
-) -> Listing:
-    """The pairs behind one cell of the cross table, in the order of the left side (for labels: the pool's).
-
-    Args:
-        row_value, column_value: the cell's values; several for a cell of a merged table (`row_members`).
-        queries: as for `agreement`.
-
-    Raises:
-        InputError: as for `agreement`.
-    """
-    pairs = match(project, left, right).of(queries)
-    rows, columns = ([value] if isinstance(value, int) else list(value) for value in (row_value, column_value))
-    return _listing(project, pairs[pairs["left"].isin(rows) & pairs["right"].isin(columns)], limit, offset)
-
-
-def disagreements(
-    project: Project,
-    left: Side,
-    right: Side,
-    order: Order = "worst",
-    limit: int = 50,
-    offset: int = 0,
-    queries: Collection[str] | None = None,
-) -> Listing:
-    """The pairs on which two sides disagree, the worst first.
-
-    Two values agree where `matching` says so. Their distance is that of their shares of either scale's top (below
-    0 counts as 0), so that label 0 beside the highest judgment is as bad as label 5 beside the lowest.
-
-    Args:
-        order: `worst`; or `left` or `right` for only those where this side is the higher one, worst first.
-        queries: as for `agreement`.
-
-    Raises:
-        InputError: as for `agreement`.
-    """
-    found = match(project, left, right)
-    pairs = found.of(queries)
-    values = pairs["left"].to_numpy(), pairs["right"].to_numpy()
-    agree = np.zeros(len(pairs), dtype=bool)
-    for value, counterparts in matching(found.left.scale, found.right.scale).items():
-        agree |= (values[0] == value) & np.isin(values[1], counterparts)
-    shares = [
-        np.maximum(side, 0) / max((*rater.scale, 1))
-        for side, rater in zip(values, (found.left, found.right), strict=True)
-    ]
-    # Rounded, so that 1/5 beside 3/3 is exactly as far as 4/5 beside 0.
-    surplus = np.round(shares[0] - shares[1], 9)
-    distance = {"worst": np.abs(surplus), "left": surplus, "right": -surplus}[order]
-    listed = np.flatnonzero(~agree & ((distance > 0) | (order == "worst")))
-    worst_first = listed[np.argsort(-distance[listed], kind="stable")]
-    return _listing(project, pairs.iloc[worst_first], limit, offset)
-
-
-def _listing(project: Project, pairs: pd.DataFrame, limit: int, offset: int) -> Listing:
-    shown = pairs.iloc[offset : offset + limit]
-    queries = _texts(project, "queries", "query_id", shown)
-    passages = _texts(project, "passages LEFT JOIN passage_texts USING (text_key)", "passage_id", shown)
-    questions: dict[str, str | None] = {}
-    if "question_id" in shown:
-        source = "bank_at($version) JOIN questions USING (question_key) JOIN question_texts USING (text_key)"
-        questions = _texts(project, source, "question_id", shown, version=latest_version(project))
-    return Listing(
-        len(pairs),
-        [
-            Pair(
-                query_id=row["query_id"],
-                query_text=queries[row["query_id"]] or row["query_id"],
-                passage_id=row["passage_id"],
-                passage_text=passages[row["passage_id"]],
-                question_id=row.get("question_id"),
-                question_text=questions.get(row.get("question_id", "")),
-                left=int(row["left"]),
-                right=int(row["right"]),
-            )
-            for row in shown.to_dict("records")
-        ],
-    )
-
-
-def _texts(project: Project, source: str, column: str, shown: pd.DataFrame, **parameters: int) -> dict[str, str | None]:
-    sql = f"SELECT {column}, text FROM {source} WHERE {column} IN (SELECT unnest($ids))"
-    return dict(project.rows(sql, {"ids": shown[column].tolist(), **parameters}))
 
 
 def table_csv(found: Agreement, merged: bool = False) -> str:
