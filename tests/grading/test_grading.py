@@ -368,7 +368,7 @@ def test_a_background_job_that_cannot_start_says_why(filled: Project):
 KILLED = """
     import sys
     from pathlib import Path
-    from core import grading
+    from core.grading import running as grading
     from core.project import open_project
     from tests.grading.test_grading import HashGrader
 
