@@ -136,7 +136,9 @@ def break_halfway(connection: duckdb.DuckDBPyConnection) -> None:
 def test_an_older_project_is_copied_aside_and_upgraded(closed: Path, monkeypatch: pytest.MonkeyPatch):
     old = closed.read_bytes()
     with monkeypatch.context() as patched:
-        patched.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, ("0999_colour", add_colour)))
+        later = (*MIGRATIONS, ("0999_colour", add_colour))
+        patched.setattr(migrations, "MIGRATIONS", later)
+        patched.setattr("core.project.project.MIGRATIONS", later)
         project = open_project(closed)
         assert project.value("SELECT colour FROM queries") == "blue"
         assert project.value("SELECT rating FROM grades") == 4
@@ -170,7 +172,9 @@ def test_an_upgrade_that_fails_leaves_the_project_to_the_older_program(
     before = content(project)
     project.close()
     with monkeypatch.context() as patched:
-        patched.setattr(migrations, "MIGRATIONS", (*MIGRATIONS, ("0999_broken", step)))
+        later = (*MIGRATIONS, ("0999_broken", step))
+        patched.setattr(migrations, "MIGRATIONS", later)
+        patched.setattr("core.project.project.MIGRATIONS", later)
         with pytest.raises(error, match=reason):
             open_project(closed)
     project = open_project(closed)
