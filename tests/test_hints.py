@@ -13,7 +13,7 @@ import pytest
 from core.cli import cli
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted([*ROOT.glob("core/**/*.py"), *ROOT.glob("pages/*.py"), ROOT / "README.md", *ROOT.glob("docs/*.md")])
+SOURCES = sorted([*ROOT.glob("core/**/*.py"), *ROOT.glob("pages/**/*.py"), ROOT / "README.md", *ROOT.glob("docs/*.md")])
 
 NAMED = re.compile(r"\bexam((?: (?!is |has |else )[a-z-]+){1,2})((?: (?!and |or |for |to )[^\s.,;:)`|]+)*)")
 """A command in running text: one or two words, then what belongs to it up to the end of the clause."""

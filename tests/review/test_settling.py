@@ -116,9 +116,8 @@ class TestACaseLeavesTheQueue:
     def test_a_disputed_judgment_still_counts_but_is_listed(self, small: Project) -> None:
         settle_by_dispute(small, case(small, "p2"), "NIST", "off topic", "ann")
         assert waiting(small) == ["p1"]
-        assert [
-            pair.passage_id for pair in (row.pair for row in queue(small, LEFT, RIGHT, show_settled=True).rows)
-        ] == ["p1", "p2"]
+        rows = queue(small, LEFT, RIGHT, show_settled=True).rows
+        assert [row.pair.passage_id for row in rows] == ["p1", "p2"]
         (one,) = disputes(small)
         assert (one.source, one.value, one.case.passage_id, one.reason) == ("NIST", 3, "p2", "off topic")
 
