@@ -16,7 +16,7 @@ from tests.made.projects import examples, new_project
 pytest_plugins = ["tests.made.browser"]
 
 # A busy machine makes no test fail.
-hypothesis.settings.register_profile("project", deadline=None, max_examples=examples(50))
+hypothesis.settings.register_profile("project", deadline=None, max_examples=examples(25))
 hypothesis.settings.load_profile("project")
 
 # The tests keep every core busy by themselves, and waking another one costs a small query more than it gains.

@@ -12,7 +12,7 @@ LONGEST_LIST = 5_000
 """Elements of a list that is written out; longer ones are parameters."""
 
 # A text or a quoted name is one token, so that what looks like a parameter in it is none.
-_TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[a-z_]\w*")
+_TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\?|\$[A-Za-z_]\w*")
 
 
 def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
@@ -33,15 +33,18 @@ def written_in(sql: str, parameters: Parameters) -> tuple[str, Parameters]:
     }
     if None in literals.values():
         return sql, parameters
-    marks = iter(range(len(literals)))
+    marks = 0
 
     def write(token: re.Match[str]) -> str:
-        text = token[0]
-        if text == "?" and not named:
-            return str(literals[next(marks)])
-        return str(literals.get(text, text)) if named else text
+        nonlocal marks
+        if named:
+            return str(literals.get(token[0], token[0]))
+        marks += token[0] == "?"
+        return str(literals.get(marks - 1)) if token[0] == "?" else token[0]
 
-    return _TOKEN.sub(write, sql), None
+    written = _TOKEN.sub(write, sql)
+    # Parameters may be numbered, too.
+    return (written, None) if named or marks == len(literals) else (sql, parameters)
 
 
 def literal(value: Any) -> str | None:

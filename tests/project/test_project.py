@@ -138,7 +138,6 @@ def test_an_older_project_is_copied_aside_and_upgraded(closed: Path, monkeypatch
     with monkeypatch.context() as patched:
         later = (*MIGRATIONS, ("0999_colour", add_colour))
         patched.setattr(migrations, "MIGRATIONS", later)
-        patched.setattr("core.project.project.MIGRATIONS", later)
         project = open_project(closed)
         assert project.value("SELECT colour FROM queries") == "blue"
         assert project.value("SELECT rating FROM grades") == 4
@@ -174,7 +173,6 @@ def test_an_upgrade_that_fails_leaves_the_project_to_the_older_program(
     with monkeypatch.context() as patched:
         later = (*MIGRATIONS, ("0999_broken", step))
         patched.setattr(migrations, "MIGRATIONS", later)
-        patched.setattr("core.project.project.MIGRATIONS", later)
         with pytest.raises(error, match=reason):
             open_project(closed)
     project = open_project(closed)
@@ -295,7 +293,8 @@ def test_a_value_written_into_a_statement_is_the_one_that_was_given(values: list
     named = ", ".join(f"$p{i}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
     given_by_name = {f"p{i}": value for i, value in enumerate(values)}
     with duckdb.connect() as database:
-        for sql, parameters in ((said, list(values)), (named, given_by_name)):
+        numbered = ", ".join(f"${i + 1}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
+        for sql, parameters in ((said, list(values)), (numbered, list(values)), (named, given_by_name)):
             sql = f"SELECT {sql} FROM (SELECT 'x' AS \"no ?\")"
             expected = database.execute(sql, parameters).fetchall()
             assert database.execute(*written_in(sql, parameters)).fetchall() == expected
