@@ -34,49 +34,45 @@ def first_answers(
     unit: Sequence[str] = ("query_key",),
     asked: str = "",
     part: Sequence[str] = ("query_key",),
-    min_ratings: Sequence[int] = (),
 ) -> str:
-    """The first rank at which each question is answered, as a subquery over $version, $grader and what `texts` needs.
+    """The best rating of each question and the first rank that answers it, as a subquery.
 
-    Its columns are those of `unit`, question_key, w (the weight that counts), total (the positive weight of all that is
-    asked there), first_0, first_1, ... (by min rating; NULL where nothing answers the question) and usable (how many
-    of its pairs have a rating). What is asked nothing of positive weight is not there.
+    It is over $version, $grader and what `texts` needs. Its columns are those of `unit`, question_key, w (the weight
+    that counts), total (the positive weight of all that is asked there), best (the highest rating), first (NULL where
+    nothing answers the question at the min rating) and usable (how many of its pairs have a rating). What is asked
+    nothing of positive weight is not there.
 
     Args:
         texts: a query whose columns are query_key, text_key, rank, and what else `unit` names.
         unit: what a share is taken of, such as a run and a query.
         asked: the questions, with the columns of `core.bank.bank_for`, which they are where nothing is given.
         part: the columns of `asked` whose questions make up one whole.
-        min_ratings: from which rating a question counts as answered; that of the policy where none is given. Where the
-            grader's scale ends below one, its top stands for it.
     """
-    top = base.grader.spec.max_rating
-    firsts = ", ".join(
-        f"min(rank) FILTER (g.rating >= {min(tau, top):d}) AS first_{place}"
-        for place, tau in enumerate(min_ratings or (base.min_rating,))
-    )
     whole, one = ", ".join(part), ", ".join(unit)
     return (
         f"(WITH bank AS MATERIALIZED (SELECT *, {weight_sql(base.policy.weighted)} AS w"
         f"  FROM {asked or bank_for(base.grader.spec)}),"
         f" totals AS (SELECT {whole}, sum(w) FILTER (w > 0) AS total FROM bank GROUP BY ALL HAVING total > 0)"
-        f" SELECT {one}, question_key, any_value(w) AS w, any_value(total) AS total, {firsts},"
+        f" SELECT {one}, question_key, any_value(w) AS w, any_value(total) AS total,"
+        f"  max(g.rating) AS best, min(rank) FILTER (g.rating >= {base.min_rating:d}) AS first,"
         f"  count(g.rating) AS usable FROM ({texts}) t JOIN bank USING (query_key) JOIN totals USING ({whole})"
         f" LEFT JOIN {ratings(base)} g ON g.question_text_key = bank.text_key AND g.passage_text_key = t.text_key"
         f" GROUP BY {one}, question_key)"
     )
 
 
-def covered(place: int = 0) -> str:
+def covered(base: Basis, min_rating: int | None = None) -> str:
     """The coverage of a unit as an SQL aggregate over its rows of `first_answers`.
 
     The weight of the questions answered, minus that of the "avoid" questions answered, over the weight of all
     (exam-plus-plus, equation 1, with weights); never below 0. For one query in memory it is `coverage_of`.
 
     Args:
-        place: which of the min ratings counts.
+        min_rating: from which a question counts as answered; that of the policy for None. Where the grader's scale ends
+            below it, its top stands for it.
     """
-    return f"greatest(0, coalesce(sum(w) FILTER (first_{place} IS NOT NULL), 0) / any_value(total))"
+    tau = base.min_rating if min_rating is None else min(min_rating, base.grader.spec.max_rating)
+    return f"greatest(0, coalesce(sum(w) FILTER (best >= {tau:d}), 0) / any_value(total))"
 
 
 def coverage(
@@ -99,8 +95,8 @@ def coverage(
     def compute() -> dict[int, Scores]:
         scores: dict[int, Scores] = {tau: {} for tau in thresholds}
         for run, query, *values in project.rows(
-            f"SELECT name, query_id, {', '.join(map(covered, range(len(thresholds))))}"
-            f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'), min_ratings=thresholds)}"
+            f"SELECT name, query_id, {', '.join(covered(base, tau) for tau in thresholds)}"
+            f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
             " JOIN runs USING (run_key) JOIN queries USING (query_key)"
             " GROUP BY name, query_id, query_key ORDER BY name, query_key",
             base.parameters | {"cutoff": depth},
@@ -118,10 +114,10 @@ def coverage_by_rank(project: Project, base: Basis, max_k: int) -> dict[str, dic
     def compute() -> dict[str, dict[str, NDArray[np.float64]]]:
         gains: dict[str, dict[str, NDArray[np.float64]]] = {}
         for run, query, first, gain in project.rows(
-            "SELECT name, query_id, first_0, sum(w) / any_value(total)"
+            "SELECT name, query_id, first, sum(w) / any_value(total)"
             f" FROM {first_answers(base, RANKED, ('run_key', 'query_key'))}"
             " JOIN runs USING (run_key) JOIN queries USING (query_key)"
-            " GROUP BY name, query_id, query_key, first_0 ORDER BY name, query_key, first_0",
+            " GROUP BY name, query_id, query_key, first ORDER BY name, query_key, first",
             base.parameters | {"cutoff": max_k},
         ):
             row = gains.setdefault(run, {}).setdefault(query, np.zeros(max_k))
@@ -145,7 +141,7 @@ def reference_coverage(project: Project, base: Basis, of: Reference) -> tuple[di
 
     def compute() -> tuple[dict[str, float], int]:
         rows = project.rows(
-            f"SELECT query_id, {covered()}, sum(usable)::BIGINT FROM {first_answers(base, texts)}"
+            f"SELECT query_id, {covered(base)}, sum(usable)::BIGINT FROM {first_answers(base, texts)}"
             " JOIN queries USING (query_key) GROUP BY query_key, query_id ORDER BY query_key",
             base.parameters,
         )

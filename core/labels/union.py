@@ -69,7 +69,7 @@ def coverage_of_union(project: Project, base: Basis, cutoff: int) -> UnionCovera
     )
     scores: Scores = {}
     for run, query, value in project.rows(
-        f"SELECT name, query_id, {covered()} FROM {first_answers(base, ranked, ('run_key', 'query_key'), asked)}"
+        f"SELECT name, query_id, {covered(base)} FROM {first_answers(base, ranked, ('run_key', 'query_key'), asked)}"
         " JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_id, query_key ORDER BY name, query_key",
         parameters,

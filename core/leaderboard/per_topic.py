@@ -181,7 +181,7 @@ def coverage_by_topic(project: Project, base: Basis, cutoff: int) -> Scores:
     firsts = first_answers(base, RANKED, ("run_key", "query_key", "topic_id"), _parts(base), ("query_key", "topic_id"))
     scores: Scores = {}
     for run, topic, value in project.rows(
-        f"SELECT name, topic_id, {covered()} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        f"SELECT name, topic_id, {covered(base)} FROM {firsts} JOIN runs USING (run_key) JOIN queries USING (query_key)"
         " GROUP BY name, query_key, query_id, topic_id"
         # A run's own ranking for the topic comes after, and counts instead of, that for the query.
         " ORDER BY name, query_id = topic_id, query_key",
