@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import sys
 from importlib.metadata import packages_distributions
@@ -72,7 +73,8 @@ def test_the_check_of_screens_lets_words_pass() -> None:
 
 
 ROOMS = {f"core.{folder.parent.name}" for folder in (ROOT / "core").glob("*/__init__.py")} - {"core.cli"}
-OUTSIDE = [*SCREENS, *sorted((ROOT / "core").rglob("*.py")), *sorted((ROOT / "bench").glob("*.py"))]
+SCRIPTS = [path for folder in ("bench", "data", "docs") for path in sorted((ROOT / folder).rglob("*.py"))]
+OUTSIDE = [*SCREENS, *sorted((ROOT / "core").rglob("*.py")), *SCRIPTS]
 
 
 def behind_a_face(path: Path, source: str) -> list[str]:
@@ -96,6 +98,14 @@ def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
     assert behind_a_face(ROOT / "core" / "labels" / "basis.py", source) == ["core.bank.drafts"]
     assert behind_a_face(ROOT / "core" / "bank" / "saving.py", source) == []
     assert behind_a_face(ROOT / "pages" / "home.py", source) == ["core.bank.drafts"]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_script_imports_of_core_is_there(path: Path) -> None:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "core":
+            found = importlib.import_module(node.module)
+            assert [alias.name for alias in node.names if not hasattr(found, alias.name)] == []
 
 
 def test_what_a_face_names_is_what_it_imports() -> None:

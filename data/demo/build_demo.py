@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
-from core.graders.minilm import load_encoder, model_folder
+from core.graders import load_encoder, model_folder
 from core.sentences import split_sentences
 
 SEED = 20
