@@ -20,7 +20,7 @@ from core.labels import Policy
 from core.leaderboard import compare, leaderboard
 from core.project import Project, open_project
 from core.types import Question
-from tests.made.browser import Server, ready, visit
+from tests.made.browser import Server, empty_tab, ready, visit
 from tests.made.projects import fill, judge, new_project
 
 pytestmark = pytest.mark.browser
@@ -273,7 +273,7 @@ def test_edits_survive_the_browser_and_a_killed_server(
     expect(page.get_by_text("1 unsaved change")).to_be_visible()
     page.close()
 
-    again = page.context.new_page()
+    again = empty_tab(page.context)
     visit(again, f"{server.address}{link}")
     expect(question_boxes(again).first).to_have_value("Who is A?")
     rewrite(again, 1, "Who is B?")

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from core import bank
 from core.bank import drafts, put_draft
 from core.types import Question
-from tests.made.browser import Server, as_it_is_now, ready, visit
+from tests.made.browser import Server, as_it_is_now, empty_tab, ready, visit
 from tests.made.projects import fill, new_project
 
 pytestmark = pytest.mark.browser
@@ -80,7 +80,7 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
     page.reload()
     expect(page.get_by_role("textbox", name="Your name")).to_have_value("Zoë Müller")
     expect(unsaved(page, 1)).to_be_visible()
-    tab = page.context.new_page()
+    tab = empty_tab(page.context)
     visit(tab, link)
     expect(unsaved(tab, 1)).to_be_visible()
     expect(box(tab, 0)).to_have_value("Who is A?")
@@ -107,8 +107,8 @@ def test_a_browser_is_asked_once_and_remembers_who_works_there(
 
 def test_two_windows_of_one_person_show_and_keep_each_others_edits(link: str, tab_of: Callable[[str], Page]) -> None:
     first = tab_of("ann")
-    second = first.context.new_page()
     visit(first, link)
+    second = empty_tab(first.context)
     visit(second, link)
     type_into(box(first, 0), "From the first?")
     box(first, 0).blur()

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.types import Question
-from tests.made.browser import Server, ready, visit
+from tests.made.browser import Server, empty_tab, ready, visit
 from tests.made.endpoint_server import EndpointServer
 from tests.made.projects import fill, new_project
 
@@ -50,7 +50,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         assert server.seen[0].headers["authorization"] == "Bearer open-sesame"
 
         # Another tab is another session, which knows nothing of it.
-        other = page.context.new_page()
+        other = empty_tab(page.context)
         visit(other, f"{here.address}/grading?project=gold&setup=Self-rating")
         pick(other, "Model runs", "Endpoint")
         write(other.get_by_label("Base URL", exact=True), server.url)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +27,8 @@ from core.project import (
 from core.project.judging import judge as assess
 from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
-from tests.made.browser import ready, serving
-from tests.made.projects import SPEC, fill, judge
+from tests.made.browser import Server, ready
+from tests.made.projects import SPEC, fill, judge, new_project
 from tests.made.screens import choose, named, press, said, served, small, sound, visit
 
 __all__ = ["served", "small"]  # fixtures
@@ -325,21 +324,21 @@ class TestJudging:
 
 
 @pytest.fixture
-def hostile_site(project: Project, tmp_path: Path) -> Iterator[str]:
-    """The app, serving a project with a passage of hostile text."""
+def hostile_site(projects: Path, server: Server) -> str:
+    """The screen of passages for a project with a passage of hostile text."""
+    project = new_project(projects / "hostile passage.duckdb")
     questions = [Question("q1/a", "q1", "What is A?"), Question("q2/a", "q2", "What is B?")]
     fill(project, questions, {("What is A?", "p1"): 5}, {"x": {"q1": ["p1"], "q2": ["p2"]}})
     extract(project, HOSTILE, {"What is A?": "escape"}, EXTRACTIVE)
     judge(project, {("q1", "p1"): 1})
     project.close()
-    with serving(tmp_path, tmp_path / "server.log") as server:
-        yield server.address
+    return f"{server.address}/passages?project=hostile+passage"
 
 
 def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
-    hostile_site: str, chromium_page: Page, tmp_path: Path
+    hostile_site: str, chromium_page: Page
 ) -> None:
-    chromium_page.goto(f"{hostile_site}/passages?query=q1&passage=new&grader=reader")
+    chromium_page.goto(f"{hostile_site}&query=q1&passage=new&grader=reader")
     shown = chromium_page.locator(".passage-text")
     shown.wait_for(timeout=60_000)
     assert "<script>document.title = 'broken'</script>" in shown.inner_text()
