@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from core import bank
 from core.errors import InputError, ProjectError
-from core.project import Project, create, migrations, open_project
+from core.project import Project, create, database, migrations, open_project
 from core.project.migrations import MIGRATIONS
 from core.project.values import written_in
 from core.types import Question
-from tests.made.projects import examples, fill, grade
+from tests.made.projects import examples, fill, grade, new_project
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 
@@ -27,7 +27,7 @@ QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
     """The file of a project with a little in it, that nobody has open."""
-    made = create(tmp_path / "some.duckdb")
+    made = new_project(tmp_path / "some.duckdb")
     fill(made, QUESTIONS, {("A?", "p1"): 4}, {"one": {"q1": ["p1", "p2"]}})
     made.close()
     return made.path
@@ -84,18 +84,18 @@ def foreign(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    create(path).close()
+    new_project(path).close()
     with duckdb.connect(str(path)) as connection:
         connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
 
 
 def cut_off(path: Path) -> None:
-    create(path).close()
+    new_project(path).close()
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def damaged(path: Path) -> None:
-    create(path).close()
+    new_project(path).close()
     whole = path.read_bytes()
     path.write_bytes(whole[:16384] + bytes(byte ^ 0x55 for byte in whole[16384:]))
 
@@ -180,7 +180,10 @@ def test_an_upgrade_that_fails_leaves_the_project_to_the_older_program(
     project.close()
 
 
-def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that_process(closed: Path):
+def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that_process(
+    closed: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(database, "PATIENCE", 0.3)
     holder = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", holder, str(closed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
