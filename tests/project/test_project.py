@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -289,15 +290,23 @@ ANY_VALUE = st.one_of(
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def no_project() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with nothing in it."""
+    with duckdb.connect() as connection:
+        yield connection
+
+
 @given(values=st.lists(ANY_VALUE, min_size=1, max_size=4))
 @settings(max_examples=examples(40), deadline=None)
-def test_a_value_written_into_a_statement_is_the_one_that_was_given(values: list[object]) -> None:
+def test_a_value_written_into_a_statement_is_the_one_that_was_given(
+    no_project: duckdb.DuckDBPyConnection, values: list[object]
+) -> None:
     said = ", ".join(["?"] * len(values)) + ", '?', '$p0', \"no ?\""
     named = ", ".join(f"$p{i}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
     given_by_name = {f"p{i}": value for i, value in enumerate(values)}
-    with duckdb.connect() as database:
-        numbered = ", ".join(f"${i + 1}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
-        for sql, parameters in ((said, list(values)), (numbered, list(values)), (named, given_by_name)):
-            sql = f"SELECT {sql} FROM (SELECT 'x' AS \"no ?\")"
-            expected = database.execute(sql, parameters).fetchall()
-            assert database.execute(*written_in(sql, parameters)).fetchall() == expected
+    numbered = ", ".join(f"${i + 1}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
+    for sql, parameters in ((said, list(values)), (numbered, list(values)), (named, given_by_name)):
+        sql = f"SELECT {sql} FROM (SELECT 'x' AS \"no ?\")"
+        expected = no_project.execute(sql, parameters).fetchall()
+        assert no_project.execute(*written_in(sql, parameters)).fetchall() == expected
