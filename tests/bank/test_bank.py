@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,12 +25,23 @@ C = Question("q2/c", "q2", "What is C?")
 RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}}
 
 
+RATINGS = {(q.text or "", p): 3 for q in (A, B, C) for p in ("p1", "p2", "p3") if (q is C) == (p == "p3")}
+
+
 @pytest.fixture
 def banked(project: Project) -> Project:
     """A project with three questions of two queries, all graded."""
-    ratings = {(q.text or "", p): 3 for q in (A, B, C) for p in ("p1", "p2", "p3") if (q is C) == (p == "p3")}
-    fill(project, [A, B, C], ratings, RUNS)
+    fill(project, [A, B, C], RATINGS, RUNS)
     return project
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The same for tests in which nothing may change, one for all of them."""
+    project = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
+    fill(project, [A, B, C], RATINGS, RUNS)
+    yield project
+    project.close()
 
 
 def to_grade(project: Project) -> int:
@@ -54,9 +66,9 @@ def test_every_version_can_be_read_back(banked: Project):
 
 
 @pytest.mark.parametrize("version", [4, -1])
-def test_a_version_that_was_never_saved_is_refused(banked: Project, version: int):
+def test_a_version_that_was_never_saved_is_refused(unchanged: Project, version: int):
     with pytest.raises(InputError, match=f"no bank version {version}"):
-        bank.questions(banked, version)
+        bank.questions(unchanged, version)
 
 
 def test_history_tells_who_changed_a_question_and_how_it_read_before(banked: Project):
@@ -115,12 +127,12 @@ def test_new_questions_come_after_the_others_and_changed_ones_keep_their_place(b
     ],
 )
 def test_a_question_that_cannot_be_used_is_refused_and_nothing_of_the_save_is_kept(
-    banked: Project, bad: Question, reason: str
+    unchanged: Project, bad: Question, reason: str
 ):
-    before = everything(banked)
+    before = everything(unchanged)
     with pytest.raises(InputError, match=reason):
-        bank.save(banked, [replace(B, weight=9.0), bad], "mixed", "ann")
-    assert everything(banked) == before
+        bank.save(unchanged, [replace(B, weight=9.0), bad], "mixed", "ann")
+    assert everything(unchanged) == before
 
 
 @pytest.fixture
@@ -311,9 +323,9 @@ def test_drafts_that_cannot_be_scored_are_kept_when_saving_is_refused(banked: Pr
     assert bank.latest_version(banked) == 1
 
 
-def test_a_draft_about_an_unknown_query_is_refused(banked: Project):
+def test_a_draft_about_an_unknown_query_is_refused(unchanged: Project):
     with pytest.raises(InputError, match="no query q9"):
-        put_draft(banked, "ann", new_question("q9"))
+        put_draft(unchanged, "ann", new_question("q9"))
 
 
 def test_drafts_change_no_score(banked: Project):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -16,7 +17,7 @@ from core.labels import Policy, basis, coverage, labels
 from core.project import Project
 from core.review import changes
 from core.types import MAX_WEIGHT, Question
-from tests.made.projects import fill
+from tests.made.projects import fill, new_project
 
 A = Question("q1/a", "q1", "A?")
 B = Question("q1/b", "q1", "B?")
@@ -30,22 +31,31 @@ def filled(project: Project) -> Project:
     return project
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The same for cases in which nothing may change, one for all of them."""
+    project = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
+    fill(project, [A, B], {("A?", "p1"): 5, ("B?", "p2"): 2}, RUNS)
+    yield project
+    project.close()
+
+
 @pytest.mark.parametrize("weight", BEYOND)
-def test_no_door_lets_an_unbounded_weight_in(filled: Project, weight: float) -> None:
+def test_no_door_lets_an_unbounded_weight_in(unchanged: Project, weight: float) -> None:
     changed = replace(A, weight=weight)
-    before = bank.questions(filled)
+    before = bank.questions(unchanged)
     with pytest.raises(InputError, match="weight"):
-        bank.save(filled, [changed], "n", "ann")
+        bank.save(unchanged, [changed], "n", "ann")
     with pytest.raises(InputError, match="weight"):
-        bank.put_draft(filled, "ann", changed)
+        bank.put_draft(unchanged, "ann", changed)
     with pytest.raises(InputError, match="weight"):
-        bank.change_draft(filled, "ann", A, "weight", weight)
+        bank.change_draft(unchanged, "ann", A, "weight", weight)
     row = {"query_id": "q1", "question_id": "q1/a", "text": "A?", "weight": weight}
     csv = f"query_id,question_id,text,weight\nq1,q1/a,A?,{weight}\n"
     for name, content in (("bank.jsonl", json.dumps(row)), ("bank.csv", csv)):
         with pytest.raises(InputError, match=rf"{name}:\d"):
-            import_files(filled, "bank", [Source(name, data=content.encode())], "ann")
-    assert bank.questions(filled) == before and not bank.drafts(filled, "ann")
+            import_files(unchanged, "bank", [Source(name, data=content.encode())], "ann")
+    assert bank.questions(unchanged) == before and not bank.drafts(unchanged, "ann")
 
 
 def test_the_largest_weights_are_let_in_and_score(filled: Project) -> None:

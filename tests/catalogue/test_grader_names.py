@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,20 +16,30 @@ from core.graders import make_grader
 from core.project import Project
 from core.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
-from tests.made.projects import SPEC, fill, grade, new_project
+from tests.made.projects import SPEC, copied, file_of, fill, grade
 
 ENDPOINT = {"back_end": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
 A = Question("q1/a", "q1", "What is A?")
 RUNS = {"sys": {"q1": ["p1", "p2"]}}
 
 
-@pytest.fixture
-def several(project: Project) -> Project:
-    """A project that two graders graded: one that is set up as `mine`, one that is known by its grades only."""
+def grade_twice(project: Project) -> None:
     fill(project, [A], {("What is A?", "p1"): 4, ("What is A?", "p2"): 1}, RUNS)
     made = save_named_grader(project, "mine", "self-rating", ENDPOINT, "ann")
     grade(project, {("What is A?", "p1"): 2}, made.spec)
-    return project
+
+
+@pytest.fixture(scope="module")
+def graded_twice() -> bytes:
+    return file_of(grade_twice)
+
+
+@pytest.fixture
+def several(graded_twice: bytes, tmp_path: Path) -> Iterator[Project]:
+    """A project that two graders graded: one that is set up as `mine`, one that is known by its grades only."""
+    project = copied(graded_twice, tmp_path / "p.duckdb")
+    yield project
+    project.close()
 
 
 def test_every_name_means_the_same_grader_for_reading_and_for_grading(several: Project) -> None:
@@ -77,14 +88,11 @@ def test_the_list_says_what_boards_show_and_what_can_be_asked(several: Project) 
 
 def test_the_commands_take_and_print_the_names(
     exam: Exam,  # noqa: F811
-    tmp_path: Path,
+    several: Project,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    project = new_project(tmp_path / "p.duckdb")
-    fill(project, [A], {("What is A?", "p1"): 4, ("What is A?", "p2"): 1}, RUNS)
-    made = save_named_grader(project, "mine", "self-rating", ENDPOINT, "ann")
-    grade(project, {("What is A?", "p1"): 2}, made.spec)
-    project.close()
+    made = find_grader(several, "mine")
+    several.close()
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     listed = json.loads(exam("graders", "list", "--json").out)["graders"]
     assert [(one["name"], one["also"]) for one in listed] == [(SPEC.name, []), (made.spec.name, ["mine"])]

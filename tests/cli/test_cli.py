@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import gzip
+import io
 import json
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +21,7 @@ import pytest
 from core import cli
 from core.exchange import demo
 from core.labels import Policy, basis, label_qrels
-from core.project import open_project
+from core.project import database, open_project
 from tests.made.browser import free_port, wait_until_healthy
 from tests.made.projects import new_project
 
@@ -72,34 +76,55 @@ def exam(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tm
     return run
 
 
-@pytest.fixture
-def files(tmp_path: Path) -> None:
-    for name, content in {
-        "queries.tsv": QUERIES,
-        "passages.tsv": PASSAGES,
-        "bank.jsonl": BANK,
-        "good.run": GOOD,
-        "bad.run": BAD,
-        "ugly.run": UGLY,
-        "nist.qrels": QRELS,
-    }.items():
-        (tmp_path / name).write_text(content, encoding="utf-8")
+FILES = {
+    "queries.tsv": QUERIES,
+    "passages.tsv": PASSAGES,
+    "bank.jsonl": BANK,
+    "good.run": GOOD,
+    "bad.run": BAD,
+    "ugly.run": UGLY,
+    "nist.qrels": QRELS,
+}
+IMPORTS = (
+    ("init",),
+    ("import", "queries", "queries.tsv"),
+    ("import", "passages", "passages.tsv"),
+    ("import", "runs", "good.run", "bad.run", "ugly.run"),
+    ("import", "qrels", "nist.qrels"),
+    ("import", "bank", "bank.jsonl"),
+)
 
 
-@pytest.fixture
-def imported(exam: Exam, files: None, monkeypatch: pytest.MonkeyPatch) -> Exam:
-    """`exam` on a project that has all it needs to be graded."""
-    monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
-    for arguments in (
-        ("init",),
-        ("import", "queries", "queries.tsv"),
-        ("import", "passages", "passages.tsv"),
-        ("import", "runs", "good.run", "bad.run", "ugly.run"),
-        ("import", "qrels", "nist.qrels"),
-        ("import", "bank", "bank.jsonl"),
+def write_files(folder: Path) -> None:
+    for name, content in FILES.items():
+        (folder / name).write_text(content, encoding="utf-8")
+
+
+@functools.cache
+def imported_file() -> bytes:
+    """The file of a project as the commands make it of the files."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        pytest.MonkeyPatch.context() as shell,
+        contextlib.redirect_stderr(io.StringIO()) as said,
     ):
-        ran = exam(*arguments)
-        assert (ran.code, "Traceback" in ran.err) == (0, False), ran.err
+        write_files(Path(folder))
+        shell.chdir(folder)
+        shell.setenv("EXAM_PROJECT", "p.duckdb")
+        for arguments in IMPORTS:
+            shell.setattr(sys, "argv", ["exam", *arguments])
+            # It would leave with a code, if anything were wrong.
+            cli.main()
+        assert "Traceback" not in said.getvalue()
+        return Path("p.duckdb").read_bytes()
+
+
+@pytest.fixture
+def imported(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:
+    """`exam` on a project that has all it needs to be graded, beside the files that it was made of."""
+    monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
+    write_files(tmp_path)
+    (tmp_path / "p.duckdb").write_bytes(imported_file())
     return exam
 
 
@@ -374,7 +399,8 @@ def test_a_number_that_no_project_can_hold_is_wrong_use(imported: Exam, words: t
     refused(imported(*words, "9" * 40), 2, "9" * 10, "not between")
 
 
-def test_a_project_that_another_process_holds_is_failed_work(imported: Exam):
+def test_a_project_that_another_process_holds_is_failed_work(imported: Exam, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(database, "PATIENCE", 0.0)
     holder = "import duckdb, sys; c = duckdb.connect('p.duckdb'); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -468,30 +494,39 @@ def test_the_app_ends_with_the_command_that_serves_it(exam: Exam, tmp_path: Path
         assert probe.connect_ex(("localhost", port)) != 0
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["status"], ["bank", "list"], ["leaderboard"], ["jobs"]])
+READS = ("status", "bank list", "leaderboard", "jobs", "--help")
+LOADS = f"""
+import json, sys, core.cli
+for words in {READS}:
+    sys.argv = ["exam", *words.split()]
+    try:
+        core.cli.main()
+    except SystemExit:
+        pass
+    print(json.dumps([words, *sys.modules]), file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
+    """What a new process has loaded when it has run each of some commands and those before it."""
+    path = tmp_path_factory.mktemp("loaded") / "p.duckdb"
+    new_project(path).close()
+    environment = {**os.environ, "EXAM_PROJECT": str(path)}
+    run = subprocess.run([sys.executable, "-c", LOADS], env=environment, capture_output=True, text=True, check=True)
+    told = (json.loads(line) for line in run.stderr.splitlines() if line.startswith("["))
+    return {words: set(modules) for words, *modules in told}
+
+
+@pytest.mark.parametrize("command", READS)
 def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_need(
-    arguments: list[str], tmp_path: Path
+    loaded: dict[str, set[str]], command: str
 ) -> None:
-    new_project(tmp_path / "p.duckdb").close()
-    program = "import sys, core.cli\ntry: core.cli.main()\nfinally: print('\\n'.join(sys.modules), file=sys.stderr)"
-    run = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        env={**os.environ, "EXAM_PROJECT": str(tmp_path / "p.duckdb")},
-        capture_output=True,
-        text=True,
-    )
     heavy = {"torch", "transformers", "openai", "streamlit", "scipy", "simplemma", "nltk", "altair"}
-    assert "core.project" in run.stderr.splitlines() or arguments == ["--help"]
-    assert heavy & set(run.stderr.splitlines()) == set()
+    assert "core.project" in loaded[command]
+    assert heavy & loaded[command] == set()
 
 
-def test_what_only_counts_loads_no_library_of_numbers_either(tmp_path: Path) -> None:
-    new_project(tmp_path / "p.duckdb").close()
-    program = "import sys, core.cli\ntry: core.cli.main()\nfinally: print('\\n'.join(sys.modules), file=sys.stderr)"
-    run = subprocess.run(
-        [sys.executable, "-c", program, "status", "--project", str(tmp_path / "p.duckdb")],
-        capture_output=True,
-        text=True,
-    )
-    loaded = set(run.stderr.splitlines())
-    assert "core.project" in loaded and loaded & {"pandas", "numpy", "pyarrow", "scipy"} == set()
+def test_what_only_counts_loads_no_library_of_numbers_either(loaded: dict[str, set[str]]) -> None:
+    assert "core.project" in loaded["status"]
+    assert loaded["status"] & {"pandas", "numpy", "pyarrow", "scipy"} == set()

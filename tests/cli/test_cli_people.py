@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
 
 from core.cli.progress import ProgressLines
 from core.errors import InputError, WorkbenchError
+from core.project import Project
 from core.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
-from tests.made.projects import fill, judge, new_project
+from tests.made.projects import file_of, fill, judge
 
 A, B = Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")
 GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 0, ("What is B?", "p1"): 1, ("What is B?", "p2"): None}
 
 
+def grade_and_judge(project: Project) -> None:
+    fill(project, [A, B], GRADES, {"sys": {"q1": ["p1", "p2"]}, "other": {"q1": ["p2", "p1"]}})
+    judge(project, {("q1", "p1"): 0, ("q1", "p2"): 1}, "nist")
+
+
+@functools.cache
+def judged() -> bytes:
+    return file_of(grade_and_judge)
+
+
 @pytest.fixture
 def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:  # noqa: F811
     """`exam` on a project that is graded and judged."""
-    project = new_project(tmp_path / "p.duckdb")
-    fill(project, [A, B], GRADES, {"sys": {"q1": ["p1", "p2"]}, "other": {"q1": ["p2", "p1"]}})
-    judge(project, {("q1", "p1"): 0, ("q1", "p2"): 1}, "nist")
-    project.close()
+    (tmp_path / "p.duckdb").write_bytes(judged())
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     return exam
 

@@ -18,9 +18,9 @@ import pytest
 from core import cli
 from core.cli.reading import READING
 from core.errors import ProjectError
-from core.project import database, holders, migrations, open_project
+from core.project import Project, database, holders, migrations, open_project
 from core.project.migrations import MIGRATIONS
-from tests.made.projects import fill, judge, new_project
+from tests.made.projects import file_of, fill, judge
 from tests.project.test_reopening import QUESTIONS
 
 HOLD = """
@@ -31,14 +31,31 @@ sys.stdin.read()
 """
 
 
+def fill_all(project: Project) -> None:
+    fill(project, QUESTIONS, {("A?", "p1"): 4, ("B?", "p2"): 1}, {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}})
+    judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
+
+
+@pytest.fixture(scope="module")
+def content() -> bytes:
+    return file_of(fill_all)
+
+
 @pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    made = new_project(tmp_path / "some.duckdb")
-    fill(made, QUESTIONS, {("A?", "p1"): 4, ("B?", "p2"): 1}, {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}})
-    judge(made, {("q1", "p1"): 1, ("q1", "p2"): 0})
-    made.close()
+def path(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(content)
     monkeypatch.setattr(database, "PATIENCE", 0.0)
-    return made.path
+    return path
+
+
+@pytest.fixture(scope="module")
+def read_elsewhere(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project that another process reads all the time, so that nobody can write to it."""
+    path = tmp_path_factory.mktemp("read") / "some.duckdb"
+    path.write_bytes(content)
+    with held(path, "read"):
+        yield path
 
 
 @contextmanager
@@ -74,15 +91,22 @@ ARGUMENTS = {
 
 @pytest.mark.parametrize("command", READING)
 def test_a_reading_command_works_while_another_process_reads(
-    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+    read_elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
+    monkeypatch.setattr(database, "PATIENCE", 0.0)
     if command == "prompts show":
-        assert run(path, monkeypatch, "prompts", "list") == 0
+        assert run(read_elsewhere, monkeypatch, "prompts", "list") == 0
         name = capsys.readouterr().out.splitlines()[1].split()[0]
         monkeypatch.setitem(ARGUMENTS, command, (name,))
-    with held(path, "read"):
-        code = run(path, monkeypatch, *command.split(), *ARGUMENTS.get(command, ()))
+    code = run(read_elsewhere, monkeypatch, *command.split(), *ARGUMENTS.get(command, ()))
     assert code == 0, capsys.readouterr().err
+
+
+def test_a_command_that_writes_does_not_work_while_another_process_reads(
+    read_elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "PATIENCE", 0.0)
+    assert run(read_elsewhere, monkeypatch, "judge", "set", "q1", "p1", "1") == 1
 
 
 def test_what_is_said_to_only_read_is_a_command() -> None:

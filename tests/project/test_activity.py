@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -15,22 +16,32 @@ from core.labels import Policy
 from core.project import Project, Sought, activity, activity_csv, judging, kinds_of_act, log, people
 from core.project.activity_sentences import sentence
 from core.types import Question
-from tests.made.projects import fill
+from tests.made.projects import copied, file_of, fill
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 2, ("What is B?", "p2"): 4}
 
 
-@pytest.fixture
-def busy(project: Project) -> Project:
-    """A project in which three people did something."""
+def be_busy(project: Project) -> None:
     fill(project, BANK, GRADES, {"x": {"q1": ["p1", "p2"]}})
     key = labels.override(project, "q1/a", "p2", 4, "it names A", "ann")
     bank.save(project, [replace(BANK[0], text="Who is A?")], "A is a person", "bob")
     labels.withdraw(project, key, "ann")
     judging.judge(project, "q1", "p1", 2, "cora", "clear")
     publish(project, Policy(), "bob", note="for the meeting")
-    return project
+
+
+@pytest.fixture(scope="module")
+def busy_file() -> bytes:
+    return file_of(be_busy)
+
+
+@pytest.fixture(scope="module")
+def busy(busy_file: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project in which three people did something; nobody changes it."""
+    project = copied(busy_file, tmp_path_factory.mktemp("busy") / "busy.duckdb")
+    yield project
+    project.close()
 
 
 def said(project: Project, **sought: object) -> list[str]:
@@ -99,9 +110,11 @@ def test_an_empty_project_has_no_activity(project):
     assert people(project) == kinds_of_act(project) == []
 
 
-def test_the_csv_opens_harmlessly(busy):
-    labels.override(busy, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
-    rows = list(csv.reader(io.StringIO(activity_csv(busy), newline="")))
+def test_the_csv_opens_harmlessly(busy_file, tmp_path):
+    project = copied(busy_file, tmp_path / "csv.duckdb")
+    labels.override(project, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
+    rows = list(csv.reader(io.StringIO(activity_csv(project), newline="")))
+    project.close()
     assert rows[0] == ["happened_at", "who", "act", "what", "detail"]
     assert rows[1][1] == '\'=ann "x"'
     assert len(rows) == 8

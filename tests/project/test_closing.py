@@ -12,12 +12,17 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 from core.bank import drafts, put_draft
 from core.catalogue import put_grader
@@ -26,7 +31,7 @@ from core.grading import start
 from core.project import Project, checkpoints, open_project
 from core.project.checkpoints import has_log
 from core.types import Question
-from tests.made.browser import Server, visit
+from tests.made.browser import Server
 from tests.made.projects import SPEC, fill, new_project
 
 QUESTION = Question("q1/a", "q1", "A?")
@@ -190,12 +195,13 @@ def test_an_export_says_nothing_of_whether_the_project_is_closed(project: Projec
 
 
 ENDS = """
-import os, signal, sys, time
+import os, signal, sys
 from pathlib import Path
+from core.bank import put_draft
 from core.project import open_project
-from tests.project.test_closing import reword
+from core.types import Question
 project = open_project(Path(sys.argv[1]))
-reword(project, "New?")
+put_draft(project, "ann", Question("q1/a", "q1", "New?"))
 if sys.argv[2] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -213,16 +219,16 @@ def test_a_process_closes_what_it_has_open_when_it_ends(project: Project, how: s
 
 WAITS = """
 import signal, sys, time
-import click
 from core import cli
+from core.bank import put_draft
 from core.cli.options import opened, project_option
-from tests.project.test_closing import reword
+from core.types import Question
 
 @cli.cli.command()
 @project_option
 def wait(project_path):
     with opened(project_path) as project:
-        reword(project, "New?")
+        put_draft(project, "ann", Question("q1/a", "q1", "New?"))
         print("waiting", flush=True)
         time.sleep(600)
 
@@ -248,22 +254,34 @@ def test_a_command_that_is_told_to_end_closes_the_project(project: Project, sent
     assert opened(project.path) == ("New?", "")
 
 
-@pytest.mark.browser
+@contextmanager
+def visited(server: Server, query: str) -> Iterator[None]:
+    """While somebody has a page of the app before them: all that a browser says to the server for it."""
+    address = server.address.replace("http:", "ws:") + "/_stcore/stream"
+    with connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None) as visitor:
+        visitor.send(BackMsg(rerun_script=ClientState(query_string=query)).SerializeToString())
+        while True:
+            said = ForwardMsg.FromString(visitor.recv(timeout=60, decode=False))
+            if (
+                said.WhichOneof("type") == "script_finished"
+                and said.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY
+            ):
+                break
+        yield
+
+
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_an_app_that_is_told_to_end_closes_its_projects(
-    project: Project,
-    app_server: Callable[[Path], Server],
-    chromium_page: Page,
-    sent: signal.Signals,
+    project: Project, app_server: Callable[[Path], Server], sent: signal.Signals
 ) -> None:
     with project.transaction() as cursor:
         key = start(cursor, put_grader(cursor, SPEC), {}, 1, "ann")
     project.close()
     server = app_server(project.path.parent)
     # Opening it, the app writes that the job, whose process is gone, was interrupted.
-    visit(chromium_page, f"{server.address}/?project=used")
-    server.process.send_signal(sent)
-    server.process.wait(60)
+    with visited(server, "project=used"):
+        server.process.send_signal(sent)
+        server.process.wait(60)
     assert not has_log(project.path)
     copy = open_project(copied(project))
     assert (copy.not_closed, copy.value("SELECT state FROM jobs WHERE job_key = ?", [key])) == ("", "interrupted")

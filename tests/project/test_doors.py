@@ -48,6 +48,15 @@ def project(tmp_path: Path) -> Iterator[Project]:
     made.close()
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The same for cases in which nothing may change, one for all of them."""
+    made = new_project(tmp_path_factory.mktemp("unchanged") / "p.duckdb")
+    fill(made, [Question("q/0", "q", "Why?")], {}, {"run": {"q": ["p1", "p2"]}})
+    yield made
+    made.close()
+
+
 class Recorder:
     """A grader that says 1 to everything and remembers what it was asked."""
 
@@ -151,11 +160,11 @@ def test_what_is_nothing_but_blanks_beside_the_words_of_a_question_is_none(proje
 
 
 @pytest.mark.parametrize("name", ["\udcff", "a\tb", "\u3000"])
-def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(project: Project, name: str) -> None:
+def test_a_subtopic_that_no_file_could_name_is_neither_saved_nor_drafted(unchanged: Project, name: str) -> None:
     question = Question("q/0", "q", "Why?", subtopic_id=name)
     for door in (
-        lambda: bank.save(project, [question], "", "ann"),
-        lambda: bank.put_draft(project, "ann", question),
+        lambda: bank.save(unchanged, [question], "", "ann"),
+        lambda: bank.put_draft(unchanged, "ann", question),
     ):
         with pytest.raises(InputError, match=r"^The subtopic .*(control|empty).*Give it another name"):
             door()
@@ -165,8 +174,8 @@ BAD = ("a b", "a\tb", "a\nb", "a\x1fb", "a\u00a0b", "a\u202eb", "a\ud800b")
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_no_script_gives_an_id_that_no_qrels_could_hold(project: Project, name: str) -> None:
-    before = project.rows("SELECT count(*) FROM passages") + project.rows("SELECT count(*) FROM queries")
+def test_no_script_gives_an_id_that_no_qrels_could_hold(unchanged: Project, name: str) -> None:
+    before = unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows("SELECT count(*) FROM queries")
     doors = (
         lambda cursor: add_queries(cursor, [Query(name, "text")], replace=True),
         lambda cursor: add_passages(cursor, [Passage(name, "text")]),
@@ -175,13 +184,13 @@ def test_no_script_gives_an_id_that_no_qrels_could_hold(project: Project, name: 
         lambda cursor: stage_rankings(cursor, {"run": [Ranked("q", name, 1, 1.0)]}),
     )
     for door in doors:
-        with pytest.raises(InputError, match="Give it another name"), project.transaction() as cursor:
+        with pytest.raises(InputError, match="Give it another name"), unchanged.transaction() as cursor:
             door(cursor)
-    assert before == project.rows("SELECT count(*) FROM passages") + project.rows("SELECT count(*) FROM queries")
+    assert before == unchanged.rows("SELECT count(*) FROM passages") + unchanged.rows("SELECT count(*) FROM queries")
 
 
 @pytest.mark.parametrize("name", [name for name in BAD if name not in ("a b", "a\u00a0b")] + ["\u3000"])
-def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(project: Project, name: str) -> None:
+def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(unchanged: Project, name: str) -> None:
     doors = (
         lambda cursor: clear_runs(cursor, [(name, "tag", "file")]),
         lambda cursor: write_judgments(cursor, name),
@@ -191,7 +200,7 @@ def test_names_of_runs_sources_boards_and_questions_hold_no_control_signs(projec
         lambda cursor: bank.save_questions(cursor, [Question("q/2", "q", "W?", subtopic_id=name)], "", "ann"),
     )
     for door in doors:
-        with pytest.raises(InputError, match=r"control character|empty"), project.transaction() as cursor:
+        with pytest.raises(InputError, match=r"control character|empty"), unchanged.transaction() as cursor:
             stage_judgments(cursor, [Judgment("q", "p1", 1)])
             door(cursor)
 
@@ -219,20 +228,20 @@ FILES = {
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_a_file_with_a_blank_in_an_id_is_refused_line_by_line(project: Project, kind: str) -> None:
+def test_a_file_with_a_blank_in_an_id_is_refused_line_by_line(unchanged: Project, kind: str) -> None:
     rows = "\n".join(FILES[kind](name) for name in ("fine", "a b", "a\u00a0b", "a\tb"))
     with pytest.raises(FileError) as refused:
-        import_files(project, kind, [Source("f.jsonl", data=rows.encode())], "ann")
+        import_files(unchanged, kind, [Source("f.jsonl", data=rows.encode())], "ann")
     problems = refused.value.problems
     assert [problem.line for problem in problems] == [2, 3, 4]
     assert "'a b' has white space" in str(problems[0]) and "control character" in str(problems[2])
 
 
 @pytest.mark.parametrize("kind", ["qrels", "runs"])
-def test_a_no_break_space_in_a_trec_file_is_refused_with_its_line(project: Project, kind: str) -> None:
+def test_a_no_break_space_in_a_trec_file_is_refused_with_its_line(unchanged: Project, kind: str) -> None:
     lines = {"qrels": "q 0 p1 1\nq 0 p\u00a02 1\n", "runs": "q Q0 p1 1 2.0 t\nq Q0 p\u00a02 2 1.0 t\n"}[kind]
     with pytest.raises(FileError, match=r"f:2: the passage id 'p\\xa02' has white space"):
-        import_files(project, kind, [Source("f", data=lines.encode())], "ann")
+        import_files(unchanged, kind, [Source("f", data=lines.encode())], "ann")
 
 
 def test_a_file_with_control_signs_in_its_texts_is_read_clean(project: Project) -> None:

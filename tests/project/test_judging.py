@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from core.errors import InputError
@@ -9,7 +12,7 @@ from core.leaderboard import compare, leaderboard
 from core.project import Project, judged_pairs, judgment_history, judgments, own_judgment, source_of, sources, withdraw
 from core.project.judging import judge
 from core.types import Question
-from tests.made.projects import fill
+from tests.made.projects import copied, file_of, fill
 from tests.made.projects import judge as import_judgments
 
 RUNS = {
@@ -19,11 +22,29 @@ RUNS = {
 }
 
 
-@pytest.fixture
-def graded(project: Project) -> Project:
+def grade_and_judge(project: Project) -> None:
     fill(project, [Question("q1/a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 3, ("A?", "p3"): 0}, RUNS)
     import_judgments(project, {("q1", "p1"): 1})
-    return project
+
+
+@pytest.fixture(scope="module")
+def graded_file() -> bytes:
+    return file_of(grade_and_judge)
+
+
+@pytest.fixture
+def graded(graded_file: bytes, tmp_path: Path) -> Iterator[Project]:
+    project = copied(graded_file, tmp_path / "test.duckdb")
+    yield project
+    project.close()
+
+
+@pytest.fixture(scope="module")
+def unchanged(graded_file: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The same for cases in which nothing may change, one for all of them."""
+    project = copied(graded_file, tmp_path_factory.mktemp("unchanged") / "p.duckdb")
+    yield project
+    project.close()
 
 
 def pooled(project: Project) -> list[str]:
@@ -104,12 +125,12 @@ def test_a_judged_passage_from_outside_the_pool_is_pooled_until_it_is_withdrawn(
     ],
 )
 def test_nonsense_is_refused_and_changes_nothing(
-    graded: Project, query: str, passage: str, value: int, author: str, said: str
+    unchanged: Project, query: str, passage: str, value: int, author: str, said: str
 ) -> None:
     with pytest.raises(InputError, match=said):
-        judge(graded, query, passage, value, author)
-    assert sources(graded) == ["assessors"]
-    assert judgment_history(graded, "q1", "p1") == []
+        judge(unchanged, query, passage, value, author)
+    assert sources(unchanged) == ["assessors"]
+    assert judgment_history(unchanged, "q1", "p1") == []
 
 
 def test_white_space_around_a_name_makes_no_second_assessor() -> None:

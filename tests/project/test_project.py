@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -15,11 +16,11 @@ from hypothesis import strategies as st
 
 from core import bank
 from core.errors import InputError, ProjectError
-from core.project import Project, create, migrations, open_project
+from core.project import Project, create, database, migrations, open_project
 from core.project.migrations import MIGRATIONS
 from core.project.values import written_in
 from core.types import Question
-from tests.made.projects import examples, fill, grade
+from tests.made.projects import examples, fill, grade, new_project
 
 QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 
@@ -27,7 +28,7 @@ QUESTIONS = [Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")]
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
     """The file of a project with a little in it, that nobody has open."""
-    made = create(tmp_path / "some.duckdb")
+    made = new_project(tmp_path / "some.duckdb")
     fill(made, QUESTIONS, {("A?", "p1"): 4}, {"one": {"q1": ["p1", "p2"]}})
     made.close()
     return made.path
@@ -84,18 +85,18 @@ def foreign(path: Path) -> None:
 
 
 def newer(path: Path) -> None:
-    create(path).close()
+    new_project(path).close()
     with duckdb.connect(str(path)) as connection:
         connection.execute("INSERT INTO migrations VALUES (99, '0099_of_the_future', now()::TIMESTAMP)")
 
 
 def cut_off(path: Path) -> None:
-    create(path).close()
+    new_project(path).close()
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
 def damaged(path: Path) -> None:
-    create(path).close()
+    new_project(path).close()
     whole = path.read_bytes()
     path.write_bytes(whole[:16384] + bytes(byte ^ 0x55 for byte in whole[16384:]))
 
@@ -180,7 +181,10 @@ def test_an_upgrade_that_fails_leaves_the_project_to_the_older_program(
     project.close()
 
 
-def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that_process(closed: Path):
+def test_a_project_that_another_process_holds_is_refused_with_the_number_of_that_process(
+    closed: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(database, "PATIENCE", 0.3)
     holder = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen(
         [sys.executable, "-c", holder, str(closed)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -286,15 +290,23 @@ ANY_VALUE = st.one_of(
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def no_project() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database with nothing in it."""
+    with duckdb.connect() as connection:
+        yield connection
+
+
 @given(values=st.lists(ANY_VALUE, min_size=1, max_size=4))
 @settings(max_examples=examples(40), deadline=None)
-def test_a_value_written_into_a_statement_is_the_one_that_was_given(values: list[object]) -> None:
+def test_a_value_written_into_a_statement_is_the_one_that_was_given(
+    no_project: duckdb.DuckDBPyConnection, values: list[object]
+) -> None:
     said = ", ".join(["?"] * len(values)) + ", '?', '$p0', \"no ?\""
     named = ", ".join(f"$p{i}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
     given_by_name = {f"p{i}": value for i, value in enumerate(values)}
-    with duckdb.connect() as database:
-        numbered = ", ".join(f"${i + 1}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
-        for sql, parameters in ((said, list(values)), (numbered, list(values)), (named, given_by_name)):
-            sql = f"SELECT {sql} FROM (SELECT 'x' AS \"no ?\")"
-            expected = database.execute(sql, parameters).fetchall()
-            assert database.execute(*written_in(sql, parameters)).fetchall() == expected
+    numbered = ", ".join(f"${i + 1}" for i in range(len(values))) + ", '?', '$p0', \"no ?\""
+    for sql, parameters in ((said, list(values)), (numbered, list(values)), (named, given_by_name)):
+        sql = f"SELECT {sql} FROM (SELECT 'x' AS \"no ?\")"
+        expected = no_project.execute(sql, parameters).fetchall()
+        assert no_project.execute(*written_in(sql, parameters)).fetchall() == expected
