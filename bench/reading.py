@@ -5,6 +5,7 @@ Run as `python -m bench.reading FOLDER`, where FOLDER holds the sets `dl20`, `dl
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import sys
@@ -66,8 +67,10 @@ def verdicts(data: Path, judge: str) -> Answers:
 def compare_ratings(answers: Answers, top: int = 5) -> Agreement:
     """Read ratings and set each beside the peer's."""
     found = Agreement()
+    # Most answers are one of a few words.
+    read = functools.cache(functools.partial(parse_rating, top=top))
     for text, theirs in answers:
-        parsed = parse_rating(text, top=top)
+        parsed = read(text)
         found.add(_kind(text, parsed, theirs), text, parsed.rating, theirs)
     return found
 

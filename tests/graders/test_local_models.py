@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import random
 import threading
@@ -30,6 +31,7 @@ from tests.made.tiny_models import (
     build_tiny_causal,
     build_tiny_extractive,
     build_tiny_t5,
+    shared,
 )
 
 RATE = Prompt(
@@ -54,17 +56,17 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(build_tiny_t5(tmp_path_factory.mktemp("t5")))
+    return str(shared(tmp_path_factory, build_tiny_t5))
 
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(build_tiny_causal(tmp_path_factory.mktemp("llama")))
+    return str(shared(tmp_path_factory, build_tiny_causal))
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(build_tiny_extractive(tmp_path_factory.mktemp("reader")))
+    return str(shared(tmp_path_factory, build_tiny_extractive))
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +101,7 @@ def ask(back_end: TransformersBackEnd | ExtractiveBackEnd, *calls: Call) -> list
     return back_end.complete(calls, Control())
 
 
+@functools.cache
 def generated(folder: str, text: str, tokens: int, special: bool = True) -> str:
     """What the library's own greedy `generate` writes for one prompt."""
     loaded = load_model(folder)
@@ -128,7 +131,9 @@ def test_a_causal_model_gives_the_ratings_that_it_learnt(llama: str) -> None:
 @pytest.mark.parametrize("form", ["rating", "text"])
 def test_batches_answer_as_one_by_one_and_as_generate(model: str, form: Form, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(model)
-    calls = [rating(passage(m, words), form=form) for m in ANSWERS for words in (3, 30, 80)]
+    # To a model that has learnt nothing one marker is as good as another.
+    markers = [*ANSWERS][:6] if model == "gpt2" else ANSWERS
+    calls = [rating(passage(m, words), form=form) for m in markers for words in (3, 30, 80)]
     together = ask(TransformersBackEnd(folder, batch_tokens=500), *calls)
     alone = [ask(TransformersBackEnd(folder), call)[0] for call in calls]
     assert [c.text for c in together] == [c.text for c in alone]

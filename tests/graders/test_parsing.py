@@ -436,8 +436,8 @@ def test_any_text_is_graded_defaulted_or_failed_and_only_a_failed_one_has_no_rat
     ],
 )
 @pytest.mark.parametrize("beginning", ["", "answer"])
-def test_a_megabyte_of_anything_is_read_without_a_fault(beginning: str, piece: str) -> None:
-    text = beginning + piece * (1_000_000 // len(piece)) + "!"
+def test_much_of_anything_is_read_without_a_fault(beginning: str, piece: str) -> None:
+    text = beginning + piece * (250_000 // len(piece)) + "!"
     for parsed in (parse_rating(text), parse_json_rating(text), parse_yes_no(text), parse_letter(text, LETTERS)):
         assert (parsed.rating is None) == (parsed.status == "failed")
     assert parse_list(text, "questions")[0] == []

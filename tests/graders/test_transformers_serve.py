@@ -16,7 +16,7 @@ import pytest
 
 from core.graders import Control, make_grader
 from core.types import Asked, Grade
-from tests.made.tiny_models import build_tiny_causal
+from tests.made.tiny_models import build_tiny_causal, shared
 
 READY_SECONDS = 120
 PASSAGES = {1: "silver", 2: "the clay", 3: "it is gold .", 4: "tin", 5: "iron in the scale", 6: "fog"}
@@ -25,17 +25,17 @@ QUESTIONS = {0: Asked("which part ?")}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_causal(tmp_path_factory.mktemp("chat"), chat_template=True)
+    return shared(tmp_path_factory, build_tiny_causal, chat_template=True)
 
 
 @pytest.fixture(scope="module")
-def url(folder: Path) -> Iterator[str]:
+def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     program = Path(sys.executable).with_name("transformers")
     command = [str(program), "serve", str(folder), "--host", "127.0.0.1", "--port", str(port)]
-    log = (folder / "serve.log").open("wb")
+    log = (tmp_path_factory.mktemp("serve") / "serve.log").open("wb")
     server = subprocess.Popen(command, env=os.environ | {"HF_HUB_OFFLINE": "1"}, stdout=log, stderr=log)
     try:
         _wait_for(f"http://127.0.0.1:{port}/health", server)
