@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
+from dataclasses import astuple
 
 from core import bank
 from core.catalogue import graders, how_to_grade
@@ -222,6 +223,7 @@ def _grades(
 ) -> list[GradeColumns]:
     columns: dict[tuple[int, str], GradeColumns] = {}
     separator = f"chr({ord(SEPARATOR)})"
+    nothing = list(astuple(GradeDetail()))
     for key, question_id, passage_id, rating, answer, *detail in project.rows(
         "WITH wordings AS (SELECT question_id, text_key, text, answer_key, choices FROM question_revisions"
         "  JOIN questions USING (question_key) JOIN question_texts USING (text_key) WHERE query_key = $query"
@@ -254,6 +256,6 @@ def _grades(
         found.passage_ids.append(passage_id)
         found.ratings.append(rating)
         found.answers.append(answer)
-        if (known := GradeDetail(*detail)) != GradeDetail():
-            found.details[len(found.ratings) - 1] = known
+        if detail != nothing:
+            found.details[len(found.ratings) - 1] = GradeDetail(*detail)
     return list(columns.values())

@@ -16,6 +16,9 @@ _NAMES = tuple(field.name for field in fields(GradeDetail))
 
 def write_columns(details: Sequence[GradeDetail | None]) -> dict[str, list[Any]]:
     """Details of the grades of one entry as columns in the order of its questions, without empty ones."""
+    # Of the grades that came from elsewhere nothing more is known.
+    if not any(details):
+        return {}
     given = [detail or NOTHING for detail in details]
     columns = {name: [getattr(detail, name) for detail in given] for name in _NAMES}
     return {name: values for name, values in columns.items() if set(values) != {getattr(NOTHING, name)}}

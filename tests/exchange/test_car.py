@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,16 +25,17 @@ from core.review import rating_effect, read_passage
 from core.types import GraderSpec, Query, Question, Subtopic
 from tests.leaderboard.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car
-from tests.made.projects import SPEC, fill, new_project
+from tests.made.projects import SPEC, fill, made_project, new_project
 
 T1, T2, T3 = "tqa2:L_1/T_1", "tqa2:L_1/T_2", "tqa2:L_2/T_3"
 JUDGE = GraderSpec("judge", "direct", "none", max_rating=1)
 
 
 @pytest.fixture
-def collection(project: Project) -> Project:
-    car.fill(project)
-    return project
+def collection(tmp_path: Path) -> Iterator[Project]:
+    project = made_project(tmp_path / "test.duckdb", car.fill)
+    yield project
+    project.close()
 
 
 def labels(project: Project, grader: str | None = None) -> dict[str, dict[str, int]]:

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project, add_queries
 from core.types import Grade, GraderSpec, Query, Question, Subtopic
-from tests.made.projects import fill, grade, judge, new_project
+from tests.made.projects import fill, grade, judge, made_project, new_project
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="important"),
@@ -49,9 +50,8 @@ OTHERS = [
 ]
 
 
-@pytest.fixture
-def graded(project: Project) -> Project:
-    """A project with everything that a graded file has room for."""
+def fill_a_graded_file(project: Project) -> None:
+    """Everything that a graded file has room for."""
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED)
     grade(project, {("What is A?", "p1"): 1, ("What is A?", "p2"): 0, ("Which one?", "p4"): None}, OTHERS[0])
@@ -61,7 +61,14 @@ def graded(project: Project) -> Project:
         add_queries(cursor, [Query("q1", "query one", "all of it", subtopics)], replace=True)
         question_text_key(cursor, "query one")
     grade(project, {("query one", "p1"): 2, ("query one", "p2"): None}, OTHERS[2])
-    return project
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Iterator[Project]:
+    """A project with everything that a graded file has room for."""
+    project = made_project(tmp_path / "test.duckdb", fill_a_graded_file)
+    yield project
+    project.close()
 
 
 def test_qrels_have_four_columns_in_pool_order_and_no_line_without_a_label(graded: Project):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from core.formats.graded import OURS, read_graded
 from core.grading.grades import add_outcomes
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
-from tests.made.projects import SPEC, fill, judge, new_project
+from tests.made.projects import SPEC, fill, judge, made_project, new_project
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 RUNS = {"one": {"q1": ["p1", "p2", "p3"]}}
@@ -44,8 +45,7 @@ STORED = (
 )
 
 
-@pytest.fixture
-def graded(project: Project) -> Project:
+def fill_with_details(project: Project) -> None:
     fill(project, BANK, {}, RUNS)
     judge(project, {("q1", "p1"): 1})
     with project.transaction() as cursor:
@@ -56,7 +56,13 @@ def graded(project: Project) -> Project:
         for spec, grades in ((SPEC, GRADES), (JUDGE, JUDGED)):
             outcomes = [(texts[question], passages[passage], grade) for (question, passage), grade in grades.items()]
             add_outcomes(cursor, put_grader(cursor, spec), outcomes, job_key=0)
-    return project
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Iterator[Project]:
+    project = made_project(tmp_path / "test.duckdb", fill_with_details)
+    yield project
+    project.close()
 
 
 def _again(content: bytes, folder: Path) -> Project:

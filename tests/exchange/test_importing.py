@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from core.formats import KINDS_OF_FILE, Source
 from core.leaderboard import leaderboard
 from core.project import Project, boards
 from core.types import Question
-from tests.made.projects import fill, new_project
+from tests.made.projects import fill, made_project, new_project
 
 QUERIES = "q1\tfirst query\nq2\tsecond query\n"
 PASSAGES = "p1\ttext one\np2\ttext two\np3\ttext three\n"
@@ -73,12 +74,29 @@ def snapshot(project: Project) -> dict[str, list]:
     return {name: project.rows(f"SELECT * FROM {name} ORDER BY ALL") for (name,) in names}
 
 
-@pytest.fixture
-def full(project: Project) -> Project:
-    """A project with queries, passages, a bank, a run and qrels."""
+def take_all(project: Project) -> None:
     for kind in ("queries", "passages", "bank", "runs", "qrels"):
         take(project, kind, FILES[kind], f"{kind}.txt")
-    return project
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Project]:
+    """A project with queries, passages, a bank, a run and qrels."""
+    project = made_project(tmp_path / "test.duckdb", take_all)
+    yield project
+    project.close()
+
+
+def take_graded(project: Project) -> None:
+    take(project, "graded", GRADED, "g.jsonl")
+
+
+@pytest.fixture
+def with_graded(tmp_path: Path) -> Iterator[Project]:
+    """A project that a graded file was imported into."""
+    project = made_project(tmp_path / "test.duckdb", take_graded)
+    yield project
+    project.close()
 
 
 def test_every_kind_arrives(project: Project):
@@ -367,34 +385,31 @@ def test_a_graded_file_imported_twice_adds_nothing(project: Project):
         assert not {"new grades", "new passages", "queries", "failed", "bank version"} & set(again.counts)
 
 
-def test_a_grade_that_contradicts_a_known_one_is_told_and_the_known_one_stays(project: Project):
-    take(project, "graded", GRADED, "g.jsonl")
+def test_a_grade_that_contradicts_a_known_one_is_told_and_the_known_one_stays(with_graded: Project):
     changed = GRADED.replace('"self_rating": 4', '"self_rating": 1')
-    done = take(project, "graded", changed, "g2.jsonl")
+    done = take(with_graded, "graded", changed, "g2.jsonl")
     assert [note.reason for note in done.notes if "differ" in note.reason and note.reason.startswith("1 grade")]
-    assert sorted(project.rows("SELECT rating FROM grades")) == [(0,), (2,), (3,), (4,)]
+    assert sorted(with_graded.rows("SELECT rating FROM grades")) == [(0,), (2,), (3,), (4,)]
 
 
-def test_grades_stay_with_the_words_that_they_were_given_for(project: Project):
-    take(project, "graded", GRADED, "g.jsonl")
-    take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
-    own = graded_file(project)
-    bank.save(project, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
-    take(project, "graded", GRADED, "g.jsonl")
-    take(project, "graded", own, "own.jsonl.gz")
-    assert project.rows(
+def test_grades_stay_with_the_words_that_they_were_given_for(with_graded: Project):
+    take(with_graded, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
+    own = graded_file(with_graded)
+    bank.save(with_graded, [Question("g1/a", "g1", "What is A, reworded?")], "reword", "tester")
+    take(with_graded, "graded", GRADED, "g.jsonl")
+    take(with_graded, "graded", own, "own.jsonl.gz")
+    assert with_graded.rows(
         "SELECT text, count(*) FROM grades JOIN question_texts ON text_key = question_text_key"
         " WHERE text LIKE '%A%' GROUP BY text"
     ) == [("What is A?", 2)]
 
 
-def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there(project: Project, tmp_path: Path):
-    take(project, "graded", GRADED, "g.jsonl")
-    take(project, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
+def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there(with_graded: Project, tmp_path: Path):
+    take(with_graded, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "What is A?"}\n')
     other = new_project(tmp_path / "other.duckdb")
     take(other, "queries", "g1\ta graded query\n")
     take(other, "bank", '{"query_id": "g1", "question_id": "g1/a", "text": "Who is A?"}\n')
-    take(other, "graded", graded_file(project), "own.jsonl.gz")
+    take(other, "graded", graded_file(with_graded), "own.jsonl.gz")
     assert dict(
         other.rows(
             "SELECT text, count(rating) FROM question_texts LEFT JOIN grades ON text_key = question_text_key"
@@ -404,12 +419,11 @@ def test_grades_of_a_file_with_other_words_do_not_go_to_the_words_that_are_there
     other.close()
 
 
-def test_a_graded_file_does_not_undo_what_people_did_to_its_questions(project: Project):
-    take(project, "graded", GRADED, "g.jsonl")
-    bank.save(project, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann")
-    edited = bank.questions(project)
-    assert "bank version" not in take(project, "graded", GRADED, "g.jsonl").counts
-    assert bank.questions(project) == edited
+def test_a_graded_file_does_not_undo_what_people_did_to_its_questions(with_graded: Project):
+    bank.save(with_graded, [Question("g1/a", "g1", None, weight=3.0), Question("g1/b", "g1", "B?")], "edits", "ann")
+    edited = bank.questions(with_graded)
+    assert "bank version" not in take(with_graded, "graded", GRADED, "g.jsonl").counts
+    assert bank.questions(with_graded) == edited
 
 
 def test_a_query_may_come_on_two_lines_of_a_graded_file_but_a_question_belongs_to_one_query(project: Project):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -24,16 +25,15 @@ from core.labels import Policy, override, overrides, withdraw
 from core.leaderboard import leaderboard
 from core.project import MARK, Project, add_passages, add_queries, create, migrations, open_project, set_pool_depth
 from core.types import Grade, Passage, Query, Question, Subtopic
-from tests.made.projects import SPEC, fill, grade, judge
+from tests.made.projects import SPEC, fill, grade, judge, made_project
 
 A = Question("q1/a", "q1", "What is 'A'?\nReally – 真?", weight=2.5, note="n", answer_key="a", choices=("a", "b"))
 B = Question("q1/b", "q1", None)
 RUNS = {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}}
 
 
-@pytest.fixture
-def filled(project: Project) -> Project:
-    """A project with something in nearly every table, in which rows were also removed and replaced."""
+def fill_nearly_all(project: Project) -> None:
+    """Something in nearly every table; rows were also removed and replaced."""
     fill(project, [A, B], {(A.text or "", "p1"): 5, (A.text or "", "p2"): None}, RUNS)
     with project.transaction() as cursor:
         add_queries(cursor, [Query("q1", "one", "all", (Subtopic("s", "sub"),))], replace=True)
@@ -49,7 +49,24 @@ def filled(project: Project) -> Project:
     override(project, "q1/a", "p1", 4, "so", "ann")
     withdraw(project, override(project, "q1/a", "p2", 4, "so", "ann"), "bob")
     publish(project, Policy(bank_version=1), "ann")
-    return project
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Project]:
+    """A project with something in nearly every table."""
+    project = made_project(tmp_path / "test.duckdb", fill_nearly_all)
+    yield project
+    project.close()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That project as an exported folder; to be copied where something is done to it."""
+    folder = tmp_path_factory.mktemp("exported")
+    project = made_project(folder / "test.duckdb", fill_nearly_all)
+    export_project(project, folder / "out", "ann")
+    project.close()
+    return folder / "out"
 
 
 @pytest.fixture
@@ -177,8 +194,9 @@ def without_a_table(folder: Path) -> None:
 
 
 def with_a_file_elsewhere(folder: Path) -> None:
+    shutil.copy(folder / "grades.parquet", folder.parent / "grades.parquet")
     tables = json.loads((folder / MANIFEST).read_text())["tables"]
-    changed(folder, tables=[table | {"file": "../test.duckdb"} for table in tables])
+    changed(folder, tables=[table | {"file": "../grades.parquet"} for table in tables])
 
 
 def with_other_columns(folder: Path) -> None:
@@ -230,10 +248,9 @@ DAMAGES: list[tuple[Callable[[Path], object], str]] = [
 @pytest.mark.parametrize(("damage", "reason"), DAMAGES)
 @pytest.mark.parametrize("zipped", [False, True], ids=["folder", "zip"])
 def test_a_damaged_or_foreign_folder_is_refused_and_nothing_is_made(
-    filled: Project, tmp_path: Path, damage: Callable[[Path], object], reason: str, zipped: bool
+    whole: Path, tmp_path: Path, damage: Callable[[Path], object], reason: str, zipped: bool
 ) -> None:
-    source = tmp_path / "out"
-    export_project(filled, source, "ann")
+    source = shutil.copytree(whole, tmp_path / "out")
     damage(source)
     if zipped:
         with zipfile.ZipFile(tmp_path / "out.zip", "w") as archive:
@@ -246,11 +263,10 @@ def test_a_damaged_or_foreign_folder_is_refused_and_nothing_is_made(
     assert {file.name for file in tmp_path.iterdir()} == before
 
 
-def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(filled: Project, tmp_path: Path) -> None:
-    export_project(filled, tmp_path / "out", "ann")
+def test_a_zip_that_unpacks_to_more_than_it_announces_is_refused(whole: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.write(tmp_path / "out" / MANIFEST, MANIFEST)
-        for file in (tmp_path / "out").glob("*.parquet"):
+        archive.write(whole / MANIFEST, MANIFEST)
+        for file in whole.glob("*.parquet"):
             archive.writestr(file.name, bytes(1_000_000))
     with pytest.raises(FileError, match="larger than the manifest says"):
         import_project(tmp_path / "bomb.zip", tmp_path / "again.duckdb")
@@ -263,10 +279,12 @@ def test_what_is_no_folder_and_no_zip_is_refused(tmp_path: Path, name: str) -> N
         import_project(tmp_path / name, tmp_path / "again.duckdb")
 
 
-def test_a_project_that_is_there_is_not_replaced(filled: Project, tmp_path: Path) -> None:
-    export_project(filled, tmp_path / "out", "ann")
+def test_a_project_that_is_there_is_not_replaced(whole: Path) -> None:
+    there = whole.parent / "test.duckdb"
+    before = there.read_bytes()
     with pytest.raises(InputError, match=r"test\.duckdb: there is a file"):
-        import_project(tmp_path / "out", tmp_path / "test.duckdb")
+        import_project(whole, there)
+    assert there.read_bytes() == before
 
 
 def test_an_export_of_an_older_schema_is_brought_to_the_current_one(

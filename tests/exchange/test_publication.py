@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
+import functools
 import hashlib
 import io
 import json
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from core import bank, cli
 from core.bank import put_draft, question_text_key
@@ -50,7 +53,7 @@ from core.project import (
 )
 from core.project.runs import stage_rankings
 from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
-from tests.made.projects import SPEC, fill, grade, import_bank, judge, new_project
+from tests.made.projects import SPEC, fill, grade, import_bank, judge, made_project, new_project
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -85,9 +88,8 @@ def by_id(project: Project, ratings: dict[tuple[str, str], int]) -> None:
         add_outcomes(cursor, put_grader(cursor, SPEC), outcomes, job_key=0)
 
 
-@pytest.fixture
-def graded(project: Project) -> Project:
-    """A project with everything that labels can rest on."""
+def fill_with_everything(project: Project) -> None:
+    """What labels can rest on."""
     fill(project, [A, B, C, D, AVOID], GRADES, RUNS)
     bank.save(project, IDS, "ids only", "tester")
     by_id(project, {("q1/x", "p2"): 5, ("q1/y", "p2"): 0, ("q1/y", "p3"): 2, ("q1/z", "p1"): 3})
@@ -101,7 +103,27 @@ def graded(project: Project) -> Project:
     override(project, "q1/a", "p1", 3, "says little", "ann")
     override(project, "q2/d", "p4", 1, "about something else", "ann")
     withdraw(project, override(project, "q1/c", "p3", 5, "by mistake", "ann"), "ann")
-    return project
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Iterator[Project]:
+    """A project with everything that labels can rest on."""
+    project = made_project(tmp_path / "test.duckdb", fill_with_everything)
+    yield project
+    project.close()
+
+
+def fill_and_publish(project: Project) -> None:
+    fill_with_everything(project)
+    publish(project, Policy(), "ann")
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Iterator[Project]:
+    """The same project, of which something was published."""
+    project = made_project(tmp_path / "test.duckdb", fill_and_publish)
+    yield project
+    project.close()
 
 
 POLICIES = {
@@ -222,14 +244,63 @@ def test_publications_in_between_each_keep_their_own_state(graded: Project) -> N
     assert [one["publication"] for one in publications(graded)][-1] == published[0].manifest["publication"]
 
 
-def test_what_was_published_comes_out_again_after_closing_the_project(graded: Project) -> None:
-    first = publish(graded, Policy(), "ann")
-    for edit in EDITS.values():
-        edit(graded)
-    graded.close()
-    again = open_project(graded.path)
-    assert reproduce(again, read_manifest(manifest_json(first.manifest).encode(), "m.json"), "bob") == first.qrels_bytes
-    again.close()
+@dataclass(frozen=True)
+class Earlier:
+    """What came out of a project that was edited in every way afterwards, but for the run that is replaced.
+
+    Args:
+        first: published.
+        written: files that the command line published, by name.
+        packed: a bundle.
+        noted: a bundle of other labels, with a note, for which somebody wrote a formula.
+        labels: the qrels of these labels, exported beside it.
+        since: the project's file as it is now.
+    """
+
+    first: Publication
+    written: dict[str, bytes]
+    packed: bytes
+    noted: bytes
+    labels: bytes
+    since: bytes
+
+
+@functools.cache
+def earlier() -> Earlier:
+    """Made once, since the edits take longer than all that is asked of them."""
+    with tempfile.TemporaryDirectory() as made:
+        project = made_project(Path(made) / "test.duckdb", fill_with_everything)
+        first = publish(project, Policy(), "ann")
+        packed = bundle(project, Policy(), "ann", note="first")
+        project.close()
+        words = ["export", "qrels", "-o", f"{made}/first.qrels", "--save-manifest", f"{made}/m.json", "--binary"]
+        assert CliRunner().invoke(cli.cli, [*words, "--project", str(project.path)]).exit_code == 0
+        written = {name: (Path(made) / name).read_bytes() for name in ("first.qrels", "m.json")}
+        project = open_project(project.path)
+        override(project, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
+        labels = qrels(project, Policy(min_rating=3)).encode()
+        noted = bundle(project, Policy(min_rating=3), "ann", note="for the track")
+        for what, edit in EDITS.items():
+            if what != "a run is replaced":
+                edit(project)
+        project.close()
+        return Earlier(first, written, packed, noted, labels, project.path.read_bytes())
+
+
+@pytest.fixture
+def later(tmp_path: Path) -> Iterator[Project]:
+    """The project as `earlier` left it; one to be changed."""
+    (tmp_path / "test.duckdb").write_bytes(earlier().since)
+    project = open_project(tmp_path / "test.duckdb")
+    yield project
+    project.close()
+
+
+def test_what_was_published_comes_out_again_after_closing_the_project(later: Project) -> None:
+    first = earlier().first
+    EDITS["a run is replaced"](later)
+    assert qrels(later, Policy()).encode() != first.qrels_bytes
+    assert reproduce(later, read_manifest(manifest_json(first.manifest).encode(), "m.json"), "bob") == first.qrels_bytes
 
 
 def test_publications_of_one_pool_keep_it_once(graded: Project) -> None:
@@ -310,14 +381,14 @@ def edited(manifest: Manifest, path: str, value: object) -> Manifest:
         ("grader.extra", True),
     ],
 )
-def test_a_manifest_that_was_changed_is_refused_and_says_where(graded: Project, path: str, value: object) -> None:
-    manifest = publish(graded, Policy(), "ann").manifest
+def test_a_manifest_that_was_changed_is_refused_and_says_where(published: Project, path: str, value: object) -> None:
+    manifest = publications(published)[0]
     with pytest.raises(InputError, match=f"not the one that was published: {path} differ"):
-        reproduce(graded, edited(manifest, path, value), "bob")
+        reproduce(published, edited(manifest, path, value), "bob")
 
 
-def test_a_manifest_of_another_project_is_refused(graded: Project, tmp_path: Path) -> None:
-    manifest = publish(graded, Policy(), "ann").manifest
+def test_a_manifest_of_another_project_is_refused(published: Project, tmp_path: Path) -> None:
+    manifest = publications(published)[0]
     other = new_project(tmp_path / "other.duckdb")
     with pytest.raises(InputError, match=r"of the project test .* not of other"):
         reproduce(other, manifest, "bob")
@@ -328,11 +399,11 @@ def test_a_manifest_of_another_project_is_refused(graded: Project, tmp_path: Pat
     other.close()
 
 
-def test_a_publication_that_this_copy_does_not_have_is_refused(graded: Project) -> None:
-    manifest = publish(graded, Policy(), "ann").manifest
+def test_a_publication_that_this_copy_does_not_have_is_refused(published: Project) -> None:
+    manifest = publications(published)[0]
     for unknown in (99_999, "no number", None, 2**70):
         with pytest.raises(InputError, match="has no publication"):
-            reproduce(graded, edited(manifest, "publication", unknown), "bob")
+            reproduce(published, edited(manifest, "publication", unknown), "bob")
 
 
 @pytest.mark.parametrize(
@@ -350,20 +421,20 @@ def test_a_file_that_is_no_manifest_of_ours_is_refused(data: bytes, reason: str)
         read_manifest(data, "m.json")
 
 
-def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(graded: Project) -> None:
-    manifest = publish(graded, Policy(), "ann").manifest
-    with graded.transaction() as cursor:
+def test_a_project_that_was_tampered_with_gives_no_file_but_says_what_changed(published: Project) -> None:
+    manifest = publications(published)[0]
+    with published.transaction() as cursor:
         cursor.execute("DELETE FROM published_passages WHERE passage_key IN (SELECT min(passage_key) FROM pool)")
     with pytest.raises(ProjectError, match=r"SHA-256 [0-9a-f]{64}, not .*pool\.passages, pool\.sha256, counts"):
-        reproduce(graded, manifest, "bob")
+        reproduce(published, manifest, "bob")
 
 
-def test_a_grade_that_was_edited_is_found_out(graded: Project) -> None:
-    manifest = publish(graded, Policy(), "ann").manifest
-    with graded.transaction() as cursor:
+def test_a_grade_that_was_edited_is_found_out(published: Project) -> None:
+    manifest = publications(published)[0]
+    with published.transaction() as cursor:
         cursor.execute("UPDATE grades SET rating = 0")
     with pytest.raises(ProjectError, match="ratings changed"):
-        reproduce(graded, manifest, "bob")
+        reproduce(published, manifest, "bob")
 
 
 def test_readiness_counts_every_needed_pair_once(graded: Project) -> None:
@@ -403,18 +474,16 @@ def unpacked(data: bytes) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(graded: Project) -> None:
-    override(graded, "q1/b", "p1", 5, '=HYPERLINK("http://x")', "@ann")
-    files = unpacked(bundle(graded, Policy(min_rating=3), "ann", note="for the track"))
+def test_a_bundle_holds_the_qrels_and_all_that_a_reader_needs(later: Project) -> None:
+    files = unpacked(earlier().noted)
     assert sorted(files) == [
         "README.txt", "bank.csv", "bank.jsonl", "leaderboard.tex", "leaderboard.tsv", "manifest.json",
         "overrides.csv", "test.qrels",
     ]  # fmt: skip
-    assert files["test.qrels"] == qrels(graded, Policy(min_rating=3)).encode()
+    assert files["test.qrels"] == earlier().labels
     manifest = read_manifest(files["manifest.json"], "manifest.json")
-    for edit in EDITS.values():
-        edit(graded)
-    assert reproduce(graded, manifest, "bob") == files["test.qrels"]
+    EDITS["a run is replaced"](later)
+    assert reproduce(later, manifest, "bob") == files["test.qrels"]
     assert hashlib.sha256(files["bank.jsonl"]).hexdigest() == manifest["bank"]["sha256"]
     readme = files["README.txt"].decode()
     assert "for the track" in readme
@@ -472,8 +541,12 @@ class Ran:
 def exam(graded: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     """Runs `exam` on the graded project, which nobody else has open."""
     graded.close()
-    monkeypatch.setenv("EXAM_PROJECT", str(graded.path))
-    monkeypatch.chdir(graded.path.parent)
+    return exam_on(graded.path, monkeypatch, capsys)
+
+
+def exam_on(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    monkeypatch.setenv("EXAM_PROJECT", str(path))
+    monkeypatch.chdir(path.parent)
 
     def run(*arguments: str) -> Ran:
         monkeypatch.setattr(sys, "argv", ["exam", *arguments])
@@ -501,16 +574,14 @@ def again(graded: Project) -> Iterator[Callable[[], Project]]:
 
 
 def test_the_command_line_publishes_and_makes_the_same_file_again(
-    exam: Callable[..., Ran], again: Callable[[], Project], tmp_path: Path
+    later: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert exam("export", "qrels", "-o", "first.qrels", "--save-manifest", "m.json", "--binary").code == 0
-    project = again()
-    for edit in EDITS.values():
-        edit(project)
-    project.close()
-    ran = exam("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
+    EDITS["a run is replaced"](later)
+    later.close()
+    (tmp_path / "m.json").write_bytes(earlier().written["m.json"])
+    ran = exam_on(later.path, monkeypatch, capsys)("export", "qrels", "--manifest", "m.json", "-o", "again.qrels")
     assert (ran.code, ran.err) == (0, "Wrote again.qrels.\n")
-    assert (tmp_path / "again.qrels").read_bytes() == (tmp_path / "first.qrels").read_bytes()
+    assert (tmp_path / "again.qrels").read_bytes() == earlier().written["first.qrels"]
 
 
 def test_the_command_line_writes_nothing_for_a_bad_manifest(exam: Callable[..., Ran], tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from core.formats import Source
 from core.labels import Policy
 from core.leaderboard import compare, leaderboard
 from core.project import Project
-from tests.made.projects import new_project
+from tests.made.projects import examples, new_project
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 
@@ -101,13 +103,19 @@ def test_official_ndcg_equals_that_of_trec_eval(dl23: Project, shared_data: Path
     assert {run: round(score, 4) for run, score in found.items()} == expected
 
 
-def test_an_exported_graded_file_makes_the_same_project_again(dl23: Project, tmp_path: Path) -> None:
-    exported = exporting.graded_file(dl23)
-    again = new_project(tmp_path / "again.duckdb")
+def test_an_exported_graded_file_makes_the_same_project_again(shared_data: Path, tmp_path: Path) -> None:
+    """Some of the queries, with all that the file has of them: their passages, grades, runs and judgments."""
+    with gzip.open(shared_data / "dl23-llmjudge/graded-with-rankings.jsonl.gz") as whole:
+        some = b"".join(islice(whole, examples(6)))
+    project, again = (new_project(tmp_path / f"{name}.duckdb") for name in ("first", "again"))
+    import_files(project, "graded", [Source("some.jsonl", data=some)], "tester")
+    exported = exporting.graded_file(project)
     import_files(again, "graded", [Source("again.jsonl.gz", data=exported)], "tester")
     for table in _MEANING:
-        assert again.rows(table) == dl23.rows(table), table
+        rows = project.rows(table)
+        assert rows and again.rows(table) == rows, table
     assert exporting.graded_file(again) == exported
+    project.close()
     again.close()
 
 

@@ -96,6 +96,21 @@ def new_project(path: Path) -> Project:
     return project
 
 
+@functools.cache
+def _made(make: Callable[[Project], object], name: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        project = new_project(Path(folder) / name)
+        make(project)
+        project.close()
+        return project.path.read_bytes()
+
+
+def made_project(path: Path, make: Callable[[Project], object]) -> Project:
+    """A new project with what `make` puts into it, made once and copied: what many tests of a file begin with."""
+    path.write_bytes(_made(make, path.name))
+    return open_project(path)
+
+
 _new: WeakKeyDictionary[Project, int] = WeakKeyDictionary()
 """Projects as `new_project` made them, with the commit that each was at."""
 _filled: dict[str, bytes | None] = {}
