@@ -116,10 +116,12 @@ class TestOnTrecDeepLearning2020:
             with file.open() as lines:
                 runs[file.name.removesuffix(".run")] = pytrec_eval.parse_run(lines)
 
-        def means(path: Path, level: int) -> dict[str, dict[str, float]]:
+        def judged(name: str) -> dict[str, dict[str, int]]:
+            with (folder / ("qrels-nist.txt" if name == "NIST" else f"rubric-qrels/{name}.qrel")).open() as lines:
+                return pytrec_eval.parse_qrel(lines)
+
+        def means(qrels: dict[str, dict[str, int]], level: int) -> dict[str, dict[str, float]]:
             """Mean score by run by measure; a query that a run skipped is 0."""
-            with path.open() as lines:
-                qrels = pytrec_eval.parse_qrel(lines)
             program = pytrec_eval.RelevanceEvaluator(qrels, set(TREC.values()), relevance_level=level)
             found: dict[str, dict[str, float]] = {name: {} for name in TREC.values()}
             for run, ranking in runs.items():
@@ -129,13 +131,13 @@ class TestOnTrecDeepLearning2020:
                     found[name][run] = round(total / len(qrels), 12)
             return found
 
-        nist = means(folder / "qrels-nist.txt", 1)
+        sources = {name: judged(name) for name in {row.name for row in table.rows}}
+        nist = means(sources["NIST"], 1)
         assert len(table.rows) == 9 * 4
         undefined = []
         for row in table.rows:
             assert row.min_rating is not None
-            file = "qrels-nist.txt" if row.name == "NIST" else f"rubric-qrels/{row.name}.qrel"
-            expected = means(folder / file, row.min_rating)
+            expected = means(sources[row.name], row.min_rating)
             for cell, column in zip(row.cells, table.columns, strict=True):
                 name = TREC[column.measure]
                 ours = [expected[name][run] for run in sorted(runs)]
