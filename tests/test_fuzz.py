@@ -21,7 +21,7 @@ from tests.fuzz.limits import MEMORY
 from tests.fuzz.worker import ROOT, made, send
 from tests.made.projects import examples
 
-SEED = 50
+SEED = 51
 INPUTS = examples(200)
 
 
