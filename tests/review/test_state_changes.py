@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
@@ -17,7 +18,7 @@ from core.leaderboard import compare, leaderboard
 from core.project import Project, mark_gold
 from core.review import changes, flips_csv, state_changes, version_edits, why_label
 from core.types import GraderSpec, Question
-from tests.made.projects import fill, grade, judge
+from tests.made.projects import fill, grade, judge, new_project
 
 OTHER = GraderSpec("other grader", "answer", "none")
 JUDGE = GraderSpec("direct judge", "direct", "none", max_rating=3)
@@ -79,10 +80,18 @@ def labels_of(project: Project, policy: Policy) -> dict[tuple[str, str], int | N
     }
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_two_states_differ_as_computing_both_in_full_says(project, seed):
-    dice = Random(seed)
-    draw(dice, project)
+@pytest.fixture(scope="module", params=range(4))
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, int]]:
+    """A project that the tests only read, and the seed that it was drawn with."""
+    made = new_project(tmp_path_factory.mktemp("drawn") / "drawn.duckdb")
+    draw(Random(request.param), made)
+    yield made, request.param
+    made.close()
+
+
+def test_two_states_differ_as_computing_both_in_full_says(drawn):
+    project, seed = drawn
+    dice = Random(f"policies {seed}")
     for _ in range(5):
         before, after, measure = a_policy(dice), a_policy(dice), dice.choice(["EXAM-Cover", "nDCG@10"])
         found = state_changes(project, before, after, measure)
@@ -121,10 +130,9 @@ def moved_alone(project: Project, found, part: str) -> None:
             assert len(flip.causes) > 1, (part, flip)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_between_bank_versions_the_same_questions_are_named_as_by_the_impact_of_an_edit(project, seed):
-    dice = Random(seed)
-    draw(dice, project)
+def test_between_bank_versions_the_same_questions_are_named_as_by_the_impact_of_an_edit(drawn):
+    project, seed = drawn
+    dice = Random(f"policies {seed}")
     policy = a_policy(dice)
     old, new = replace(policy, bank_version=3), replace(policy, bank_version=4)
     impact = changes(project, "EXAM-Cover", old, version_edits(project, 3, 4))
