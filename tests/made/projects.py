@@ -7,8 +7,9 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from core import bank
@@ -17,11 +18,12 @@ from core.exchange import Imported, import_files
 from core.formats import Source
 from core.grading.grades import add_outcomes
 from core.project import (
+    Cursor,
     Project,
     add_passages,
     add_queries,
     create,
-    open_project,
+    database,
     refresh_pool,
     stage_judgments,
     write_judgments,
@@ -46,11 +48,50 @@ def _empty() -> bytes:
         return path.read_bytes()
 
 
+class _Late:
+    """A connection that is made when something is asked of it: `fill` puts another file in the place of most."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._made: Cursor | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = database.connect(self._path)
+        return getattr(self._made, name)
+
+    def close(self) -> None:
+        if self._made is not None:
+            self._made.close()
+
+
+def copied(raw: bytes, path: Path) -> Project:
+    """A project as a file of its own, for a test that may change it.
+
+    Args:
+        raw: what the file holds, as `file_of` gives it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(raw)
+    return Project(database.Database(path, cast(Cursor, _Late(path))))
+
+
+def file_of(make: Callable[[Project], object]) -> bytes:
+    """What the file of a project holds that was made once, to be copied for many tests.
+
+    Args:
+        make: puts into a new project what they need.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        project = new_project(Path(folder) / "made.duckdb")
+        make(project)
+        project.close()
+        return project.path.read_bytes()
+
+
 def new_project(path: Path) -> Project:
     """What `create` makes, copied: going through every migration again takes five times as long."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_empty())
-    project = open_project(path)
+    project = copied(_empty(), path)
     _new[project] = project._database.last_commit
     return project
 
@@ -91,13 +132,11 @@ def fill(
 
 
 def _replaced(project: Project, raw: bytes | None) -> bytes:
-    """Close a project's file, put another one in its place if there is one, and open it again; what it holds."""
+    """Close a project's file, and open it, or another one in its place if there is one; what it holds."""
     path = project.path
     project.close()
-    if raw is not None:
-        path.write_bytes(raw)
     found = path.read_bytes() if raw is None else raw
-    Project.__init__(project, open_project(path)._database)
+    Project.__init__(project, copied(found, path)._database)
     return found
 
 
