@@ -7,7 +7,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -24,6 +24,7 @@ from core.project import (
     add_queries,
     create,
     database,
+    open_project,
     refresh_pool,
     stage_judgments,
     write_judgments,
@@ -87,6 +88,25 @@ def file_of(make: Callable[[Project], object]) -> bytes:
         make(project)
         project.close()
         return project.path.read_bytes()
+
+
+_file_of = functools.cache(file_of)
+
+
+def copy_of(make: Callable[[Project], object], folder: Path) -> Iterator[Project]:
+    """For a fixture: a project as `make` fills a new one, which the test may change."""
+    project = copied(_file_of(make), folder / "test.duckdb")
+    yield project
+    project.close()
+
+
+def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Project]:
+    """For a fixture of many tests: a project as `make` fills a new one, which none of them can change."""
+    path = folder / "only read.duckdb"
+    path.write_bytes(_file_of(make))
+    project = open_project(path, read_only=True)
+    yield project
+    project.close()
 
 
 def new_project(path: Path) -> Project:
