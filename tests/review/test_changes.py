@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -19,7 +20,7 @@ from core.leaderboard import Leaderboard, leaderboard
 from core.project import Project, add_queries
 from core.review import changes, version_edits
 from core.types import Query, Question
-from tests.made.projects import examples, fill, new_project
+from tests.made.projects import examples, fill, new_project, only_read
 
 PASSAGES = [f"p{i}" for i in range(5)]
 QUERIES = ["q1", "q2"]
@@ -189,10 +190,13 @@ GRADES = {("A?", "p1"): 5, ("A?", "p2"): 1, ("B?", "p1"): 2, ("B?", "p2"): 4, ("
 RUNS = {"x": {"q1": ["p1"]}, "y": {"q1": ["p2"]}, "z": {"q1": ["p1", "p2"]}}
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def fill_small(project: Project) -> None:
     fill(project, BANK, GRADES, RUNS)
-    return project
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
 
 
 def test_a_flip_names_the_question_that_causes_it(small):
