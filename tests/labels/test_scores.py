@@ -48,37 +48,42 @@ def small_projects(draw: st.DrawFn) -> tuple[list[Question], dict[tuple[str, str
     return questions, ratings, runs
 
 
-@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
-@given(
-    small_projects(),
-    st.sampled_from(["max", "mean", "support:1", "support:2", "support:3"]),
-    st.booleans(),
-    st.integers(1, 5),
-    st.integers(1, 4),
+policies = st.builds(
+    Policy,
+    label=st.sampled_from(["max", "mean", "support:1", "support:2", "support:3"]),
+    weighted=st.booleans(),
+    min_rating=st.integers(1, 5),
+    cutoff=st.integers(1, 4),
 )
-def test_labels_and_coverage_follow_their_definitions(made, rule, weighted, tau, cutoff):
+
+
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.too_slow])
+@given(small_projects(), st.lists(policies, min_size=2, max_size=4))
+def test_labels_and_coverage_follow_their_definitions(made, several):
     questions, ratings, runs = made
-    policy = Policy(label=rule, weighted=weighted, min_rating=tau, cutoff=cutoff)
+    active = [q for q in questions if q.active]
+    pooled = {p for by_query in runs.values() for p in by_query["q1"]} if active else set()
+    weights = {q.text: q.weight for q in active}
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
         fill(project, questions, ratings, runs)
         if not ratings:
             grade(project, {})
-        active = [q for q in questions if q.active]
-        table = labels(project, basis(project, policy))
-        found = {
-            passage: None if pd.isna(label) else label
-            for passage, label in zip(table["passage_id"], table["label"], strict=True)
-        }
-        pooled = {p for by_query in runs.values() for p in by_query["q1"]} if active else set()
-        assert found == {
-            p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted) for p in pooled
-        }
-        scores = coverage(project, basis(project, policy))[tau]
-        weights = {q.text: q.weight for q in active}
-        for run, by_query in runs.items():
-            expected = expected_coverage(weights, ratings, by_query["q1"][:cutoff], tau, weighted)
-            assert scores.get(run, {}).get("q1") == (None if expected is None else pytest.approx(expected))
+        for policy in several:
+            rule, weighted, tau = policy.label, policy.weighted, policy.min_rating
+            table = labels(project, basis(project, policy))
+            found = {
+                passage: None if pd.isna(label) else label
+                for passage, label in zip(table["passage_id"], table["label"], strict=True)
+            }
+            assert found == {
+                p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted)
+                for p in pooled
+            }
+            scores = coverage(project, basis(project, policy))[tau]
+            for run, by_query in runs.items():
+                expected = expected_coverage(weights, ratings, by_query["q1"][: policy.cutoff], tau, weighted)
+                assert scores.get(run, {}).get("q1") == (None if expected is None else pytest.approx(expected))
         project.close()
 
 

@@ -181,15 +181,15 @@ def run(project: Project, *arguments: str) -> str:
     return result.stdout
 
 
-def test_the_shell_says_over_which_queries(part: Project) -> None:
-    common, own = by_hand(part, ["q1"]), by_hand(part, names(0, 6))
-    said = json.loads(run(part, "correlate", "--against", "NIST", "--json"))
+def test_the_shell_says_over_which_queries(own: Project) -> None:
+    common, whole = by_hand(own, ["q1"]), by_hand(own, names(0, 6))
+    said = json.loads(run(own, "correlate", "--against", "NIST", "--json"))
     assert (said["spearman"], said["systems"]) == (pytest.approx(common), 5)
     assert said["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
-    said = json.loads(run(part, "correlate", "--against", "NIST", "--queries", "own", "--json"))
-    assert (said["spearman"], said["queries"]["over"]) == (pytest.approx(own), "own")
-    assert "Queries: the 1 that both boards have, of 2 and 5." in run(part, "correlate", "--against", "NIST")
-    said = json.loads(run(part, "meta", "--against", "NIST", "--measure", "nDCG@10", "--json"))
+    said = json.loads(run(own, "correlate", "--against", "NIST", "--queries", "own", "--json"))
+    assert (said["spearman"], said["queries"]["over"]) == (pytest.approx(whole), "own")
+    assert "Queries: the 1 that both boards have, of 2 and 5." in run(own, "correlate", "--against", "NIST")
+    said = json.loads(run(own, "meta", "--against", "NIST", "--measure", "nDCG@10", "--json"))
     assert said["rows"][0]["cells"][0]["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
 
 
