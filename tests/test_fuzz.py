@@ -19,9 +19,10 @@ from tests.fuzz.inputs import Input, shrunk, stored
 from tests.fuzz.kinds import KINDS
 from tests.fuzz.limits import MEMORY
 from tests.fuzz.worker import ROOT, made, send
+from tests.made.projects import examples
 
-SEED = 50
-INPUTS = 400
+SEED = 51
+INPUTS = examples(200)
 
 
 class Boundless:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 import sys
+from collections.abc import Callable, Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -24,24 +26,35 @@ SQL_CALLS = {"execute", "executemany", "sql"}
 OPTIONAL = {"ray"}
 
 
-def imported(tree: ast.AST) -> set[str]:
-    """Full names of all modules that a source imports, wherever in it."""
+@functools.cache
+def imported(source: str) -> frozenset[str]:
+    """Full names of all modules that a source imports, wherever in it; several rules ask for the same file."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             names.add(node.module)
             if node.module == "core":
                 names.update(f"core.{alias.name}" for alias in node.names)
-    return names
+    return frozenset(names)
+
+
+@functools.cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def by_file(paths: Sequence[Path], check: Callable[[Path], list[str]]) -> dict[str, list[str]]:
+    """What a check finds, by the file that it finds it in."""
+    assert paths, "there is something to check"
+    return {str(path.relative_to(ROOT)): found for path in paths if (found := check(path))}
 
 
 def breaches(source: str) -> list[str]:
     """What a screen's source does that a screen must not do."""
-    tree = ast.parse(source)
-    found = sorted(f"imports {name}" for name in imported(tree) if name.split(".")[0] in NOT_ON_SCREENS)
-    for node in ast.walk(tree):
+    found = sorted(f"imports {name}" for name in imported(source) if name.split(".")[0] in NOT_ON_SCREENS)
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value):
             found.append(f"line {node.lineno} holds SQL")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SQL_CALLS:
@@ -49,9 +62,8 @@ def breaches(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", SCREENS, ids=lambda path: path.name)
-def test_screens_hold_no_sql_and_load_no_database_or_model(path: Path) -> None:
-    assert breaches(path.read_text(encoding="utf-8")) == []
+def test_screens_hold_no_sql_and_load_no_database_or_model() -> None:
+    assert by_file(SCREENS, lambda path: breaches(text_of(path))) == {}
 
 
 @pytest.mark.parametrize(
@@ -82,15 +94,14 @@ def behind_a_face(path: Path, source: str) -> list[str]:
     own = "core." + path.relative_to(ROOT).parts[1] if path.is_relative_to(ROOT / "core") else ""
     return sorted(
         name
-        for name in imported(ast.parse(source))
+        for name in imported(source)
         for room in ROOMS - {own}
         if name.startswith(f"{room}.") and (ROOT / name.replace(".", "/")).with_suffix(".py").is_file()
     )
 
 
-@pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_room_is_entered_by_its_face_alone(path: Path) -> None:
-    assert behind_a_face(path, path.read_text(encoding="utf-8")) == []
+def test_a_room_is_entered_by_its_face_alone() -> None:
+    assert by_file(OUTSIDE, lambda path: behind_a_face(path, text_of(path))) == {}
 
 
 def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
@@ -100,12 +111,23 @@ def test_the_check_of_faces_finds_who_reaches_behind_one() -> None:
     assert behind_a_face(ROOT / "pages" / "home.py", source) == ["core.bank.drafts"]
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_script_imports_of_core_is_there(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "core":
-            found = importlib.import_module(node.module)
-            assert [alias.name for alias in node.names if not hasattr(found, alias.name)] == []
+def test_what_a_script_imports_of_core_is_there() -> None:
+    assert by_file(SCRIPTS, lambda path: missing(text_of(path))) == {}
+
+
+def missing(source: str) -> list[str]:
+    """What a source imports from modules of core that do not have it."""
+    return [
+        f"{node.module} has no {alias.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "core"
+        for alias in node.names
+        if not hasattr(importlib.import_module(node.module), alias.name)
+    ]
+
+
+def test_the_check_of_scripts_finds_what_is_not_there() -> None:
+    assert missing("from core.bank import save, nothing_like_it") == ["core.bank has no nothing_like_it"]
 
 
 def test_what_a_face_names_is_what_it_imports() -> None:
@@ -121,11 +143,13 @@ def test_every_file_that_streamlit_may_list_is_a_screen() -> None:
     assert {path.stem for path in (ROOT / "pages").glob("*.py")} == {*screens.SCREENS, "__init__"}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "pages/parts").rglob("*.py")), ids=lambda path: str(path.name))
-def test_the_parts_of_a_screen_use_their_own_room_and_what_is_shared(path: Path) -> None:
-    own = f"pages.parts.{path.parent.name}"
-    used = {name for name in imported(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith("pages.")}
-    assert [name for name in used if not name.startswith((own, "pages.parts.shared"))] == []
+def test_the_parts_of_a_screen_use_their_own_room_and_what_is_shared() -> None:
+    def of_other_rooms(path: Path) -> list[str]:
+        own = f"pages.parts.{path.parent.name}"
+        used = sorted(name for name in imported(text_of(path)) if name.startswith("pages."))
+        return [name for name in used if not name.startswith((own, "pages.parts.shared"))]
+
+    assert by_file(sorted((ROOT / "pages/parts").rglob("*.py")), of_other_rooms) == {}
 
 
 def test_every_package_that_is_imported_is_a_direct_dependency() -> None:
@@ -135,7 +159,7 @@ def test_every_package_that_is_imported_is_a_direct_dependency() -> None:
     undeclared = {
         f"{path.relative_to(ROOT)} imports {name}"
         for path in [*SCREENS, *sorted((ROOT / "core").rglob("*.py"))]
-        for name in {full.split(".")[0] for full in imported(ast.parse(path.read_text(encoding="utf-8")))}
+        for name in {full.split(".")[0] for full in imported(text_of(path))}
         if name not in sys.stdlib_module_names | OPTIONAL
         and not ((ROOT / name).is_dir() or (ROOT / f"{name}.py").is_file())
         and not {_normal(distribution) for distribution in distributions.get(name, [name])} & declared

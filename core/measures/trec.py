@@ -71,15 +71,17 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
         else:
             trec[known.name] = measure
     usable = {query: _harmless(values) for query, values in qrels.items() if values}
-    program = _providers["pytrec_eval"].evaluator(list(dict.fromkeys(trec.values())), usable)
+    program: Any = _providers["pytrec_eval"].evaluator(list(dict.fromkeys(trec.values())), usable)
 
     def evaluate_run(run: RunScores) -> MeasureScores:
         answered = {query: dict(scores) for query, scores in run.items() if scores and query in usable}
-        by_measure: dict[Any, dict[str, float]] = {measure: {} for measure in trec.values()}
-        for metric in program.iter_calc(answered):
-            # ir_measures also reports its default for queries that the run skipped.
-            if metric.query_id in answered:
-                by_measure[metric.measure][metric.query_id] = metric.value
+        by_measure: dict[Any, dict[str, float]] = {}
+        # The parts of the program are asked, each of which calls trec_eval once: the whole writes the name of a measure
+        # out thrice for each number, which takes longer than the number, and adds queries that the run skipped.
+        for part in program.invokers:
+            numbers = part.evaluator.evaluate(answered)
+            for name, (measure, _) in part.measure_map.items():
+                by_measure[measure] = {query: scores[name] for query, scores in numbers.items()}
         shares = _judged_shares(judged, qrels, answered)
         return {name: by_measure[trec[name]] if name in trec else shares[name] for name in names}
 

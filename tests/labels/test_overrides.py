@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,70 +16,80 @@ from core.leaderboard import leaderboard
 from core.project import Project
 from core.review import changes, override_labels
 from core.types import Question
-from tests.made.projects import SPEC, fill
+from tests.made.projects import SPEC, copy_of, fill, only_read
 
 A = Question("q1/a", "q1", "A?")
 B = Question("q1/b", "q1", "B?")
 GRADES = {("A?", "p1"): 5, ("A?", "p2"): 1, ("B?", "p1"): 2}
 
 
-@pytest.fixture
-def graded(project: Project) -> Project:
+def fill_graded(project: Project) -> None:
     fill(project, [A, B], GRADES, {"x": {"q1": ["p1"]}, "y": {"q1": ["p2"]}})
-    return project
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_graded, tmp_path_factory.mktemp("graded"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_graded, tmp_path)
 
 
 def label(project: Project, passage: str, **policy: bool) -> int | None:
     return label_qrels(project, basis(project, Policy(**policy)))["q1"].get(passage)
 
 
-def test_an_override_counts_at_once_and_withdrawing_brings_the_grade_back(graded: Project) -> None:
-    key = override(graded, "q1/a", "p1", 0, "it asks, but does not answer", "ann")
-    assert (label(graded, "p1"), label(graded, "p1", overrides=False)) == (2, 5)
-    assert leaderboard(graded, "EXAM-Cover@20").scores["x"] == 0.0
-    assert leaderboard(graded, "EXAM-Cover@20", policy=Policy(overrides=False)).scores["x"] == 0.5
-    withdraw(graded, key, "bob")
-    assert label(graded, "p1") == 5
-    assert overrides(graded) == []
-    assert graded.rows("SELECT rating, withdrawn_by FROM overrides") == [(0, "bob")]
+def test_an_override_counts_at_once_and_withdrawing_brings_the_grade_back(own: Project) -> None:
+    key = override(own, "q1/a", "p1", 0, "it asks, but does not answer", "ann")
+    assert (label(own, "p1"), label(own, "p1", overrides=False)) == (2, 5)
+    assert leaderboard(own, "EXAM-Cover@20").scores["x"] == 0.0
+    assert leaderboard(own, "EXAM-Cover@20", policy=Policy(overrides=False)).scores["x"] == 0.5
+    withdraw(own, key, "bob")
+    assert label(own, "p1") == 5
+    assert overrides(own) == []
+    assert own.rows("SELECT rating, withdrawn_by FROM overrides") == [(0, "bob")]
 
 
-def test_a_pair_that_no_grader_rated_can_be_rated_by_a_person(graded: Project) -> None:
-    override(graded, "q1/b", "p2", 4, "it says so in the last line", "ann")
-    assert label(graded, "p2") == 4
-    assert make_plan(graded, SPEC, 1).to_grade == 1
+def test_a_pair_that_no_grader_rated_can_be_rated_by_a_person(own: Project) -> None:
+    override(own, "q1/b", "p2", 4, "it says so in the last line", "ann")
+    assert label(own, "p2") == 4
+    assert make_plan(own, SPEC, 1).to_grade == 1
 
 
-def test_the_last_override_counts(graded: Project) -> None:
-    override(graded, "q1/a", "p1", 0, "no", "ann")
-    override(graded, "q1/a", "p1", 3, "partly", "bob")
-    assert label(graded, "p1") == 3
+def test_the_last_override_counts(own: Project) -> None:
+    override(own, "q1/a", "p1", 0, "no", "ann")
+    override(own, "q1/a", "p1", 3, "partly", "bob")
+    assert label(own, "p1") == 3
 
 
-def test_impact_sees_overrides(graded: Project) -> None:
-    override(graded, "q1/a", "p1", 0, "no", "ann")
-    found = changes(graded, "EXAM-Cover", Policy(), {"q1": [A, replace(B, active=False)]})
+def test_impact_sees_overrides(own: Project) -> None:
+    override(own, "q1/a", "p1", 0, "no", "ann")
+    found = changes(own, "EXAM-Cover", Policy(), {"q1": [A, replace(B, active=False)]})
     assert [(c.passage_id, c.before, c.after) for c in found.labels] == [("p1", 2, 0)]
 
 
-def test_after_rewording_an_override_is_stale_until_confirmed(graded: Project) -> None:
-    key = override(graded, "q1/a", "p1", 0, "no", "ann")
-    save(graded, [replace(A, text="A, exactly?")], "reworded", "ann")
-    stale = overrides(graded)[0]
+def test_after_rewording_an_override_is_stale_until_confirmed(own: Project) -> None:
+    key = override(own, "q1/a", "p1", 0, "no", "ann")
+    save(own, [replace(A, text="A, exactly?")], "reworded", "ann")
+    stale = overrides(own)[0]
     assert (stale.stale, stale.wording, stale.wording_now) == (True, "A?", "A, exactly?")
-    assert label(graded, "p1") == 2
-    confirm(graded, key, "bob")
-    assert [(one.stale, one.rating, one.author) for one in overrides(graded)] == [(False, 0, "bob")]
-    save(graded, [replace(B, active=False)], "only A is left", "ann")
-    assert label(graded, "p1") == 0
+    assert label(own, "p1") == 2
+    confirm(own, key, "bob")
+    assert [(one.stale, one.rating, one.author) for one in overrides(own)] == [(False, 0, "bob")]
+    save(own, [replace(B, active=False)], "only A is left", "ann")
+    assert label(own, "p1") == 0
 
 
-def test_going_back_to_the_old_wording_makes_it_current_again(graded: Project) -> None:
-    override(graded, "q1/a", "p1", 0, "no", "ann")
-    save(graded, [replace(A, text="A, exactly?")], "reworded", "ann")
-    save(graded, [A], "back", "ann")
-    assert not overrides(graded)[0].stale
-    assert label(graded, "p1") == 2
+def test_going_back_to_the_old_wording_makes_it_current_again(own: Project) -> None:
+    override(own, "q1/a", "p1", 0, "no", "ann")
+    save(own, [replace(A, text="A, exactly?")], "reworded", "ann")
+    save(own, [A], "back", "ann")
+    assert not overrides(own)[0].stale
+    assert label(own, "p1") == 2
 
 
 @pytest.mark.parametrize(
@@ -92,11 +104,11 @@ def test_nonsense_is_refused_and_changes_nothing(
     assert overrides(graded) == []
 
 
-def test_an_override_can_be_withdrawn_once(graded: Project) -> None:
-    key = override(graded, "q1/a", "p1", 0, "no", "ann")
-    withdraw(graded, key, "ann")
+def test_an_override_can_be_withdrawn_once(own: Project) -> None:
+    key = override(own, "q1/a", "p1", 0, "no", "ann")
+    withdraw(own, key, "ann")
     with pytest.raises(InputError, match="no such override"):
-        withdraw(graded, key, "ann")
+        withdraw(own, key, "ann")
 
 
 def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: Project) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,17 @@ from core.labels.rules import parse_rule
 from core.leaderboard import leaderboard
 from core.project import Project
 from core.types import GraderSpec, Question
-from tests.made.projects import examples, expected_coverage, expected_label, fill, grade, judge, new_project
+from tests.made.projects import (
+    copy_of,
+    examples,
+    expected_coverage,
+    expected_label,
+    fill,
+    grade,
+    judge,
+    new_project,
+    only_read,
+)
 
 PASSAGES = [f"p{i}" for i in range(6)]
 
@@ -37,37 +48,42 @@ def small_projects(draw: st.DrawFn) -> tuple[list[Question], dict[tuple[str, str
     return questions, ratings, runs
 
 
-@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.too_slow])
-@given(
-    small_projects(),
-    st.sampled_from(["max", "mean", "support:1", "support:2", "support:3"]),
-    st.booleans(),
-    st.integers(1, 5),
-    st.integers(1, 4),
+policies = st.builds(
+    Policy,
+    label=st.sampled_from(["max", "mean", "support:1", "support:2", "support:3"]),
+    weighted=st.booleans(),
+    min_rating=st.integers(1, 5),
+    cutoff=st.integers(1, 4),
 )
-def test_labels_and_coverage_follow_their_definitions(made, rule, weighted, tau, cutoff):
+
+
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.too_slow])
+@given(small_projects(), st.lists(policies, min_size=2, max_size=4))
+def test_labels_and_coverage_follow_their_definitions(made, several):
     questions, ratings, runs = made
-    policy = Policy(label=rule, weighted=weighted, min_rating=tau, cutoff=cutoff)
+    active = [q for q in questions if q.active]
+    pooled = {p for by_query in runs.values() for p in by_query["q1"]} if active else set()
+    weights = {q.text: q.weight for q in active}
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / "p.duckdb")
         fill(project, questions, ratings, runs)
         if not ratings:
             grade(project, {})
-        active = [q for q in questions if q.active]
-        table = labels(project, basis(project, policy))
-        found = {
-            passage: None if pd.isna(label) else label
-            for passage, label in zip(table["passage_id"], table["label"], strict=True)
-        }
-        pooled = {p for by_query in runs.values() for p in by_query["q1"]} if active else set()
-        assert found == {
-            p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted) for p in pooled
-        }
-        scores = coverage(project, basis(project, policy))[tau]
-        weights = {q.text: q.weight for q in active}
-        for run, by_query in runs.items():
-            expected = expected_coverage(weights, ratings, by_query["q1"][:cutoff], tau, weighted)
-            assert scores.get(run, {}).get("q1") == (None if expected is None else pytest.approx(expected))
+        for policy in several:
+            rule, weighted, tau = policy.label, policy.weighted, policy.min_rating
+            table = labels(project, basis(project, policy))
+            found = {
+                passage: None if pd.isna(label) else label
+                for passage, label in zip(table["passage_id"], table["label"], strict=True)
+            }
+            assert found == {
+                p: expected_label([(q.weight, ratings.get((q.text, p))) for q in active], rule, weighted)
+                for p in pooled
+            }
+            scores = coverage(project, basis(project, policy))[tau]
+            for run, by_query in runs.items():
+                expected = expected_coverage(weights, ratings, by_query["q1"][: policy.cutoff], tau, weighted)
+                assert scores.get(run, {}).get("q1") == (None if expected is None else pytest.approx(expected))
         project.close()
 
 
@@ -76,10 +92,20 @@ RATINGS = {("A?", "p1"): 5, ("A?", "p2"): 0, ("B?", "p1"): None, ("B?", "p2"): 3
 RUNS = {"good": {"q1": ["p1", "p2"], "q2": ["p3"]}, "bad": {"q1": ["p9"]}}
 
 
-@pytest.fixture
-def graded(project: Project) -> Project:
+def fill_graded(project: Project) -> None:
     fill(project, QUESTIONS, RATINGS, RUNS)
-    return project
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_graded, tmp_path_factory.mktemp("graded"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_graded, tmp_path)
 
 
 def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_partial(graded):
@@ -88,13 +114,13 @@ def test_a_passage_without_a_usable_grade_has_no_label_and_one_with_some_is_part
     assert (table.loc["p1", "label"], table.loc["p1", "usable"], table.loc["p1", "needed"]) == (5, 1, 2)
 
 
-def test_a_skipped_query_counts_zero_unless_it_is_ignored(graded):
-    zero = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=3))
-    ignored = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"))
+def test_a_skipped_query_counts_zero_unless_it_is_ignored(own):
+    zero = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3))
+    ignored = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=3, skipped="ignore"))
     assert zero.scores == {"good": 1.0, "bad": 0.0}
     assert {s.run: s.queries for s in ignored.systems} == {"good": 2, "bad": 1}
-    judge(graded, {("q1", "p1"): 2, ("q2", "p3"): 1})
-    official = leaderboard(graded, "P@5", "assessors", Policy(skipped="ignore"))
+    judge(own, {("q1", "p1"): 2, ("q2", "p3"): 1})
+    official = leaderboard(own, "P@5", "assessors", Policy(skipped="ignore"))
     assert official.scores["good"] == pytest.approx(0.2)
 
 
@@ -117,30 +143,30 @@ def test_min_rating_is_the_relevance_threshold_of_binary_measures_only(graded):
     assert same[0] == same[1]
 
 
-def test_weights_change_scores_without_a_single_new_grade(graded):
-    before = graded.value("SELECT count(*) FROM grades")
-    save(graded, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
-    board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4))
+def test_weights_change_scores_without_a_single_new_grade(own):
+    before = own.value("SELECT count(*) FROM grades")
+    save(own, [replace(QUESTIONS[0], weight=3.0)], "A matters", "tester")
+    board = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4))
     assert board.per_query["good"]["q1"] == pytest.approx(0.75)
-    old = leaderboard(graded, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1))
+    old = leaderboard(own, "EXAM-Cover@20", policy=Policy(min_rating=4, bank_version=1))
     assert old.per_query["good"]["q1"] == pytest.approx(0.5)
-    assert graded.value("SELECT count(*) FROM grades") == before
+    assert own.value("SELECT count(*) FROM grades") == before
 
 
-def test_a_direct_grader_labels_without_questions(graded):
+def test_a_direct_grader_labels_without_questions(own):
     spec = GraderSpec("judge", "direct", "m", max_rating=3)
-    with graded.transaction() as cursor:
+    with own.transaction() as cursor:
         question_text_key(cursor, "query q1")
-    grade(graded, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, spec)
-    table = labels(graded, basis(graded, Policy(grader="judge"))).set_index("passage_id")
+    grade(own, {("query q1", "p1"): 2, ("query q1", "p2"): 0}, spec)
+    table = labels(own, basis(own, Policy(grader="judge"))).set_index("passage_id")
     assert (table.loc["p1", "label"], table.loc["p2", "label"]) == (2, 0)
 
 
-def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(graded):
-    save(graded, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
+def test_a_grader_of_nuggets_is_scored_on_nuggets_alone(own):
+    save(own, [Question("q1/n", "q1", "A fact", kind="nugget")], "a nugget", "tester")
     spec = replace(GraderSpec("nuggets", "self-rating", "m"), kinds=("nugget",))
-    grade(graded, {("A fact", "p2"): 5}, spec)
-    board = leaderboard(graded, "EXAM-Cover@20", policy=Policy(grader="nuggets"))
+    grade(own, {("A fact", "p2"): 5}, spec)
+    board = leaderboard(own, "EXAM-Cover@20", policy=Policy(grader="nuggets"))
     assert board.per_query["good"] == {"q1": 1.0}
 
 
@@ -157,16 +183,16 @@ def test_a_policy_that_makes_no_sense_is_refused(policy):
         Policy(**policy)
 
 
-def test_unknown_names_are_refused_with_the_known_ones(graded):
+def test_unknown_names_are_refused_with_the_known_ones(own):
     with pytest.raises(InputError, match="measure"):
-        leaderboard(graded, "nDGC@10")
+        leaderboard(own, "nDGC@10")
     with pytest.raises(InputError, match="test grader"):
-        leaderboard(graded, "nDCG@10", policy=Policy(grader="nobody"))
+        leaderboard(own, "nDCG@10", policy=Policy(grader="nobody"))
     with pytest.raises(InputError, match="version"):
-        leaderboard(graded, "nDCG@10", policy=Policy(bank_version=9))
+        leaderboard(own, "nDCG@10", policy=Policy(bank_version=9))
     with pytest.raises(InputError, match="cannot give"):
-        judge(graded, {("q1", "p1"): 1})
-        leaderboard(graded, "EXAM-Cover", "judgments")
+        judge(own, {("q1", "p1"): 1})
+        leaderboard(own, "EXAM-Cover", "judgments")
 
 
 def test_a_persons_rating_is_an_answer_from_4_where_the_grader_knows_only_answered_or_not(project: Project) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,7 +31,7 @@ from core.review import changes, rating_effect, state_changes
 from core.study import cell_comparison, choose_rows, meta_latex, meta_table, meta_tsv, select, system_points
 from core.study.meta_table import Column
 from core.types import Question
-from tests.made.projects import fill, judge
+from tests.made.projects import copy_of, fill, judge, only_read
 
 SYSTEMS = [f"s{i}" for i in range(6)]
 
@@ -109,8 +111,7 @@ def test_a_shift_with_one_side_that_shares_nothing_is_over_own_queries() -> None
     assert found.after == correlate(MINE.scores, THEIRS.scores).spearman
 
 
-@pytest.fixture
-def part(project: Project) -> Project:
+def fill_part(project: Project) -> None:
     """Two of six queries have questions, five are judged, one of them with a question."""
     queries, passages = names(0, 6), ["a", "b", "c", "d"]
     dice = np.random.default_rng(5)
@@ -119,7 +120,18 @@ def part(project: Project) -> Project:
     ratings = {(f"{q}?", p): int(dice.integers(0, 6)) for q in names(0, 2) for p in passages}
     fill(project, asked, ratings, runs)
     judge(project, {(q, p): int(dice.integers(0, 3)) for q in names(1, 6) for p in passages}, "NIST")
-    return project
+
+
+@pytest.fixture(scope="module")
+def part(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_part, tmp_path_factory.mktemp("part"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_part, tmp_path)
 
 
 def by_hand(project: Project, queries: list[str]) -> float | None:
@@ -151,14 +163,14 @@ def test_whatever_compares_two_boards_does_it_over_the_common_queries(part: Proj
     assert states.shift is not None and states.shift.before == common
 
 
-def test_the_impact_of_an_edit_shifts_the_correlation_as_its_save_does(part: Project) -> None:
+def test_the_impact_of_an_edit_shifts_the_correlation_as_its_save_does(own: Project) -> None:
     edit = [replace(Question("q1/1", "q1", "q1?"), active=False), Question("q2/1", "q2", "q0?")]
-    found = changes(part, "nDCG@10", Policy(), {"q1": edit[:1], "q2": edit[1:]})
-    official = official_board(part, "NIST", "nDCG@10", Policy())
+    found = changes(own, "nDCG@10", Policy(), {"q1": edit[:1], "q2": edit[1:]})
+    official = official_board(own, "NIST", "nDCG@10", Policy())
     live = correlation_shift(found.before, found.after, official, samples=30)
-    before = leaderboard(part, "nDCG@10")
-    bank.save(part, edit, "edit", "ann")
-    saved = correlation_shift(before, leaderboard(part, "nDCG@10"), official, samples=30)
+    before = leaderboard(own, "nDCG@10")
+    bank.save(own, edit, "edit", "ann")
+    saved = correlation_shift(before, leaderboard(own, "nDCG@10"), official, samples=30)
     assert live == saved
 
 
@@ -169,15 +181,15 @@ def run(project: Project, *arguments: str) -> str:
     return result.stdout
 
 
-def test_the_shell_says_over_which_queries(part: Project) -> None:
-    common, own = by_hand(part, ["q1"]), by_hand(part, names(0, 6))
-    said = json.loads(run(part, "correlate", "--against", "NIST", "--json"))
+def test_the_shell_says_over_which_queries(own: Project) -> None:
+    common, whole = by_hand(own, ["q1"]), by_hand(own, names(0, 6))
+    said = json.loads(run(own, "correlate", "--against", "NIST", "--json"))
     assert (said["spearman"], said["systems"]) == (pytest.approx(common), 5)
     assert said["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
-    said = json.loads(run(part, "correlate", "--against", "NIST", "--queries", "own", "--json"))
-    assert (said["spearman"], said["queries"]["over"]) == (pytest.approx(own), "own")
-    assert "Queries: the 1 that both boards have, of 2 and 5." in run(part, "correlate", "--against", "NIST")
-    said = json.loads(run(part, "meta", "--against", "NIST", "--measure", "nDCG@10", "--json"))
+    said = json.loads(run(own, "correlate", "--against", "NIST", "--queries", "own", "--json"))
+    assert (said["spearman"], said["queries"]["over"]) == (pytest.approx(whole), "own")
+    assert "Queries: the 1 that both boards have, of 2 and 5." in run(own, "correlate", "--against", "NIST")
+    said = json.loads(run(own, "meta", "--against", "NIST", "--measure", "nDCG@10", "--json"))
     assert said["rows"][0]["cells"][0]["queries"] == {"over": "common", "board": 2, "official": 5, "common": 1}
 
 

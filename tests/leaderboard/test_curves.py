@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,7 +16,7 @@ from core.measures import make_intent_evaluator, parse_measure
 from core.measures.intents import make_alpha_ndcg, make_err_ia, make_ndcg_ia
 from core.project import Project
 from core.types import Question
-from tests.made.projects import expected_coverage, fill
+from tests.made.projects import expected_coverage, fill, new_project
 
 WEIGHTS = {"A?": 2.0, "B?": 1.0, "C?": 0.5, "avoid": -1.5, "off": 0.0}
 
@@ -43,13 +44,20 @@ def _filled(project: Project, seed: int) -> tuple[dict[tuple[str, str], int | No
     return ratings, runs
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.fixture(scope="module", params=range(3))
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project that is only read."""
+    made = new_project(tmp_path_factory.mktemp("curves") / "drawn.duckdb")
+    _filled(made, request.param)
+    yield made
+    made.close()
+
+
 @pytest.mark.parametrize("policy", [Policy(), Policy(weighted=False, min_rating=2), Policy(skipped="ignore")])
-def test_every_point_is_the_leaderboards_score_at_that_cutoff(project: Project, seed: int, policy: Policy) -> None:
-    _filled(project, seed)
-    found = cover_curves(project, policy, max_k=9)
+def test_every_point_is_the_leaderboards_score_at_that_cutoff(drawn: Project, policy: Policy) -> None:
+    found = cover_curves(drawn, policy, max_k=9)
     for k in range(1, 10):
-        board = leaderboard(project, f"EXAM-Cover@{k}", policy=policy)
+        board = leaderboard(drawn, f"EXAM-Cover@{k}", policy=policy)
         assert {c.run: c.scores[k - 1] for c in found.curves} == pytest.approx(board.scores)
         for curve in found.curves:
             assert curve.std_errors[k - 1] == pytest.approx(board.std_errors[curve.run])

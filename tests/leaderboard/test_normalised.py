@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from core.leaderboard.normalised import normalise
 from core.measures import SIMILARITIES, parse_measure
 from core.project import Project, gold_name, gold_texts, mark_gold, open_project, rankings
 from core.types import Question
-from tests.made.projects import fill, grade, judge
+from tests.made.projects import copy_of, fill, grade, judge, only_read
 
 QUESTIONS = [Question(f"{q}{n}", q, f"{q} question {n}") for q in ("a", "b") for n in range(4)]
 # How many of a query's four questions each passage answers, from the first on.
@@ -39,12 +40,22 @@ def ratings(passage_id: str, query_id: str, answered: int) -> dict[tuple[str, st
     return {(f"{query_id} question {n}", passage_id): 5 if n < answered else 0 for n in range(4)}
 
 
-@pytest.fixture
-def exam(project: Project) -> Project:
+def fill_exam(project: Project) -> None:
     """Two queries of four questions: `good` covers 3/4 and 2/4 of them, `poor` 2/4 and, skipping b, nothing."""
     grades = {pair: rating for p, n in ANSWERS.items() for pair, rating in ratings(p, p[0], n).items()}
     fill(project, QUESTIONS, grades, RUNS)
-    return project
+
+
+@pytest.fixture(scope="module")
+def exam(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_exam, tmp_path_factory.mktemp("exam"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_exam, tmp_path)
 
 
 def import_gold(project: Project, *rows: dict[str, str]) -> Imported:
@@ -65,21 +76,21 @@ def rows_of(project: Project, measure: str, **policy: Any) -> dict[str, float]:
 # n-EXAM
 
 
-def test_n_exam_is_the_sum_of_a_runs_coverage_over_the_sum_of_the_golds(exam: Project) -> None:
-    add_gold(exam, {"a": 4, "b": 1})
-    assert rows_of(exam, "n-EXAM@20") == pytest.approx(
+def test_n_exam_is_the_sum_of_a_runs_coverage_over_the_sum_of_the_golds(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 1})
+    assert rows_of(own, "n-EXAM@20") == pytest.approx(
         {"good": (3 / 4 + 2 / 4) / (4 / 4 + 1 / 4), "poor": (2 / 4 + 0) / (4 / 4 + 1 / 4)}
     )
 
 
-def test_n_exam_exceeds_1_where_a_run_covers_more_than_the_gold_texts(exam: Project) -> None:
-    add_gold(exam, {"a": 2, "b": 1})
-    assert rows_of(exam, "n-EXAM")["good"] == pytest.approx(1.25 / 0.75)
+def test_n_exam_exceeds_1_where_a_run_covers_more_than_the_gold_texts(own: Project) -> None:
+    add_gold(own, {"a": 2, "b": 1})
+    assert rows_of(own, "n-EXAM")["good"] == pytest.approx(1.25 / 0.75)
 
 
-def test_standard_errors_are_those_of_coverage_in_the_same_units(exam: Project) -> None:
-    add_gold(exam, {"a": 4, "b": 2})
-    board = leaderboard(exam, "n-EXAM@20")
+def test_standard_errors_are_those_of_coverage_in_the_same_units(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 2})
+    board = leaderboard(own, "n-EXAM@20")
     error = statistics.stdev([0.75, 0.5]) / math.sqrt(2)
     assert board.std_errors["good"] == pytest.approx(error / 0.75)
     assert board.reference is not None
@@ -87,44 +98,44 @@ def test_standard_errors_are_those_of_coverage_in_the_same_units(exam: Project) 
     assert board.reference.std_error == pytest.approx(statistics.stdev([1, 0.5]) / math.sqrt(2) / 0.75)
 
 
-def test_systems_within_the_golds_standard_error_are_starred(exam: Project) -> None:
-    add_gold(exam, {"a": 4, "b": 2})
+def test_systems_within_the_golds_standard_error_are_starred(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 2})
     # The gold's coverage is .75 with a standard error of .25: good (.625) is within it, poor (.25) is not.
-    assert leaderboard(exam, "n-EXAM@20").starred == {"good"}
+    assert leaderboard(own, "n-EXAM@20").starred == {"good"}
 
 
-def test_only_queries_with_a_gold_text_count(exam: Project) -> None:
-    add_gold(exam, {"a": 2})
-    board = leaderboard(exam, "n-EXAM@20")
+def test_only_queries_with_a_gold_text_count(own: Project) -> None:
+    add_gold(own, {"a": 2})
+    board = leaderboard(own, "n-EXAM@20")
     assert board.query_ids == ["a"]
     assert board.scores == pytest.approx({"good": 1.5, "poor": 1.0})
 
 
-def test_where_skipped_queries_are_ignored_both_sums_go_over_the_answered_ones(exam: Project) -> None:
-    add_gold(exam, {"a": 4, "b": 1})
-    assert rows_of(exam, "n-EXAM@20", skipped="ignore") == pytest.approx({"good": 1.0, "poor": 0.5})
+def test_where_skipped_queries_are_ignored_both_sums_go_over_the_answered_ones(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 1})
+    assert rows_of(own, "n-EXAM@20", skipped="ignore") == pytest.approx({"good": 1.0, "poor": 0.5})
 
 
-def test_the_cutoff_is_the_runs_and_the_gold_text_counts_whole(exam: Project) -> None:
-    add_gold(exam, {"a": 4, "b": 4})
+def test_the_cutoff_is_the_runs_and_the_gold_text_counts_whole(own: Project) -> None:
+    add_gold(own, {"a": 4, "b": 4})
     words = "A sentence of the gold text that has eleven words here. " * 40
-    import_gold(exam, {"query_id": "a", "text": words}, {"query_id": "b", "text": "Short."})
-    assert exam.value("SELECT count(*) FROM gold_passages") == 5
-    last = exam.value("SELECT passage_id FROM gold_passages JOIN passages USING (passage_key) WHERE position = 4")
-    grade(exam, ratings(last, "a", 4))
-    assert leaderboard(exam, "n-EXAM@1").measure == "n-EXAM@1"
-    assert rows_of(exam, "n-EXAM@1") == pytest.approx({"good": 1.25, "poor": 0.5})
+    import_gold(own, {"query_id": "a", "text": words}, {"query_id": "b", "text": "Short."})
+    assert own.value("SELECT count(*) FROM gold_passages") == 5
+    last = own.value("SELECT passage_id FROM gold_passages JOIN passages USING (passage_key) WHERE position = 4")
+    grade(own, ratings(last, "a", 4))
+    assert leaderboard(own, "n-EXAM@1").measure == "n-EXAM@1"
+    assert rows_of(own, "n-EXAM@1") == pytest.approx({"good": 1.25, "poor": 0.5})
 
 
-def test_n_exam_says_what_is_missing(exam: Project) -> None:
+def test_n_exam_says_what_is_missing(own: Project) -> None:
     with pytest.raises(InputError, match="no gold texts to normalise by"):
-        leaderboard(exam, "n-EXAM")
-    import_gold(exam, {"query_id": "a", "text": "Gold."})
+        leaderboard(own, "n-EXAM")
+    import_gold(own, {"query_id": "a", "text": "Gold."})
     with pytest.raises(InputError, match="No passage of gold has been graded yet"):
-        leaderboard(exam, "n-EXAM")
-    grade(exam, ratings("gold/a/1", "a", 0))
+        leaderboard(own, "n-EXAM")
+    grade(own, ratings("gold/a/1", "a", 0))
     with pytest.raises(InputError, match="gold answers no question at min rating 4"):
-        leaderboard(exam, "n-EXAM")
+        leaderboard(own, "n-EXAM")
 
 
 def test_the_formula_by_itself() -> None:
@@ -163,37 +174,37 @@ def test_names_of_measures_of_answers_and_gold_texts(name: str, standard: str) -
 # Gold texts
 
 
-def test_gold_texts_are_pooled_but_are_no_system(exam: Project) -> None:
-    done = import_gold(exam, {"query_id": "a", "text": "Gold of a."}, {"query_id": "b", "text": "Gold of b."})
+def test_gold_texts_are_pooled_but_are_no_system(own: Project) -> None:
+    done = import_gold(own, {"query_id": "a", "text": "Gold of a."}, {"query_id": "b", "text": "Gold of b."})
     assert done.counts == {"gold texts": 2, "passages of gold texts": 2}
-    assert list(rankings(exam)) == ["good", "poor"]
-    assert gold_texts(exam) == {"a": "Gold of a.", "b": "Gold of b."}
-    assert exam.value("SELECT count(*) FROM pool JOIN passages USING (passage_key) WHERE passage_id LIKE 'gold/%'") == 2
+    assert list(rankings(own)) == ["good", "poor"]
+    assert gold_texts(own) == {"a": "Gold of a.", "b": "Gold of b."}
+    assert own.value("SELECT count(*) FROM pool JOIN passages USING (passage_key) WHERE passage_id LIKE 'gold/%'") == 2
 
 
-def test_gold_texts_imported_again_replace_the_old_ones(exam: Project) -> None:
-    import_gold(exam, {"query_id": "a", "text": "Old."}, {"query_id": "b", "text": "Old too."})
-    import_gold(exam, {"query_id": "a", "text": "New."})
-    assert gold_texts(exam) == {"a": "New."}
+def test_gold_texts_imported_again_replace_the_old_ones(own: Project) -> None:
+    import_gold(own, {"query_id": "a", "text": "Old."}, {"query_id": "b", "text": "Old too."})
+    import_gold(own, {"query_id": "a", "text": "New."})
+    assert gold_texts(own) == {"a": "New."}
 
 
-def test_a_second_gold_text_of_a_query_refuses_the_import(exam: Project) -> None:
+def test_a_second_gold_text_of_a_query_refuses_the_import(own: Project) -> None:
     with pytest.raises(FileError, match=r"gold\.jsonl:2: query a has a gold text already \(run x\)"):
-        import_gold(exam, {"query_id": "a", "run": "x", "text": "One."}, {"query_id": "a", "run": "y", "text": "Two."})
-    assert gold_name(exam) is None
+        import_gold(own, {"query_id": "a", "run": "x", "text": "One."}, {"query_id": "a", "run": "y", "text": "Two."})
+    assert gold_name(own) is None
 
 
-def test_a_run_can_stand_for_the_gold_texts_and_stays_a_system(exam: Project) -> None:
-    import_gold(exam, {"query_id": "a", "text": "Gold."})
-    mark_gold(exam, "good", "tester")
-    assert gold_name(exam) == "good" and list(gold_texts(exam)) == ["a", "b"]
-    board = leaderboard(exam, "n-EXAM@20")
+def test_a_run_can_stand_for_the_gold_texts_and_stays_a_system(own: Project) -> None:
+    import_gold(own, {"query_id": "a", "text": "Gold."})
+    mark_gold(own, "good", "tester")
+    assert gold_name(own) == "good" and list(gold_texts(own)) == ["a", "b"]
+    board = leaderboard(own, "n-EXAM@20")
     assert board.scores == pytest.approx({"good": 1.0, "poor": 0.4}) and board.starred == {"good"}
-    mark_gold(exam, None, "tester")
-    assert gold_name(exam) is None
-    assert exam.value("SELECT count(*) FROM pool") == 3
+    mark_gold(own, None, "tester")
+    assert gold_name(own) is None
+    assert own.value("SELECT count(*) FROM pool") == 3
     with pytest.raises(InputError, match="There is no run 'bad'"):
-        mark_gold(exam, "bad", "tester")
+        mark_gold(own, "bad", "tester")
 
 
 # ROUGE-1
@@ -224,27 +235,27 @@ def test_chrf_counts_the_character_n_grams_that_both_have() -> None:
     assert alike("chrF", "", "abcd") == alike("chrF", "xyz", "") == 0.0
 
 
-def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(exam: Project) -> None:
-    import_gold(exam, {"query_id": "a", "text": "Text of a1."}, {"query_id": "b", "text": "Something else."})
-    board = leaderboard(exam, "ROUGE-1")
+def test_rouge_board_takes_the_top_passages_of_a_run_as_one_text(own: Project) -> None:
+    import_gold(own, {"query_id": "a", "text": "Text of a1."}, {"query_id": "b", "text": "Something else."})
+    board = leaderboard(own, "ROUGE-1")
     # good on a is "text a2 text a1" against "text a1": 2 of 4 and 2 of 2 words; on b it shares none.
     assert board.per_query["good"] == pytest.approx({"a": 2 * 2 / (4 + 2), "b": 0.0})
     assert board.scores == pytest.approx({"good": 1 / 3, "poor": 1 / 2})
     assert (board.measure, board.source) == ("ROUGE-1@20", "gold")
-    assert rows_of(exam, "ROUGE-1@1")["good"] == pytest.approx(1 / 4)
-    by_character = leaderboard(exam, "chrF@1")
+    assert rows_of(own, "ROUGE-1@1")["good"] == pytest.approx(1 / 4)
+    by_character = leaderboard(own, "chrF@1")
     assert (by_character.measure, by_character.source) == ("chrF@1", "gold")
     assert by_character.per_query["good"]["a"] == pytest.approx(alike("chrF", "text of a2", "Text of a1."))
 
 
-def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(exam: Project) -> None:
+def test_rouge_needs_gold_texts_and_neither_it_nor_n_exam_comes_from_judgments(own: Project) -> None:
     with pytest.raises(InputError, match="no gold texts to compare with"):
-        leaderboard(exam, "ROUGE-1")
-    judge(exam, {("a", "a1"): 1})
+        leaderboard(own, "ROUGE-1")
+    judge(own, {("a", "a1"): 1})
     for measure in ("ROUGE-1", "chrF", "n-EXAM", "EXAM-Cover@20/pool"):
         with pytest.raises(InputError, match="judgments cannot give it"):
-            leaderboard(exam, measure, "judgments")
-    assert compare(exam, "EXAM-Cover@20/pool", "judgments").official.measure == "nDCG@10"
+            leaderboard(own, measure, "judgments")
+    assert compare(own, "EXAM-Cover@20/pool", "judgments").official.measure == "nDCG@10"
 
 
 # Lengths
@@ -262,9 +273,9 @@ def test_words_and_passages_stand_beside_coverage(exam: Project) -> None:
 # From the shell
 
 
-def test_the_shell_marks_gold_and_prints_stars_and_lengths(exam: Project, tmp_path: Path) -> None:
-    path = exam.path
-    exam.close()
+def test_the_shell_marks_gold_and_prints_stars_and_lengths(own: Project, tmp_path: Path) -> None:
+    path = own.path
+    own.close()
 
     def run(*words: str) -> str:
         done = CliRunner().invoke(cli, [*words, "--project", str(path)], catch_exceptions=False)

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -24,6 +24,7 @@ from core.project import (
     add_queries,
     create,
     database,
+    open_project,
     refresh_pool,
     stage_judgments,
     write_judgments,
@@ -76,28 +77,14 @@ def copied(raw: bytes, path: Path) -> Project:
     return Project(database.Database(path, cast(Cursor, _Late(path))))
 
 
-def file_of(make: Callable[[Project], object]) -> bytes:
-    """What the file of a project holds that was made once, to be copied for many tests.
+@functools.cache
+def file_of(make: Callable[[Project], object], name: str = "made.duckdb") -> bytes:
+    """What the file of a project holds that is made once, to be copied for many tests.
 
     Args:
         make: puts into a new project what they need.
+        name: the file's, where what it holds tells the project's name.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        project = new_project(Path(folder) / "made.duckdb")
-        make(project)
-        project.close()
-        return project.path.read_bytes()
-
-
-def new_project(path: Path) -> Project:
-    """What `create` makes, copied: going through every migration again takes five times as long."""
-    project = copied(_empty(), path)
-    _new[project] = project._database.last_commit
-    return project
-
-
-@functools.cache
-def _made(make: Callable[[Project], object], name: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         project = new_project(Path(folder) / name)
         make(project)
@@ -106,9 +93,30 @@ def _made(make: Callable[[Project], object], name: str) -> bytes:
 
 
 def made_project(path: Path, make: Callable[[Project], object]) -> Project:
-    """A new project with what `make` puts into it, made once and copied: what many tests of a file begin with."""
-    path.write_bytes(_made(make, path.name))
-    return open_project(path)
+    """A project as `make` fills a new one, in a file of its own."""
+    return copied(file_of(make, path.name), path)
+
+
+def copy_of(make: Callable[[Project], object], folder: Path) -> Iterator[Project]:
+    """For a fixture: a project as `make` fills a new one, which the test may change."""
+    project = made_project(folder / "test.duckdb", make)
+    yield project
+    project.close()
+
+
+def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Project]:
+    """For a fixture of many tests: a project as `make` fills a new one, which none of them can change."""
+    made_project(folder / "only read.duckdb", make).close()
+    project = open_project(folder / "only read.duckdb", read_only=True)
+    yield project
+    project.close()
+
+
+def new_project(path: Path) -> Project:
+    """What `create` makes, copied: going through every migration again takes five times as long."""
+    project = copied(_empty(), path)
+    _new[project] = project._database.last_commit
+    return project
 
 
 _new: WeakKeyDictionary[Project, int] = WeakKeyDictionary()

@@ -30,7 +30,7 @@ from core.project import Project, sources
 from core.review import Judgments, Labels, Person, agreement, machine, people, queue, table_csv, table_latex
 from core.review.disagreements.agreement import Pair
 from core.types import GraderSpec, Question
-from tests.made.projects import fill, grade, judge, new_project
+from tests.made.projects import copy_of, fill, grade, judge, new_project, only_read
 
 SELF_RATED = "flan-t5-large · QuestionSelfRatedUnanswerablePromptWithChoices"
 NUGGETS = "flan-t5-large · NuggetSelfRatedPrompt"
@@ -314,13 +314,23 @@ A, B = Question("q1/a", "q1", "A?"), Question("q1/b", "q1", "B?")
 OTHER = GraderSpec("other grader", "self-rating", "other")
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def fill_small(project: Project) -> None:
     """One query, five passages: p4 failed, p5 never asked; p5 is judged, p3 is not."""
     ratings = {("A?", "p1"): 5, ("B?", "p1"): 2, ("A?", "p2"): 0, ("B?", "p2"): 1, ("A?", "p3"): 3, ("A?", "p4"): None}
     fill(project, [A, B], ratings, {"run": {"q1": ["p1", "p2", "p3", "p4", "p5"]}})
     judge(project, {("q1", "p1"): 2, ("q1", "p2"): 0, ("q1", "p4"): 0, ("q1", "p5"): 2})
-    return project
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_small, tmp_path)
 
 
 def test_pairs_that_one_side_lacks_are_counted_and_never_taken_for_zero(small: Project) -> None:
@@ -333,10 +343,10 @@ def test_pairs_that_one_side_lacks_are_counted_and_never_taken_for_zero(small: P
     assert only.kappa.value is None
 
 
-def test_new_grades_and_new_judgments_show_at_once(small: Project) -> None:
-    agreement(small, Labels(Policy()), Judgments())
-    grade(small, {("A?", "p5"): 4})
-    assert agreement(small, Labels(Policy()), Judgments()).n == 3
+def test_new_grades_and_new_judgments_show_at_once(own: Project) -> None:
+    agreement(own, Labels(Policy()), Judgments())
+    grade(own, {("A?", "p5"): 4})
+    assert agreement(own, Labels(Policy()), Judgments()).n == 3
 
 
 def test_another_policy_gives_another_table(small: Project) -> None:
@@ -344,13 +354,13 @@ def test_another_policy_gives_another_table(small: Project) -> None:
     assert mean.table.row_totals == [0, 1, 0, 0, 1, 0]
 
 
-def test_overrides_count_in_labels_where_the_policy_lets_them_and_never_between_graders(small: Project) -> None:
-    grade(small, {("A?", "p2"): 0, ("B?", "p2"): 3}, OTHER)
-    override(small, "q1/a", "p2", 5, "It says so.", "Ann")
-    assert agreement(small, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
-    assert agreement(small, Labels(Policy(overrides=False)), Judgments()).table.counts[0, 1] == 0
-    found = agreement(small, machine(Policy(grader="test grader")), machine(Policy(), "other grader"))
-    assert [(row.pair.left, row.pair.right) for row in queue(small, *_machines(), cell=([1], [3])).rows] == [(1, 3)]
+def test_overrides_count_in_labels_where_the_policy_lets_them_and_never_between_graders(own: Project) -> None:
+    grade(own, {("A?", "p2"): 0, ("B?", "p2"): 3}, OTHER)
+    override(own, "q1/a", "p2", 5, "It says so.", "Ann")
+    assert agreement(own, Labels(Policy()), Judgments()).table.counts[0, 1] == 1
+    assert agreement(own, Labels(Policy(overrides=False)), Judgments()).table.counts[0, 1] == 0
+    found = agreement(own, machine(Policy(grader="test grader")), machine(Policy(), "other grader"))
+    assert [(row.pair.left, row.pair.right) for row in queue(own, *_machines(), cell=([1], [3])).rows] == [(1, 3)]
     assert found.n == 1
 
 
@@ -358,60 +368,60 @@ def _machines() -> tuple[Labels, Labels]:
     return machine(Policy(grader="test grader")), machine(Policy(grader="other grader"))
 
 
-def test_a_grader_is_compared_with_a_person_rating_by_rating(small: Project) -> None:
-    override(small, "q1/a", "p1", 5, "Right.", "Ann")
-    override(small, "q1/b", "p1", 4, "It answers this too.", "Ann")
-    override(small, "q1/a", "p4", 1, "Hardly.", "Ann")
-    override(small, "q1/b", "p2", 0, "No.", "Bob")
-    found = agreement(small, Labels(Policy()), Person("Ann"))
+def test_a_grader_is_compared_with_a_person_rating_by_rating(own: Project) -> None:
+    override(own, "q1/a", "p1", 5, "Right.", "Ann")
+    override(own, "q1/b", "p1", 4, "It answers this too.", "Ann")
+    override(own, "q1/a", "p4", 1, "Hardly.", "Ann")
+    override(own, "q1/b", "p2", 0, "No.", "Bob")
+    found = agreement(own, Labels(Policy()), Person("Ann"))
     assert (str(found.left), str(found.right)) == ("ratings of test grader", "ratings of Ann")
     # The grader's own 2 stands beside Ann's 4; what it failed at is no rating, and three of its five she did not rate.
     assert (found.n, found.left_only, found.right_only) == (2, 3, 1)
-    worst = queue(small, Labels(Policy()), Person("Ann"))
+    worst = queue(own, Labels(Policy()), Person("Ann"))
     assert worst.total == 1
     pair = worst.rows[0].pair
     assert (pair.question_id, pair.question_text, pair.passage_id) == ("q1/b", "B?", "p1")
     assert (pair.left, pair.right, pair.query_text) == (2, 4, "query q1")
 
 
-def test_people_are_compared_on_what_both_rated_last_and_did_not_withdraw(small: Project) -> None:
+def test_people_are_compared_on_what_both_rated_last_and_did_not_withdraw(own: Project) -> None:
     for author, rating in (("Ann", 1), ("Ann", 4), ("Bob", 4)):
-        override(small, "q1/a", "p1", rating, "So it is.", author)
-    override(small, "q1/b", "p1", 0, "No.", "Ann")
-    override(small, "q1/b", "p1", 5, "Oops.", "Bob")
-    withdraw(small, overrides(small)[0].key, "Bob")
-    found = agreement(small, Person("Ann"), Person("Bob"))
+        override(own, "q1/a", "p1", rating, "So it is.", author)
+    override(own, "q1/b", "p1", 0, "No.", "Ann")
+    override(own, "q1/b", "p1", 5, "Oops.", "Bob")
+    withdraw(own, overrides(own)[0].key, "Bob")
+    found = agreement(own, Person("Ann"), Person("Bob"))
     assert (found.n, found.left_only, found.right_only) == (1, 1, 0)
     assert found.table.counts[1, 1] == 1
     assert found.kappa.value is None
-    assert people(small) == ["Ann", "Bob"]
+    assert people(own) == ["Ann", "Bob"]
 
 
-def test_a_rating_of_an_older_wording_is_not_compared(small: Project) -> None:
-    override(small, "q1/a", "p1", 4, "So it is.", "Ann")
-    bank.save(small, [Question("q1/a", "q1", "A, reworded?")], "clearer", "Ann")
-    assert agreement(small, Labels(Policy()), Person("Ann")).n == 0
-    before = agreement(small, Labels(Policy(bank_version=1)), Person("Ann"))
+def test_a_rating_of_an_older_wording_is_not_compared(own: Project) -> None:
+    override(own, "q1/a", "p1", 4, "So it is.", "Ann")
+    bank.save(own, [Question("q1/a", "q1", "A, reworded?")], "clearer", "Ann")
+    assert agreement(own, Labels(Policy()), Person("Ann")).n == 0
+    before = agreement(own, Labels(Policy(bank_version=1)), Person("Ann"))
     assert before.n == 1
 
 
-def test_what_cannot_be_compared_is_refused_with_what_there_is(small: Project) -> None:
-    override(small, "q1/a", "p1", 4, "So it is.", "Ann")
+def test_what_cannot_be_compared_is_refused_with_what_there_is(own: Project) -> None:
+    override(own, "q1/a", "p1", 4, "So it is.", "Ann")
     with pytest.raises(InputError, match="Ann"):
-        agreement(small, Labels(Policy()), Person("nobody"))
+        agreement(own, Labels(Policy()), Person("nobody"))
     with pytest.raises(InputError, match="about passages"):
-        agreement(small, Judgments(), Person("Ann"))
+        agreement(own, Judgments(), Person("Ann"))
     with pytest.raises(InputError, match="assessors"):
-        agreement(small, Labels(Policy()), Judgments("NIST"))
+        agreement(own, Labels(Policy()), Judgments("NIST"))
 
 
-def test_judgments_that_are_all_the_same_leave_kappa_defined_only_where_it_is(small: Project) -> None:
-    judge(small, {("q1", "p1"): 0, ("q1", "p2"): 0}, "strict")
-    assert agreement(small, Labels(Policy()), Judgments("strict")).kappa.value == 0.0
-    alone = agreement(small, Judgments("strict"), Judgments("strict"))
+def test_judgments_that_are_all_the_same_leave_kappa_defined_only_where_it_is(own: Project) -> None:
+    judge(own, {("q1", "p1"): 0, ("q1", "p2"): 0}, "strict")
+    assert agreement(own, Labels(Policy()), Judgments("strict")).kappa.value == 0.0
+    alone = agreement(own, Judgments("strict"), Judgments("strict"))
     assert alone.kappa.value is None
     assert "same value" in str(alone.kappa.undefined)
-    assert sources(small) == ["assessors", "strict"]
+    assert sources(own) == ["assessors", "strict"]
 
 
 def test_a_csv_has_a_line_for_each_label_and_leaves_undefined_kappas_empty(small: Project) -> None:
@@ -430,9 +440,9 @@ def test_the_first_source_is_called_judgments_where_nobody_named_it(dl23) -> Non
     assert _rows(table_latex(found))[0][1][:3] == [r"\fbox{185}", r"\fbox{392}", "22"]
 
 
-def test_a_latex_table_escapes_names(small: Project) -> None:
-    judge(small, {("q1", "p1"): 1, ("q1", "p2"): -1}, "A & B_1")
-    found = table_latex(agreement(small, Labels(Policy()), Judgments("A & B_1")), merged=True)
+def test_a_latex_table_escapes_names(own: Project) -> None:
+    judge(own, {("q1", "p1"): 1, ("q1", "p2"): -1}, "A & B_1")
+    found = table_latex(agreement(own, Labels(Policy()), Judgments("A & B_1")), merged=True)
     assert r"Judgments of A \& B\_1" in found
     assert found.count(r"\\" + "\n") == 4
 
@@ -454,9 +464,9 @@ def _exam(monkeypatch, capsys, project: Project, *arguments: str) -> tuple[int, 
     return code, printed.out, printed.err
 
 
-def test_the_command_prints_what_the_design_promises(small: Project, monkeypatch, capsys) -> None:
-    expected = agreement(small, Labels(Policy()), Judgments()).as_dict()
-    code, out, _ = _exam(monkeypatch, capsys, small, "agreement", "--json")
+def test_the_command_prints_what_the_design_promises(own: Project, monkeypatch, capsys) -> None:
+    expected = agreement(own, Labels(Policy()), Judgments()).as_dict()
+    code, out, _ = _exam(monkeypatch, capsys, own, "agreement", "--json")
     printed = json.loads(out)
     assert code == 0
     assert printed == json.loads(json.dumps(expected))
@@ -469,12 +479,12 @@ def test_the_command_prints_what_the_design_promises(small: Project, monkeypatch
     assert printed["per_level"]["4"] is None
     assert printed["undefined"]["per_level 4"]
     assert (printed["n"], printed["left_only"], printed["right_only"]) == (2, 1, 2)
-    code, out, _ = _exam(monkeypatch, capsys, small, "agreement", "--json", "--merged", "--min-rating", "1")
+    code, out, _ = _exam(monkeypatch, capsys, own, "agreement", "--json", "--merged", "--min-rating", "1")
     assert json.loads(out)["table"] == {"rows": ["1–5", "0"], "columns": ["2", "0"], "counts": [[1, 1], [0, 0]]}
 
 
-def test_the_command_prints_a_table_for_people(small: Project, monkeypatch, capsys) -> None:
-    code, out, err = _exam(monkeypatch, capsys, small, "agreement", "--source", "assessors")
+def test_the_command_prints_a_table_for_people(own: Project, monkeypatch, capsys) -> None:
+    code, out, err = _exam(monkeypatch, capsys, own, "agreement", "--source", "assessors")
     assert code == 0
     assert out.splitlines()[2].split() == ["5", "1", "0", "1", "1.0000"]
     assert "Cohen's kappa: " in out
@@ -482,21 +492,21 @@ def test_the_command_prints_a_table_for_people(small: Project, monkeypatch, caps
 
 
 @pytest.mark.parametrize(("option", "start"), [("--latex", r"\begin{tabular}"), ("--csv", "label,2,0,total")])
-def test_the_command_prints_files_to_stdout_and_nothing_else(small, monkeypatch, capsys, option, start) -> None:
-    code, out, err = _exam(monkeypatch, capsys, small, "agreement", option)
+def test_the_command_prints_files_to_stdout_and_nothing_else(own, monkeypatch, capsys, option, start) -> None:
+    code, out, err = _exam(monkeypatch, capsys, own, "agreement", option)
     assert (code, err) == (0, "")
     assert out.startswith(start)
 
 
-def test_the_command_compares_with_graders_and_people(small: Project, monkeypatch, capsys) -> None:
-    grade(small, {("A?", "p1"): 1}, OTHER)
-    override(small, "q1/a", "p1", 4, "So it is.", "Ann")
+def test_the_command_compares_with_graders_and_people(own: Project, monkeypatch, capsys) -> None:
+    grade(own, {("A?", "p1"): 1}, OTHER)
+    override(own, "q1/a", "p1", 4, "So it is.", "Ann")
     arguments = ("agreement", "--json", "--grader", "test grader")
     for option, name, left, right in (
         ("--against-grader", "other grader", "labels of test grader", "labels of other grader"),
         ("--against-person", "Ann", "ratings of test grader", "ratings of Ann"),
     ):
-        code, out, _ = _exam(monkeypatch, capsys, small, *arguments, option, name)
+        code, out, _ = _exam(monkeypatch, capsys, own, *arguments, option, name)
         assert code == 0
         found = json.loads(out)
         assert (found["left"], found["right"], found["n"]) == (left, right, 1)
@@ -512,6 +522,6 @@ def test_the_command_compares_with_graders_and_people(small: Project, monkeypatc
         ("--source", "assessors", "--against-grader", "test grader"),
     ],
 )
-def test_the_command_refuses_what_makes_no_sense_in_one_line(small, monkeypatch, capsys, arguments) -> None:
-    code, out, err = _exam(monkeypatch, capsys, small, "agreement", *arguments)
+def test_the_command_refuses_what_makes_no_sense_in_one_line(own, monkeypatch, capsys, arguments) -> None:
+    code, out, err = _exam(monkeypatch, capsys, own, "agreement", *arguments)
     assert (code, out, len(err.splitlines())) == (2, "", 1)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from core import bank
@@ -24,7 +27,7 @@ from core.review import (
 )
 from core.study import diagnose
 from core.types import GraderSpec, Question
-from tests.made.projects import SPEC, fill, grade, judge
+from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is A?"),
@@ -60,12 +63,22 @@ JUDGED = {
 LEFT, RIGHT = Labels(Policy()), Judgments()
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def fill_small(project: Project) -> None:
     """Labels 5, 3, 4, 1 and 5, 2, none against judgments 0, 2, 0, 3 and 3, 1, 3."""
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED)
-    return project
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_small, tmp_path)
 
 
 class TestOrder:
@@ -74,10 +87,10 @@ class TestOrder:
         pages = [queue(small, LEFT, RIGHT, limit=2, offset=offset).rows for offset in (0, 2, 4)]
         assert [row for page in pages for row in page] == everything
 
-    def test_a_settled_case_moves_the_others_up(self, small: Project) -> None:
-        first, second, *_ = queue(small, LEFT, RIGHT).rows
-        settle_by_comment(small, case_of(small, LEFT, RIGHT, first.pair), "fine", "ann")
-        assert queue(small, LEFT, RIGHT, limit=1).rows == [second]
+    def test_a_settled_case_moves_the_others_up(self, own: Project) -> None:
+        first, second, *_ = queue(own, LEFT, RIGHT).rows
+        settle_by_comment(own, case_of(own, LEFT, RIGHT, first.pair), "fine", "ann")
+        assert queue(own, LEFT, RIGHT, limit=1).rows == [second]
 
 
 class TestOneQuery:
@@ -90,12 +103,12 @@ class TestOneQuery:
 
 
 class TestOutcome:
-    def test_it_is_what_the_override_then_does(self, small: Project) -> None:
-        pair = next(row.pair for row in queue(small, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
-        found = outcome(small, LEFT, RIGHT, pair, Policy(), "q1/b", 0, "ann")
+    def test_it_is_what_the_override_then_does(self, own: Project) -> None:
+        pair = next(row.pair for row in queue(own, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
+        found = outcome(own, LEFT, RIGHT, pair, Policy(), "q1/b", 0, "ann")
         assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
-        override(small, "q1/b", "p3", 0, "no", "ann")
-        assert "p3" not in [row.pair.passage_id for row in queue(small, LEFT, RIGHT).rows]
+        override(own, "q1/b", "p3", 0, "no", "ann")
+        assert "p3" not in [row.pair.passage_id for row in queue(own, LEFT, RIGHT).rows]
 
     def test_another_question_that_gives_the_label_is_named(self, small: Project) -> None:
         pair = next(row.pair for row in queue(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
@@ -109,13 +122,13 @@ class TestOutcome:
         found = outcome(small, left, RIGHT, pair, left.policy, "q1/b", 0, "ann")
         assert (found.left, found.agrees) == (4, False)
 
-    def test_a_persons_own_rating_does_and_nobody_elses(self, small: Project) -> None:
+    def test_a_persons_own_rating_does_and_nobody_elses(self, own: Project) -> None:
         for author, rating in (("ann", 5), ("bob", 0)):
-            override(small, "q1/a", "p1", rating, "read it", author)
+            override(own, "q1/a", "p1", rating, "read it", author)
         left, right = Person("ann"), Person("bob")
-        (row,) = queue(small, left, right).rows
-        assert outcome(small, left, right, row.pair, Policy(), "q1/a", 0, "ann").agrees
-        assert not outcome(small, left, right, row.pair, Policy(), "q1/a", 0, "eve").agrees
+        (row,) = queue(own, left, right).rows
+        assert outcome(own, left, right, row.pair, Policy(), "q1/a", 0, "ann").agrees
+        assert not outcome(own, left, right, row.pair, Policy(), "q1/a", 0, "eve").agrees
 
 
 class TestCells:
@@ -152,42 +165,42 @@ class TestWhatGaveTheLabel:
     def test_a_mean_comes_from_no_question(self, small: Project) -> None:
         assert set(map(len, self.giving(small, Policy(label="mean")).values())) == {0}
 
-    def test_an_override_gives_the_label_as_any_rating_does(self, small: Project) -> None:
-        override(small, "q1/b", "p4", 4, "read it", "ann")
-        assert self.giving(small, Policy())["p4"] == [("What is B?", 4)]
+    def test_an_override_gives_the_label_as_any_rating_does(self, own: Project) -> None:
+        override(own, "q1/b", "p4", 4, "read it", "ann")
+        assert self.giving(own, Policy())["p4"] == [("What is B?", 4)]
 
-    def test_two_graders_have_a_question_each(self, small: Project) -> None:
-        grade(small, {("What is B?", "p1"): 3}, GraderSpec("other", "self-rating", "another"))
+    def test_two_graders_have_a_question_each(self, own: Project) -> None:
+        grade(own, {("What is B?", "p1"): 3}, GraderSpec("other", "self-rating", "another"))
         sides = machine(Policy(), SPEC.name), machine(Policy(), "other")
-        (row,) = queue(small, *sides).rows
+        (row,) = queue(own, *sides).rows
         assert [one.text for one in row.left_from] == ["What is A?"]
         assert [(one.text, one.rating) for one in row.right_from] == [("What is B?", 3)]
 
-    def test_a_direct_judge_answers_no_question(self, small: Project) -> None:
-        grade(small, {}, GraderSpec("direct", "direct", "m", max_rating=3))
-        query = small.rows("SELECT text FROM queries WHERE query_id = 'q1'")[0][0]
-        with small.transaction() as cursor:
+    def test_a_direct_judge_answers_no_question(self, own: Project) -> None:
+        grade(own, {}, GraderSpec("direct", "direct", "m", max_rating=3))
+        query = own.rows("SELECT text FROM queries WHERE query_id = 'q1'")[0][0]
+        with own.transaction() as cursor:
             cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), ?, NULL)", [query])
-        grade(small, {(query, "p1"): 3}, GraderSpec("direct", "direct", "m", max_rating=3))
-        (row,) = queue(small, Labels(Policy(grader="direct")), RIGHT).rows
+        grade(own, {(query, "p1"): 3}, GraderSpec("direct", "direct", "m", max_rating=3))
+        (row,) = queue(own, Labels(Policy(grader="direct")), RIGHT).rows
         assert (row.pair.left, row.left_from) == (3, ())
 
 
 class TestGaps:
     @pytest.mark.parametrize("policy", [Policy(), Policy(min_rating=2), Policy(min_judgment=3, label="mean")])
-    def test_they_are_what_the_diagnosis_of_each_query_says(self, small: Project, policy: Policy) -> None:
-        override(small, "q1/a", "p3", 5, "read it", "ann")
+    def test_they_are_what_the_diagnosis_of_each_query_says(self, own: Project, policy: Policy) -> None:
+        override(own, "q1/a", "p3", 5, "read it", "ann")
         expected_strays: dict[str, set[str]] = {}
         expected_uncovered: set[str] = set()
         for query_id in ("q1", "q2"):
-            found = diagnose(small, policy, query_id, bank.questions(small, None, query_id), "assessors")
+            found = diagnose(own, policy, query_id, bank.questions(own, None, query_id), "assessors")
             expected_strays |= {one.question.question_id: set(one.passages) for one in found.strays}
             expected_uncovered |= set(found.uncovered)
-        total, listed = strays(small, policy, "assessors")
+        total, listed = strays(own, policy, "assessors")
         assert {one.question_id: set(one.passages) for one in listed} == expected_strays
         assert total == len(expected_strays) > 0
         assert [one.non_relevant for one in listed] == sorted((one.non_relevant for one in listed), reverse=True)
-        total, left_out = uncovered(small, policy, "assessors")
+        total, left_out = uncovered(own, policy, "assessors")
         assert {one.passage_id for one in left_out} == expected_uncovered
         assert total == len(expected_uncovered) > 0
 

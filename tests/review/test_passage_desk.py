@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ from core.review import (
     segments,
 )
 from core.types import Grade, GraderSpec, Question, Ranked
-from tests.made.projects import SPEC, fill, grade, judge, new_project
+from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0)
 B = Question("q1/b", "q1", "What is B?")
@@ -56,21 +57,21 @@ RUNS = {
 }
 
 
-@pytest.fixture
-def graded(project: Project) -> Project:
+def fill_graded(project: Project) -> None:
     fill(project, [A, B, AVOID, D], RATINGS, RUNS)
     judge(project, {("q1", "p1"): 0, ("q1", "p3"): 1, ("q2", "p4"): -1})
-    return project
+
+
+@pytest.fixture
+def graded(tmp_path: Path) -> Iterator[Project]:
+    """For a test that changes it."""
+    yield from copy_of(fill_graded, tmp_path)
 
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The same project for all tests that only look."""
-    made = new_project(tmp_path_factory.mktemp("pool") / "pool.duckdb")
-    fill(made, [A, B, AVOID, D], RATINGS, RUNS)
-    judge(made, {("q1", "p1"): 0, ("q1", "p3"): 1, ("q2", "p4"): -1})
-    yield made
-    made.close()
+    yield from only_read(fill_graded, tmp_path_factory.mktemp("pool"))
 
 
 def found(project: Project, policy: Policy | None = None, **filters: Any) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +37,7 @@ from core.review import (
 )
 from core.review.disagreements.record import record
 from core.types import Question
-from tests.made.projects import fill, judge, new_project
+from tests.made.projects import copy_of, fill, judge, new_project, only_read
 
 LEFT, RIGHT = Labels(Policy()), Judgments()
 QUESTIONS = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
@@ -53,12 +55,22 @@ RUNS = {"one": {"q1": ["p1", "p2", "p3"]}, "two": {"q1": ["p3", "p2", "p1"]}}
 JUDGED = {("q1", "p1"): 0, ("q1", "p2"): 3, ("q1", "p3"): 3, ("q1", "p4"): 0}
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def fill_small(project: Project) -> None:
     """Labels 5, 1, 5, 0 against judgments 0, 3, 3, 0: p1 and p2 are disagreements."""
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED, "NIST")
-    return project
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_small, tmp_path)
 
 
 def case(project: Project, passage: str) -> Case:
@@ -84,116 +96,116 @@ def logged(project: Project) -> tuple[str, str, dict[str, object]]:
 
 
 class TestACaseLeavesTheQueue:
-    def test_a_comment_settles_it_and_says_who_when_and_why(self, small: Project) -> None:
-        assert waiting(small) == ["p1", "p2"]
-        settle_by_comment(small, case(small, "p1"), " both are right ", "ann")
-        assert waiting(small) == ["p2"]
-        (one,) = record(small)
+    def test_a_comment_settles_it_and_says_who_when_and_why(self, own: Project) -> None:
+        assert waiting(own) == ["p1", "p2"]
+        settle_by_comment(own, case(own, "p1"), " both are right ", "ann")
+        assert waiting(own) == ["p2"]
+        (one,) = record(own)
         assert (one.act, one.reason, one.author, one.settled) == ("comment", "both are right", "ann", True)
         assert one.case == Case("labels of test grader", "judgments of NIST", "q1", "p1", None, 5, 0)
 
-    def test_the_queue_counts_what_it_hides_and_shows_it_when_asked(self, small: Project) -> None:
-        settle_by_comment(small, case(small, "p1"), "both are right", "ann")
-        assert queue(small, LEFT, RIGHT).hidden == 1
-        shown = queue(small, LEFT, RIGHT, show_settled=True)
+    def test_the_queue_counts_what_it_hides_and_shows_it_when_asked(self, own: Project) -> None:
+        settle_by_comment(own, case(own, "p1"), "both are right", "ann")
+        assert queue(own, LEFT, RIGHT).hidden == 1
+        shown = queue(own, LEFT, RIGHT, show_settled=True)
         assert (shown.total, shown.hidden) == (2, 0)
         assert [row.settling.reason if row.settling else None for row in shown.rows] == ["both are right", None]
 
-    def test_an_override_settles_it_and_changes_the_label(self, small: Project) -> None:
-        key = settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
-        assert [(one.key, one.rating, one.reason) for one in overrides(small)] == [(key, 1, "no answer in it")]
-        assert labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p1"] == 1
-        (one,) = record(small)
+    def test_an_override_settles_it_and_changes_the_label(self, own: Project) -> None:
+        key = settle_by_override(own, case(own, "p1"), "q1/a", 1, "no answer in it", "ann")
+        assert [(one.key, one.rating, one.reason) for one in overrides(own)] == [(key, 1, "no answer in it")]
+        assert labels(own, basis(own, Policy())).set_index("passage_id")["label"]["p1"] == 1
+        (one,) = record(own)
         assert (one.act, one.touched, one.rating) == ("override", "q1/a", 1)
-        assert waiting(small) == ["p2"]
+        assert waiting(own) == ["p2"]
 
-    def test_a_question_to_be_reworded_is_named(self, small: Project) -> None:
-        settle_by_edit(small, case(small, "p1"), "q1/a", "too broad", "ann")
-        settle_by_edit(small, case(small, "p2"), None, "a question is missing", "ann")
-        assert [one.touched for one in record(small)] == [None, "q1/a"]
-        assert waiting(small) == []
+    def test_a_question_to_be_reworded_is_named(self, own: Project) -> None:
+        settle_by_edit(own, case(own, "p1"), "q1/a", "too broad", "ann")
+        settle_by_edit(own, case(own, "p2"), None, "a question is missing", "ann")
+        assert [one.touched for one in record(own)] == [None, "q1/a"]
+        assert waiting(own) == []
 
-    def test_a_disputed_judgment_still_counts_but_is_listed(self, small: Project) -> None:
-        settle_by_dispute(small, case(small, "p2"), "NIST", "off topic", "ann")
-        assert waiting(small) == ["p1"]
-        rows = queue(small, LEFT, RIGHT, show_settled=True).rows
+    def test_a_disputed_judgment_still_counts_but_is_listed(self, own: Project) -> None:
+        settle_by_dispute(own, case(own, "p2"), "NIST", "off topic", "ann")
+        assert waiting(own) == ["p1"]
+        rows = queue(own, LEFT, RIGHT, show_settled=True).rows
         assert [row.pair.passage_id for row in rows] == ["p1", "p2"]
-        (one,) = disputes(small)
+        (one,) = disputes(own)
         assert (one.source, one.value, one.case.passage_id, one.reason) == ("NIST", 3, "p2", "off topic")
 
-    def test_every_act_is_in_the_activity_log(self, small: Project) -> None:
-        one = case(small, "p2")
-        settle_by_dispute(small, one, "NIST", "off topic", "ann")
-        author, act, detail = logged(small)
+    def test_every_act_is_in_the_activity_log(self, own: Project) -> None:
+        one = case(own, "p2")
+        settle_by_dispute(own, one, "NIST", "off topic", "ann")
+        author, act, detail = logged(own)
         assert (author, act) == ("ann", "settle disagreement")
         assert detail["by"] == "dispute"
         assert (detail["query"], detail["passage"], detail["source"], detail["value"]) == ("q1", "p2", "NIST", 3)
-        reopen(small, one, "", "bob")
-        assert logged(small)[:2] == ("bob", "reopen disagreement")
+        reopen(own, one, "", "bob")
+        assert logged(own)[:2] == ("bob", "reopen disagreement")
 
-    def test_another_policy_of_the_same_grader_leaves_it_settled(self, small: Project) -> None:
-        settle_by_comment(small, case(small, "p1"), "both are right", "ann")
+    def test_another_policy_of_the_same_grader_leaves_it_settled(self, own: Project) -> None:
+        settle_by_comment(own, case(own, "p1"), "both are right", "ann")
         other = Labels(Policy(min_rating=2, label="mean"))
-        assert "p1" not in [row.pair.passage_id for row in queue(small, other, RIGHT).rows]
+        assert "p1" not in [row.pair.passage_id for row in queue(own, other, RIGHT).rows]
 
-    def test_the_sides_in_the_other_order_are_the_same_case(self, small: Project) -> None:
-        settle_by_comment(small, case(small, "p1"), "both are right", "ann")
-        assert [row.pair.passage_id for row in queue(small, RIGHT, LEFT).rows] == ["p2"]
+    def test_the_sides_in_the_other_order_are_the_same_case(self, own: Project) -> None:
+        settle_by_comment(own, case(own, "p1"), "both are right", "ann")
+        assert [row.pair.passage_id for row in queue(own, RIGHT, LEFT).rows] == ["p2"]
 
-    def test_other_sides_have_cases_of_their_own(self, small: Project) -> None:
-        judge(small, JUDGED, "others")
-        settle_by_comment(small, case(small, "p1"), "both are right", "ann")
-        assert len(queue(small, LEFT, Judgments("others")).rows) == 2
-        assert len(queue(small, machine(Policy()), RIGHT).rows) == 2
+    def test_other_sides_have_cases_of_their_own(self, own: Project) -> None:
+        judge(own, JUDGED, "others")
+        settle_by_comment(own, case(own, "p1"), "both are right", "ann")
+        assert len(queue(own, LEFT, Judgments("others")).rows) == 2
+        assert len(queue(own, machine(Policy()), RIGHT).rows) == 2
 
 
 class TestACaseComesBack:
-    def test_reopened_it_is_in_the_queue_and_its_history_in_the_record(self, small: Project) -> None:
-        one = case(small, "p1")
-        settle_by_comment(small, one, "both are right", "ann")
-        reopen(small, one, "no, look again", "bob")
-        assert waiting(small) == ["p1", "p2"]
-        assert [(a.act, a.author, a.settled) for a in record(small)] == [
+    def test_reopened_it_is_in_the_queue_and_its_history_in_the_record(self, own: Project) -> None:
+        one = case(own, "p1")
+        settle_by_comment(own, one, "both are right", "ann")
+        reopen(own, one, "no, look again", "bob")
+        assert waiting(own) == ["p1", "p2"]
+        assert [(a.act, a.author, a.settled) for a in record(own)] == [
             ("reopen", "bob", False),
             ("comment", "ann", False),
         ]
-        settle_by_comment(small, one, "now it is", "bob")
-        assert waiting(small) == ["p2"]
-        assert [a.settled for a in record(small)] == [True, False, False]
-        assert acts(small) == 3
+        settle_by_comment(own, one, "now it is", "bob")
+        assert waiting(own) == ["p2"]
+        assert [a.settled for a in record(own)] == [True, False, False]
+        assert acts(own) == 3
 
-    def test_withdrawing_the_override_that_settled_it_reopens_it(self, small: Project) -> None:
-        key = settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
-        withdraw(small, key, "bob")
-        assert waiting(small) == ["p1", "p2"]
-        assert [one.settled for one in record(small)] == [False]
+    def test_withdrawing_the_override_that_settled_it_reopens_it(self, own: Project) -> None:
+        key = settle_by_override(own, case(own, "p1"), "q1/a", 1, "no answer in it", "ann")
+        withdraw(own, key, "bob")
+        assert waiting(own) == ["p1", "p2"]
+        assert [one.settled for one in record(own)] == [False]
 
-    def test_confirming_the_override_for_a_new_wording_does_not(self, small: Project) -> None:
-        key = settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
-        (question,) = (one for one in questions(small) if one.question_id == "q1/a")
-        save(small, [replace(question, text="What is A really?")], "clearer", "ann")
-        confirm(small, key, "bob")
-        assert waiting(small) == ["p2"]
+    def test_confirming_the_override_for_a_new_wording_does_not(self, own: Project) -> None:
+        key = settle_by_override(own, case(own, "p1"), "q1/a", 1, "no answer in it", "ann")
+        (question,) = (one for one in questions(own) if one.question_id == "q1/a")
+        save(own, [replace(question, text="What is A really?")], "clearer", "ann")
+        confirm(own, key, "bob")
+        assert waiting(own) == ["p2"]
 
-    def test_a_reopened_dispute_is_none_any_more(self, small: Project) -> None:
-        one = case(small, "p2")
-        settle_by_dispute(small, one, "NIST", "off topic", "ann")
-        reopen(small, one, "", "ann")
-        assert disputes(small) == []
+    def test_a_reopened_dispute_is_none_any_more(self, own: Project) -> None:
+        one = case(own, "p2")
+        settle_by_dispute(own, one, "NIST", "off topic", "ann")
+        reopen(own, one, "", "ann")
+        assert disputes(own) == []
 
     @pytest.mark.parametrize("too", [True, False])
     def test_an_override_goes_with_it_where_that_is_wanted_and_the_record_says_which(
-        self, small: Project, too: bool
+        self, own: Project, too: bool
     ) -> None:
-        one = case(small, "p1")
-        kept = override(small, "q1/a", "p1", 3, "another view", "bob")
-        key = settle_by_override(small, one, "q1/a", 1, "no answer in it", "ann")
-        assert reopen(small, one, "", "bob", withdraw_override=too) is too
-        assert [found.key for found in overrides(small)] == ([kept] if too else [key, kept])
-        withdraw(small, kept, "bob")
-        _, act = record(small)
+        one = case(own, "p1")
+        kept = override(own, "q1/a", "p1", 3, "another view", "bob")
+        key = settle_by_override(own, one, "q1/a", 1, "no answer in it", "ann")
+        assert reopen(own, one, "", "bob", withdraw_override=too) is too
+        assert [found.key for found in overrides(own)] == ([kept] if too else [key, kept])
+        withdraw(own, kept, "bob")
+        _, act = record(own)
         assert (act.next_act, act.in_force) == ("reopen", not too)
-        assert (act.question_text, act.query_text) == ("What is A?", one_query(small))
+        assert (act.question_text, act.query_text) == ("What is A?", one_query(own))
 
     def test_an_open_case_cannot_be_reopened(self, small: Project) -> None:
         with pytest.raises(InputError, match="not settled"):
@@ -201,16 +213,16 @@ class TestACaseComesBack:
 
 
 class TestPeople:
-    def test_two_people_settle_question_by_question(self, small: Project) -> None:
+    def test_two_people_settle_question_by_question(self, own: Project) -> None:
         for author, ratings in (("ann", (5, 1)), ("bob", (1, 5))):
             for question, rating in zip(("q1/a", "q1/b"), ratings, strict=True):
-                override(small, question, "p1", rating, "read it", author)
+                override(own, question, "p1", rating, "read it", author)
         left, right = Person("ann"), Person("bob")
-        rows = queue(small, left, right).rows
+        rows = queue(own, left, right).rows
         assert [row.pair.question_id for row in rows] == ["q1/a", "q1/b"]
-        settle_by_comment(small, case_of(small, left, right, rows[0].pair), "agreed to differ", "ann")
-        assert [row.pair.question_id for row in queue(small, left, right).rows] == ["q1/b"]
-        assert list(settled(small, "ratings of bob", "ratings of ann")) == [("q1", "p1", "q1/a")]
+        settle_by_comment(own, case_of(own, left, right, rows[0].pair), "agreed to differ", "ann")
+        assert [row.pair.question_id for row in queue(own, left, right).rows] == ["q1/b"]
+        assert list(settled(own, "ratings of bob", "ratings of ann")) == [("q1", "p1", "q1/a")]
 
 
 class TestRefusals:
@@ -239,10 +251,10 @@ class TestRefusals:
 
 
 class TestFiles:
-    def test_the_record_is_a_table_oldest_first(self, small: Project) -> None:
-        settle_by_override(small, case(small, "p1"), "q1/a", 1, "no answer in it", "ann")
-        settle_by_dispute(small, case(small, "p2"), "NIST", "off topic", "bob")
-        rows = list(csv.DictReader(io.StringIO(record_csv(small))))
+    def test_the_record_is_a_table_oldest_first(self, own: Project) -> None:
+        settle_by_override(own, case(own, "p1"), "q1/a", 1, "no answer in it", "ann")
+        settle_by_dispute(own, case(own, "p2"), "NIST", "off topic", "bob")
+        rows = list(csv.DictReader(io.StringIO(record_csv(own))))
         assert [(row["act"], row["author"], row["passage_id"], row["settled"]) for row in rows] == [
             ("override", "ann", "p1", "true"),
             ("dispute", "bob", "p2", "true"),
@@ -250,12 +262,12 @@ class TestFiles:
         assert (rows[0]["touched_question_id"], rows[0]["rating"]) == ("q1/a", "1")
         assert (rows[1]["disputed_source"], rows[1]["disputed_value"]) == ("NIST", "3")
 
-    def test_no_cell_is_a_formula_and_negative_judgments_stay_numbers(self, small: Project) -> None:
-        judge(small, {("q1", "p3"): -1}, "strict")
-        pair = queue(small, LEFT, Judgments("strict")).rows[0].pair
-        one = case_of(small, LEFT, Judgments("strict"), pair)
-        settle_by_dispute(small, one, "strict", "=cmd()\r\nand more", "@ann")
-        (row,) = csv.DictReader(io.StringIO(disputes_csv(small), newline=""))
+    def test_no_cell_is_a_formula_and_negative_judgments_stay_numbers(self, own: Project) -> None:
+        judge(own, {("q1", "p3"): -1}, "strict")
+        pair = queue(own, LEFT, Judgments("strict")).rows[0].pair
+        one = case_of(own, LEFT, Judgments("strict"), pair)
+        settle_by_dispute(own, one, "strict", "=cmd()\r\nand more", "@ann")
+        (row,) = csv.DictReader(io.StringIO(disputes_csv(own), newline=""))
         assert (row["reason"], row["author"], row["value"]) == ("'=cmd()\nand more", "'@ann", "-1")
 
 
@@ -287,11 +299,11 @@ def test_the_record_survives_closing_the_project(tmp_path: object) -> None:
     again.close()
 
 
-def test_an_override_that_cannot_settle_its_case_is_not_given(small: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_override_that_cannot_settle_its_case_is_not_given(own: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object, **__: object) -> None:
         raise OSError("the disk is full")
 
     monkeypatch.setattr("core.review.disagreements.settling._record", fails)
     with pytest.raises(OSError, match="disk"):
-        settle_by_override(small, case(small, "p1"), "q1/a", 2, "too kind", "ann")
-    assert overrides(small) == []
+        settle_by_override(own, case(own, "p1"), "q1/a", 2, "too kind", "ann")
+    assert overrides(own) == []

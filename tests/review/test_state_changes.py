@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 
 import pandas as pd
@@ -17,7 +19,7 @@ from core.leaderboard import compare, leaderboard
 from core.project import Project, mark_gold
 from core.review import changes, flips_csv, state_changes, version_edits, why_label
 from core.types import GraderSpec, Question
-from tests.made.projects import fill, grade, judge
+from tests.made.projects import copy_of, fill, grade, judge, new_project, only_read
 
 OTHER = GraderSpec("other grader", "answer", "none")
 JUDGE = GraderSpec("direct judge", "direct", "none", max_rating=3)
@@ -79,10 +81,18 @@ def labels_of(project: Project, policy: Policy) -> dict[tuple[str, str], int | N
     }
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_two_states_differ_as_computing_both_in_full_says(project, seed):
-    dice = Random(seed)
-    draw(dice, project)
+@pytest.fixture(scope="module", params=range(4))
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Project, int]]:
+    """A project that the tests only read, and the seed that it was drawn with."""
+    made = new_project(tmp_path_factory.mktemp("drawn") / "drawn.duckdb")
+    draw(Random(request.param), made)
+    yield made, request.param
+    made.close()
+
+
+def test_two_states_differ_as_computing_both_in_full_says(drawn):
+    project, seed = drawn
+    dice = Random(f"policies {seed}")
     for _ in range(5):
         before, after, measure = a_policy(dice), a_policy(dice), dice.choice(["EXAM-Cover", "nDCG@10"])
         found = state_changes(project, before, after, measure)
@@ -121,10 +131,9 @@ def moved_alone(project: Project, found, part: str) -> None:
             assert len(flip.causes) > 1, (part, flip)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_between_bank_versions_the_same_questions_are_named_as_by_the_impact_of_an_edit(project, seed):
-    dice = Random(seed)
-    draw(dice, project)
+def test_between_bank_versions_the_same_questions_are_named_as_by_the_impact_of_an_edit(drawn):
+    project, seed = drawn
+    dice = Random(f"policies {seed}")
     policy = a_policy(dice)
     old, new = replace(policy, bank_version=3), replace(policy, bank_version=4)
     impact = changes(project, "EXAM-Cover", old, version_edits(project, 3, 4))
@@ -142,11 +151,21 @@ NOW = Policy()
 THEN = Policy(bank_version=1)
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def fill_small(project: Project) -> None:
     fill(project, BANK, GRADES, RUNS)
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
-    return project
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_small, tmp_path)
 
 
 def told(found) -> list[tuple[object, ...]]:
@@ -162,15 +181,15 @@ def told(found) -> list[tuple[object, ...]]:
         (replace(BANK[0], note="checked"), []),
     ],
 )
-def test_a_flip_says_what_happened_to_which_question(small, edit, expected):
-    bank.save(small, [edit], "edited", "ann")
-    assert told(state_changes(small, THEN, NOW, "EXAM-Cover")) == expected
+def test_a_flip_says_what_happened_to_which_question(own, edit, expected):
+    bank.save(own, [edit], "edited", "ann")
+    assert told(state_changes(own, THEN, NOW, "EXAM-Cover")) == expected
 
 
-def test_a_question_that_came_and_one_that_came_back_are_told_apart(small):
-    bank.save(small, [replace(BANK[0], active=False)], "without A", "ann")
-    bank.save(small, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann")
-    grown = state_changes(small, Policy(bank_version=2), NOW, "EXAM-Cover")
+def test_a_question_that_came_and_one_that_came_back_are_told_apart(own):
+    bank.save(own, [replace(BANK[0], active=False)], "without A", "ann")
+    bank.save(own, [BANK[0], Question("q1/d", "q1", "B? ", weight=3.0)], "A again, and another B", "ann")
+    grown = state_changes(own, Policy(bank_version=2), NOW, "EXAM-Cover")
     assert told(grown) == [("p1", 2, 5, ("restored",), ("q1/a",))]
     assert {change.question_id: change.kinds for change, _ in grown.questions} == {
         "q1/a": ("restored",),
@@ -178,29 +197,29 @@ def test_a_question_that_came_and_one_that_came_back_are_told_apart(small):
     }
 
 
-def test_an_override_is_named_with_its_question(small):
-    override(small, "q1/b", "p2", 0, "says nothing of B", "ann")
-    found = state_changes(small, replace(NOW, overrides=False), NOW, "EXAM-Cover")
+def test_an_override_is_named_with_its_question(own):
+    override(own, "q1/b", "p2", 0, "says nothing of B", "ann")
+    found = state_changes(own, replace(NOW, overrides=False), NOW, "EXAM-Cover")
     assert told(found) == [("p2", 4, 3, ("override",), ("q1/b",))]
     assert found.differing == ("overrides",)
 
 
-def test_another_grader_and_another_label_rule_are_causes_of_their_own(small):
-    grade(small, {pair: 1 for pair in GRADES}, OTHER)
-    other = state_changes(small, NOW, Policy(grader="other grader"), "nDCG@10")
+def test_another_grader_and_another_label_rule_are_causes_of_their_own(own):
+    grade(own, {pair: 1 for pair in GRADES}, OTHER)
+    other = state_changes(own, NOW, Policy(grader="other grader"), "nDCG@10")
     assert told(other) == [("p1", 5, 1, ("grader",), ()), ("p2", 4, 1, ("grader",), ())]
-    rule = state_changes(small, NOW, Policy(label="mean"), "nDCG@10")
+    rule = state_changes(own, NOW, Policy(label="mean"), "nDCG@10")
     assert told(rule) == [("p1", 5, 2, ("label rule",), ()), ("p2", 4, 3, ("label rule",), ())]
 
 
-def test_a_judge_who_is_asked_no_question_is_not_moved_by_the_bank(small):
-    with small.transaction() as cursor:
+def test_a_judge_who_is_asked_no_question_is_not_moved_by_the_bank(own):
+    with own.transaction() as cursor:
         cursor.execute("INSERT INTO question_texts VALUES (nextval('keys'), 'query q1', NULL)")
-    grade(small, {("query q1", "p1"): 3}, JUDGE)
-    bank.save(small, [replace(BANK[0], active=False)], "without A", "ann")
-    same = state_changes(small, Policy(grader="direct judge", bank_version=1), Policy(grader="direct judge"), "AP")
+    grade(own, {("query q1", "p1"): 3}, JUDGE)
+    bank.save(own, [replace(BANK[0], active=False)], "without A", "ann")
+    same = state_changes(own, Policy(grader="direct judge", bank_version=1), Policy(grader="direct judge"), "AP")
     assert (same.flips, same.questions) == ([], [])
-    mixed = state_changes(small, THEN, Policy(grader="direct judge"), "AP")
+    mixed = state_changes(own, THEN, Policy(grader="direct judge"), "AP")
     assert ("p1", 5, 3) in [(f.passage_id, f.before, f.after) for f in mixed.flips]
     assert all("grader" in f.causes for f in mixed.flips)
 
@@ -221,29 +240,29 @@ def test_a_state_without_a_leaderboard_still_has_labels(small):
     assert [(s.rank_before, s.run) for s in found.systems] == [(None, "z"), (None, "x"), (None, "y")]
 
 
-def test_the_shift_in_correlation_is_that_of_the_two_boards(small):
-    bank.save(small, [replace(BANK[0], active=False)], "without A", "ann")
-    found = state_changes(small, THEN, NOW, "nDCG@10", "assessors")
+def test_the_shift_in_correlation_is_that_of_the_two_boards(own):
+    bank.save(own, [replace(BANK[0], active=False)], "without A", "ann")
+    found = state_changes(own, THEN, NOW, "nDCG@10", "assessors")
     assert found.shift is not None
     assert [s.rank_before for s in found.systems] != [s.rank_after for s in found.systems]
 
 
-def test_pairs_that_wait_for_a_grade_are_counted_and_not_taken_for_zero(small):
-    bank.save(small, [replace(BANK[0], text="A, exactly?")], "reworded", "ann")
-    ((flip),) = state_changes(small, THEN, NOW, "EXAM-Cover").flips
+def test_pairs_that_wait_for_a_grade_are_counted_and_not_taken_for_zero(own):
+    bank.save(own, [replace(BANK[0], text="A, exactly?")], "reworded", "ann")
+    ((flip),) = state_changes(own, THEN, NOW, "EXAM-Cover").flips
     assert (flip.after, flip.open_pairs) == (2, 1)
 
 
-def test_behind_a_flip_stand_the_ratings_of_both_states(small):
-    bank.save(small, [replace(BANK[0], text="A, exactly?"), replace(BANK[1], active=False)], "new", "ann")
-    rows = why_label(small, THEN, NOW, "q1", "p1")
+def test_behind_a_flip_stand_the_ratings_of_both_states(own):
+    bank.save(own, [replace(BANK[0], text="A, exactly?"), replace(BANK[1], active=False)], "new", "ann")
+    rows = why_label(own, THEN, NOW, "q1", "p1")
     assert [(r.question_id, r.text, r.before, r.after, r.graded) for r in rows] == [
         ("q1/a", "A, exactly?", 5, None, False),
         ("q1/b", "B?", 2, None, True),
         ("q1/c", "C?", 0, 0, True),
     ]
     with pytest.raises(InputError, match="no passage p9"):
-        why_label(small, THEN, NOW, "q1", "p9")
+        why_label(own, THEN, NOW, "q1", "p9")
 
 
 def test_a_measure_and_a_version_that_do_not_exist_are_refused(small):
@@ -254,10 +273,10 @@ def test_a_measure_and_a_version_that_do_not_exist_are_refused(small):
 
 
 @pytest.mark.parametrize("measure", ["n-EXAM", "ROUGE-1", "chrF@1", "EXAM-Cover/pool", "alpha_nDCG"])
-def test_boards_of_every_measure_stand_beside_each_other(small, measure):
-    mark_gold(small, "z", "ann")
-    found = state_changes(small, Policy(), Policy(min_rating=2), measure)
-    boards = [leaderboard(small, measure, policy=policy).scores for policy in (Policy(), Policy(min_rating=2))]
+def test_boards_of_every_measure_stand_beside_each_other(own, measure):
+    mark_gold(own, "z", "ann")
+    found = state_changes(own, Policy(), Policy(min_rating=2), measure)
+    boards = [leaderboard(own, measure, policy=policy).scores for policy in (Policy(), Policy(min_rating=2))]
     assert [{s.run: s.score_before for s in found.systems}, {s.run: s.score_after for s in found.systems}] == boards
 
 

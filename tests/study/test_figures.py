@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -28,7 +29,7 @@ from core.study import (
 )
 from core.study.significance import compare_all
 from core.types import Board, BoardRow, GraderSpec, Question
-from tests.made.projects import fill, grade, judge
+from tests.made.projects import copy_of, fill, grade, judge, only_read
 from tests.made.screens import as_text, metric, said, served, sound, visit
 
 __all__ = ["served"]
@@ -40,11 +41,21 @@ RUNS = {run: {f"q{i}": [f"p{i}{j}" for j in order] for i in range(4)} for run, o
 RUNS["poor"].pop("q3")
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def fill_small(project: Project) -> None:
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, {(f"q{i}", f"p{i}{j}"): j for i in range(3) for j in range(3)})
-    return project
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_small, tmp_path)
 
 
 def board_of(scores: Mapping[str, float], error: float | None = 0.1) -> Leaderboard:
@@ -65,20 +76,20 @@ class TestBoardsToChooseFrom:
             "assessors nDCG@10",
         ]
 
-    def test_hold_every_grader_with_grades_and_every_imported_board(self, small: Project) -> None:
-        grade(small, RATINGS, GraderSpec("second grader", "self-rating", "another"))
-        with small.transaction() as cursor:
+    def test_hold_every_grader_with_grades_and_every_imported_board(self, own: Project) -> None:
+        grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
+        with own.transaction() as cursor:
             write_board(cursor, Board("printed", "MAP", [BoardRow("good", 0.9), BoardRow("poor", 0.1)]))
-        names = list(offered_boards(small, ["nDCG@10"]))
+        names = list(offered_boards(own, ["nDCG@10"]))
         assert [name for name in names if name.startswith("EXAM")] == [
             "EXAM nDCG@10 · test grader",
             "EXAM nDCG@10 · second grader",
         ]
         assert names[-1] == "printed (MAP)"
 
-    def test_include_shares_of_coverage_by_min_rating_and_rouge_once_for_all_graders(self, small: Project) -> None:
-        grade(small, RATINGS, GraderSpec("second grader", "self-rating", "another"))
-        found = offered_boards(small, ["EXAM-Cover@20/pool", "ROUGE-1@20"])
+    def test_include_shares_of_coverage_by_min_rating_and_rouge_once_for_all_graders(self, own: Project) -> None:
+        grade(own, RATINGS, GraderSpec("second grader", "self-rating", "another"))
+        found = offered_boards(own, ["EXAM-Cover@20/pool", "ROUGE-1@20"])
         assert [name for name in found if "pool" in name][:2] == [
             "EXAM-Cover@20/pool ≥ 1 · test grader",
             "EXAM-Cover@20/pool ≥ 2 · test grader",
@@ -202,7 +213,7 @@ class TestQueriesOfTwoSystems:
 class TestTheViewsOfTheLeaderboard:
     """Charts are drawn by the browser; here it is what stands around them."""
 
-    def test_all_boards_are_chosen_from_those_offered_and_a_system_is_followed(self, small: Project) -> None:
+    def test_all_boards_are_chosen_from_those_offered_and_a_system_is_followed(self, own: Project) -> None:
         app = visit("leaderboard", view="All boards", system="poor")
         (boards,) = app.multiselect
         assert boards.value == ["EXAM nDCG@10"]
@@ -211,36 +222,36 @@ class TestTheViewsOfTheLeaderboard:
         assert "Systems in the order of assessors nDCG@10" in as_text(said(app))
         assert "poor, query by query" in said(app)
 
-    def test_two_boards_are_correlated_whichever_they_are(self, small: Project) -> None:
+    def test_two_boards_are_correlated_whichever_they_are(self, own: Project) -> None:
         app = visit("leaderboard", view="Two boards")
         second = next(box for box in app.selectbox if box.label == "Second board")
         second.set_value("assessors AP")
         sound(app.run())
-        _, expected = system_points(leaderboard(small, "nDCG@10", "assessors"), leaderboard(small, "AP", "assessors"))
+        _, expected = system_points(leaderboard(own, "nDCG@10", "assessors"), leaderboard(own, "AP", "assessors"))
         assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
 
-    def test_two_systems_show_who_is_better_where_and_lead_to_the_passages(self, small: Project) -> None:
+    def test_two_systems_show_who_is_better_where_and_lead_to_the_passages(self, own: Project) -> None:
         app = visit("leaderboard", view="Two systems", compared="query q1")
-        found = query_points(small, *[leaderboard(small, "nDCG@10"), "good", leaderboard(small, "nDCG@10"), "fair"])
+        found = query_points(own, *[leaderboard(own, "nDCG@10"), "good", leaderboard(own, "nDCG@10"), "fair"])
         assert metric(app, "First better") == str(found.count("first"))
         assert metric(app, "Equal") == str(found.count("equal"))
         queries = [element.proto.query_string for element in app.get("page_link")]
         assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
 
-    def test_every_two_systems_are_tested(self, small: Project) -> None:
+    def test_every_two_systems_are_tested(self, own: Project) -> None:
         app = visit("leaderboard", view="Significance", test="Randomisation")
-        rows = compare_all(leaderboard(small, "nDCG@10"), "randomisation")
+        rows = compare_all(leaderboard(own, "nDCG@10"), "randomisation")
         assert f"{sum(bool(row.differs) for row in rows)} of {len(rows)} pairs differ" in said(app)
 
     @pytest.mark.parametrize(
         ("differs", "compared"), [("the best", compare_systems), ("the one above", compare_neighbours)]
     )
     def test_the_table_says_on_request_who_differs(
-        self, small: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
+        self, own: Project, differs: str, compared: Callable[[Leaderboard], list[Difference]]
     ) -> None:
         app = visit("leaderboard", differs_from=differs, over_queries="own")
         table = app.dataframe[0].value.set_index("Run")
-        for row in compared(leaderboard(small, "nDCG@10")):
+        for row in compared(leaderboard(own, "nDCG@10")):
             assert table["p, corrected"][row.run] == pytest.approx(row.corrected)
             assert table["Error bars"][row.run] == ("overlap" if row.error_bars_overlap else "apart")
         assert "p, corrected" not in visit("leaderboard").dataframe[0].value

@@ -38,7 +38,7 @@ from core.study import (
 from core.study.meta_rows import Row
 from core.study.meta_table import TableRow
 from core.types import GraderSpec, Question
-from tests.made.projects import fill, grade, judge, new_project
+from tests.made.projects import copy_of, fill, grade, judge, new_project, only_read
 
 # trec_eval's name of each measure.
 TREC = {
@@ -68,13 +68,23 @@ RUNS = {
 JUDGED = {("q1", "p1"): 2, ("q1", "p2"): 1, ("q1", "p3"): 0, ("q2", "p4"): 1, ("q2", "p5"): 0}
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def fill_small(project: Project) -> None:
     """Three systems, two sources of judgments and a grader."""
     fill(project, BANK, GRADES, RUNS)
     judge(project, JUDGED, "assessors")
     judge(project, {pair: 0 for pair in JUDGED}, "nothing found")
-    return project
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For tests that only look."""
+    yield from only_read(fill_small, tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Project]:
+    """The same for a test that changes it."""
+    yield from copy_of(fill_small, tmp_path)
 
 
 def row_of(table: MetaTable, name: str, min_rating: int | None = None) -> TableRow:
@@ -116,10 +126,12 @@ class TestOnTrecDeepLearning2020:
             with file.open() as lines:
                 runs[file.name.removesuffix(".run")] = pytrec_eval.parse_run(lines)
 
-        def means(path: Path, level: int) -> dict[str, dict[str, float]]:
+        def judged(name: str) -> dict[str, dict[str, int]]:
+            with (folder / ("qrels-nist.txt" if name == "NIST" else f"rubric-qrels/{name}.qrel")).open() as lines:
+                return pytrec_eval.parse_qrel(lines)
+
+        def means(qrels: dict[str, dict[str, int]], level: int) -> dict[str, dict[str, float]]:
             """Mean score by run by measure; a query that a run skipped is 0."""
-            with path.open() as lines:
-                qrels = pytrec_eval.parse_qrel(lines)
             program = pytrec_eval.RelevanceEvaluator(qrels, set(TREC.values()), relevance_level=level)
             found: dict[str, dict[str, float]] = {name: {} for name in TREC.values()}
             for run, ranking in runs.items():
@@ -129,13 +141,13 @@ class TestOnTrecDeepLearning2020:
                     found[name][run] = round(total / len(qrels), 12)
             return found
 
-        nist = means(folder / "qrels-nist.txt", 1)
+        sources = {name: judged(name) for name in {row.name for row in table.rows}}
+        nist = means(sources["NIST"], 1)
         assert len(table.rows) == 9 * 4
         undefined = []
         for row in table.rows:
             assert row.min_rating is not None
-            file = "qrels-nist.txt" if row.name == "NIST" else f"rubric-qrels/{row.name}.qrel"
-            expected = means(folder / file, row.min_rating)
+            expected = means(sources[row.name], row.min_rating)
             for cell, column in zip(row.cells, table.columns, strict=True):
                 name = TREC[column.measure]
                 ours = [expected[name][run] for run in sorted(runs)]
@@ -184,17 +196,17 @@ class TestPublishedLeaderboards:
 
 
 class TestRows:
-    def test_a_grader_has_a_row_for_each_min_rating_label_rule_and_bank_version(self, small: Project) -> None:
-        bank.save(small, [replace(BANK[0], active=False)], "without A", "tester")
-        rows = choose_rows(small, ["exam"], [1, 4], ["max", "mean"], [1, 2])
-        table = meta_table(small, rows, ["assessors"], ["AP"])
+    def test_a_grader_has_a_row_for_each_min_rating_label_rule_and_bank_version(self, own: Project) -> None:
+        bank.save(own, [replace(BANK[0], active=False)], "without A", "tester")
+        rows = choose_rows(own, ["exam"], [1, 4], ["max", "mean"], [1, 2])
+        table = meta_table(own, rows, ["assessors"], ["AP"])
         assert [(row.name, row.min_rating) for row in table.rows] == [
             (f"test grader{rule}, bank version {version}", level)
             for version in (1, 2) for rule in ("", ", label mean") for level in (1, 4)
         ]  # fmt: skip
         for row in table.rows:
-            board = leaderboard(small, "AP", "exam", row.row.policy)
-            expected = correlate(board.scores, leaderboard(small, "AP", "assessors").scores)
+            board = leaderboard(own, "AP", "exam", row.row.policy)
+            expected = correlate(board.scores, leaderboard(own, "AP", "assessors").scores)
             assert row.cells[0].correlation == expected
 
     def test_every_measure_gives_the_board_of_the_leaderboard(self, small: Project) -> None:
@@ -207,16 +219,16 @@ class TestRows:
         # Judgments cannot say which questions are answered: coverage is compared with nDCG@10.
         assert [column.against_measure for column in table.columns] == ["AP", "nDCG@10", "nDCG@10", "nDCG@10"]
 
-    def test_the_judge_of_a_short_scale_has_its_top_once(self, small: Project) -> None:
+    def test_the_judge_of_a_short_scale_has_its_top_once(self, own: Project) -> None:
         spec = GraderSpec("judge", "direct", "none", kinds=("question",), max_rating=1)
-        grade(small, {("What is A?", "p1"): 1}, spec)
-        rows = choose_rows(small, ["judge"], [1, 3, 5], ["max", "mean"], [None, 1])
+        grade(own, {("What is A?", "p1"): 1}, spec)
+        rows = choose_rows(own, ["judge"], [1, 3, 5], ["max", "mean"], [None, 1])
         assert [row.policy.min_rating for row in rows] == [1]
 
-    def test_without_names_everything_that_can_be_a_row_is_one(self, small: Project) -> None:
-        import_files(small, "leaderboard", [Source("theirs.tsv", data=b"run\tscore\nx\t1\ny\t2\nz\t3\n")], "tester")
-        assert methods(small) == ["test grader", "assessors", "nothing found", "theirs"]
-        rows = choose_rows(small, min_ratings=[1])
+    def test_without_names_everything_that_can_be_a_row_is_one(self, own: Project) -> None:
+        import_files(own, "leaderboard", [Source("theirs.tsv", data=b"run\tscore\nx\t1\ny\t2\nz\t3\n")], "tester")
+        assert methods(own) == ["test grader", "assessors", "nothing found", "theirs"]
+        rows = choose_rows(own, min_ratings=[1])
         assert [row.source for row in rows] == ["exam", "assessors", "nothing found", "theirs"]
 
     def test_a_name_that_is_nothing_is_refused(self, small: Project) -> None:
@@ -286,18 +298,18 @@ class TestCells:
         assert any("judgments cannot give it" in reason for reason in reasons)
         assert row_of(table, "nothing found").cells[0].value("spearman") is None
 
-    def test_a_grader_that_has_graded_nothing_of_the_bank_is_undefined(self, small: Project) -> None:
-        bank.save(small, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
-        table = meta_table(small, choose_rows(small, ["exam"], [4]), ["assessors"], ["AP"])
+    def test_a_grader_that_has_graded_nothing_of_the_bank_is_undefined(self, own: Project) -> None:
+        bank.save(own, [replace(question, text=f"{question.text}?") for question in BANK], "reworded", "ann")
+        table = meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["AP"])
         assert "No question of the bank has been graded" in str(table.rows[0].cells[0].correlation.undefined)
 
-    def test_new_grades_show_at_once(self, small: Project) -> None:
+    def test_new_grades_show_at_once(self, own: Project) -> None:
         def cell() -> Cell:
-            return meta_table(small, choose_rows(small, ["exam"], [4]), ["assessors"], ["nDCG@10"]).rows[0].cells[0]
+            return meta_table(own, choose_rows(own, ["exam"], [4]), ["assessors"], ["nDCG@10"]).rows[0].cells[0]
 
         before = cell()
-        judge(small, {("q1", "p1"): 0, ("q1", "p3"): 2}, "assessors")
-        with small.transaction() as cursor:
+        judge(own, {("q1", "p1"): 0, ("q1", "p3"): 2}, "assessors")
+        with own.transaction() as cursor:
             cursor.execute(
                 "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'ann', 'import qrels', '{}')"
             )
@@ -348,18 +360,18 @@ class TestOutput:
         assert {line[0] for line in lines[1:]} == {"'=cmd()"} and lines[0][5].startswith("'=cmd()")
         assert not [line for line in meta_latex(hostile).splitlines() if "input{x}" in line and line[0] != "%"]
 
-    def test_latex_sets_best_and_undefined_apart_and_escapes_names(self, small: Project) -> None:
-        judge(small, {**JUDGED, ("q1", "p3"): 1}, "50%_model & co")
-        table = meta_table(small, choose_rows(small, min_ratings=[1]), ["assessors"], ["AP"])
+    def test_latex_sets_best_and_undefined_apart_and_escapes_names(self, own: Project) -> None:
+        judge(own, {**JUDGED, ("q1", "p3"): 1}, "50%_model & co")
+        table = meta_table(own, choose_rows(own, min_ratings=[1]), ["assessors"], ["AP"])
         found = meta_latex(table, ["spearman", "kendall"])
         assert r"\multicolumn{2}{c}{AP}" in found
         assert r"50\%\_model \& co & 1 &" in found
         assert "nothing found & 1 & 2 & $\\dagger$ & $\\dagger$ \\\\" in found
         assert "\\textbf{\\textit{" in found
 
-    def test_the_command_prints_the_table_in_every_form(self, small: Project) -> None:
-        path = str(small.path)
-        small.close()
+    def test_the_command_prints_the_table_in_every_form(self, own: Project) -> None:
+        path = str(own.path)
+        own.close()
 
         def printed(*arguments: str) -> str:
             result = CliRunner().invoke(
