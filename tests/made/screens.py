@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import altair
 import pytest
 import streamlit as st
-from altair.utils import schemapi
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest, local_script_runner
@@ -28,31 +28,6 @@ DEADLINE = 120
 
 components_of_packages = cache(manifest_scanner.scan_component_manifests)
 """A server looks once for components in all installed packages, the harness at every visit."""
-
-
-_judged: dict[tuple[str, int], tuple[dict[str, Any], Any]] = {}
-"""Parts of charts, each with the rules that it was held against, and the errors found."""
-_errors, _FromDict = schemapi._get_errors_from_spec, schemapi._FromDict
-
-
-def errors(spec: Any, schema: dict[str, Any], rootschema: dict[str, Any] | None = None) -> Any:
-    """What is wrong with a part of a chart; half the time of all screens went into finding it out again and again."""
-    key = (json.dumps(spec, default=repr), id(schema))
-    if key not in _judged:
-        _judged[key] = (schema, _errors(spec, schema, rootschema))
-    return [error.with_traceback(None) for error in _judged[key][1]]
-
-
-class ChartParts(_FromDict):
-    """Makes parts of charts; which class is for which rules is found once, not for every part."""
-
-    def __init__(self, classes: Any, /) -> None:
-        self.class_dict = _by_rules(tuple(classes))
-
-
-@cache
-def _by_rules(classes: tuple[type[schemapi.SchemaBase], ...]) -> Any:
-    return _FromDict(classes).class_dict
 
 
 _look_for_its_end = local_script_runner.require_widgets_deltas
@@ -85,8 +60,6 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(PagesManager, "__init__", declared)
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", components_of_packages)
-    monkeypatch.setattr(schemapi, "_get_errors_from_spec", errors)
-    monkeypatch.setattr(schemapi, "_FromDict", ChartParts)
     monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
     yield
     st.cache_resource.clear()
@@ -195,6 +168,14 @@ def choose(app: AppTest, label: str, value: object) -> AppTest:
             return sound(app.run())
     named([*app.number_input, *app.checkbox, *app.text_input], label).set_value(value)
     return sound(app.run())
+
+
+def charts(app: AppTest) -> list[dict[str, Any]]:
+    """The charts of a screen, of which each is certain to keep the rules of Vega-Lite."""
+    found = [json.loads(element.proto.spec) for element in app.get("vega_lite_chart")]
+    for chart in found:
+        altair.LayerChart.from_dict(chart)
+    return found
 
 
 def board(app: AppTest) -> Any:

@@ -17,6 +17,7 @@ from tests.made.screens import (
     RUNS,
     as_text,
     board,
+    charts,
     choose,
     metric,
     named,
@@ -173,8 +174,11 @@ class TestLeaderboard:
         assert shown["Passages"].to_dict() == {run: length.passages for run, length in expected.lengths.items()}
         assert {run for run, star in shown["\N{BLACK STAR}"].items() if star} == expected.starred
         assert "Official nDCG@10" in shown
-        for view in ("All boards", "Two boards", "Two systems", "Significance"):
-            assert not visit("leaderboard", measure="EXAM-Cover@2/pool", view=view).error
+        assert len(charts(app)) == 3
+        for view, drawn in {"All boards": 1, "Two boards": 2, "Two systems": 1, "Significance": 1}.items():
+            app = visit("leaderboard", measure="EXAM-Cover@2/pool", view=view)
+            assert not app.error
+            assert len(charts(app)) == drawn
 
     def test_measures_of_gold_texts_say_that_there_are_none(self, small: Project) -> None:
         for measure in ("n-EXAM@20", "ROUGE-1@20"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -13,7 +11,7 @@ from core.labels import Policy
 from core.project import Project
 from core.study import choose_rows, meta_table
 from tests.made.projects import fill, judge
-from tests.made.screens import served, sound, visit
+from tests.made.screens import charts, served, sound, visit
 from tests.study.test_meta_evaluation import BANK, JUDGED, RUNS
 from tests.study.test_meta_evaluation import GRADES as META_GRADES
 
@@ -101,8 +99,8 @@ def test_a_cell_without_a_value_says_why(small: Project) -> None:
 def test_the_heat_map_shows_the_same_numbers(small: Project) -> None:
     app = visit("measures", view="Heat map")
     assert not app.dataframe
-    (chart,) = app.get("arrow_vega_lite_chart") or app.get("vega_lite_chart")
-    assert json.loads(chart.proto.spec)["layer"]
+    (chart,) = charts(app)
+    assert chart["layer"]
 
 
 def test_intervals_come_when_asked_for(small: Project) -> None:
