@@ -169,13 +169,13 @@ drawn = st.container()
 run = table(project, policy, board, official, leaderboard_significance.columns(board))
 with drawn:
     if comparison is None:
-        st.altair_chart(charts.board(board, name, marked=run))
+        st.vega_lite_chart(charts.board(board, name, marked=run))
     else:
         first, second, third = st.columns([9, 5, 11], gap="small")
         order = [system.run for system in board.systems]
-        first.altair_chart(charts.board(board, name, marked=run))
-        second.altair_chart(charts.board(comparison.official, "Official", order, run))
-        third.altair_chart(charts.slope(comparison.official, board, run, ("Official", name)))
+        first.vega_lite_chart(charts.board(board, name, marked=run))
+        second.vega_lite_chart(charts.board(comparison.official, "Official", order, run))
+        third.vega_lite_chart(charts.slope(comparison.official, board, run, ("Official", name)))
 if run is None:
     st.caption("Select a system in the table to follow its score down to the passages.")
 else:

@@ -144,9 +144,9 @@ def closer(
         order = [system.run for system in found.board.systems]
         # A board of a few systems needs room for its axis and its title, too.
         height = max(180, charts.ROW_HEIGHT * len(order))
-        first.altair_chart(charts.board(found.board, "Row").properties(height=height))
-        second.altair_chart(charts.board(found.official, "Official", order).properties(height=height))
-        third.altair_chart(charts.slope(found.official, found.board, titles=("Official", "Row")))
+        first.vega_lite_chart(charts.board(found.board, "Row", height=height))
+        second.vega_lite_chart(charts.board(found.official, "Official", order, height=height))
+        third.vega_lite_chart(charts.slope(found.official, found.board, titles=("Official", "Row")))
 
 
 def chosen_official(imported: dict[str, str], known: list[str]) -> tuple[str, str | None]:

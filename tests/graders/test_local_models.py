@@ -31,7 +31,7 @@ from tests.made.tiny_models import (
     build_tiny_causal,
     build_tiny_extractive,
     build_tiny_t5,
-    shared,
+    shared_model,
 )
 
 RATE = Prompt(
@@ -56,17 +56,17 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(shared(tmp_path_factory, build_tiny_t5))
+    return str(shared_model(tmp_path_factory, build_tiny_t5))
 
 
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(shared(tmp_path_factory, build_tiny_causal))
+    return str(shared_model(tmp_path_factory, build_tiny_causal))
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(shared(tmp_path_factory, build_tiny_extractive))
+    return str(shared_model(tmp_path_factory, build_tiny_extractive))
 
 
 @pytest.fixture(scope="module")

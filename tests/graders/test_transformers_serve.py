@@ -16,7 +16,7 @@ import pytest
 
 from core.graders import Control, make_grader
 from core.types import Asked, Grade
-from tests.made.tiny_models import build_tiny_causal, shared
+from tests.made.tiny_models import build_tiny_causal, shared_model
 
 READY_SECONDS = 120
 PASSAGES = {1: "silver", 2: "the clay", 3: "it is gold .", 4: "tin", 5: "iron in the scale", 6: "fog"}
@@ -25,7 +25,7 @@ QUESTIONS = {0: Asked("which part ?")}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shared(tmp_path_factory, build_tiny_causal, chat_template=True)
+    return shared_model(tmp_path_factory, build_tiny_causal, chat_template=True)
 
 
 @pytest.fixture(scope="module")

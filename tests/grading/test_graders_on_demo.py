@@ -14,7 +14,7 @@ from core.grading import Request, Scope, make_plan, run_job
 from core.labels import Policy, basis, labels
 from core.leaderboard import compare, leaderboard
 from core.project import Project, open_project
-from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared
+from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared_model
 
 RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", "wind": "4", "deck": "3", "Sea": "2"}
 JUDGES = {"salt": "Yes", "bridge": "Yes", "wind": "Yes", "Tacoma": "Yes"}
@@ -35,10 +35,10 @@ class Models:
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Models:
     return Models(
-        str(shared(tmp_path_factory, build_tiny_t5, answers=RATES)),
-        str(shared(tmp_path_factory, build_tiny_t5, answers=JUDGES, none="No")),
-        str(shared(tmp_path_factory, build_tiny_t5, answers=ANSWERS, none="unanswerable")),
-        str(shared(tmp_path_factory, build_tiny_extractive)),
+        str(shared_model(tmp_path_factory, build_tiny_t5, answers=RATES)),
+        str(shared_model(tmp_path_factory, build_tiny_t5, answers=JUDGES, none="No")),
+        str(shared_model(tmp_path_factory, build_tiny_t5, answers=ANSWERS, none="unanswerable")),
+        str(shared_model(tmp_path_factory, build_tiny_extractive)),
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import altair
 import pytest
 import streamlit as st
-from altair.utils import schemapi
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest, local_script_runner
@@ -20,40 +20,11 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 from core.project import Project
 from core.types import Question
 from pages.parts.shared import person, visitor
-from tests.made.projects import fill, judge
+from tests.made.projects import fill, judge, new_project
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 DEADLINE = 120
 """Seconds after which a screen or a job is taken to hang."""
-
-components_of_packages = cache(manifest_scanner.scan_component_manifests)
-"""A server looks once for components in all installed packages, the harness at every visit."""
-
-
-_judged: dict[tuple[str, int], tuple[dict[str, Any], Any]] = {}
-"""Parts of charts, each with the rules that it was held against, and the errors found."""
-_errors, _FromDict = schemapi._get_errors_from_spec, schemapi._FromDict
-
-
-def errors(spec: Any, schema: dict[str, Any], rootschema: dict[str, Any] | None = None) -> Any:
-    """What is wrong with a part of a chart; half the time of all screens went into finding it out again and again."""
-    key = (json.dumps(spec, default=repr), id(schema))
-    if key not in _judged:
-        _judged[key] = (schema, _errors(spec, schema, rootschema))
-    return [error.with_traceback(None) for error in _judged[key][1]]
-
-
-class ChartParts(_FromDict):
-    """Makes parts of charts; which class is for which rules is found once, not for every part."""
-
-    def __init__(self, classes: Any, /) -> None:
-        self.class_dict = _by_rules(tuple(classes))
-
-
-@cache
-def _by_rules(classes: tuple[type[schemapi.SchemaBase], ...]) -> Any:
-    return _FromDict(classes).class_dict
-
 
 _look_for_its_end = local_script_runner.require_widgets_deltas
 
@@ -67,7 +38,7 @@ def wait_for(runner: LocalScriptRunner, timeout: float) -> None:
 
 
 @pytest.fixture(autouse=True)
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[None]:
     """The app of one person, ann, over the projects in the test's folder, in every module that imports this."""
     monkeypatch.setenv("EXAM_PROJECTS_DIR", str(tmp_path))
     monkeypatch.setenv("LOGNAME", "ann")
@@ -84,12 +55,35 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         PagesManager.uses_pages_directory = False
 
     monkeypatch.setattr(PagesManager, "__init__", declared)
-    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", components_of_packages)
-    monkeypatch.setattr(schemapi, "_get_errors_from_spec", errors)
-    monkeypatch.setattr(schemapi, "_FromDict", ChartParts)
+    # A server looks once for components in all installed packages, the harness at every visit; the app uses none.
+    monkeypatch.setattr(manifest_scanner, "scan_component_manifests", list)
     monkeypatch.setattr(local_script_runner, "require_widgets_deltas", wait_for)
     yield
+    if "shared" not in request.fixturenames:
+        st.cache_resource.clear()
+
+
+@contextmanager
+def looking_at(folder: Path, put: Callable[[Project], None]) -> Iterator[Project]:
+    """A project that tests share which only look at it: the app keeps it open and remembers what it found out.
+
+    Args:
+        put: puts into the empty project what it holds.
+    """
+    project = new_project(folder / "test.duckdb")
+    put(project)
+    yield project
     st.cache_resource.clear()
+    project.close()
+
+
+@pytest.fixture
+def shared(looked_at: Project, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """The project `looked_at` of a module, for a test that only looks at it; one that changes it fails."""
+    monkeypatch.setenv("EXAM_PROJECTS_DIR", str(looked_at.path.parent))
+    before = looked_at._database.last_commit
+    yield looked_at
+    assert looked_at._database.last_commit == before, "others look at this project: take one of your own to change"
 
 
 def visit(name: str, **query: str | list[str]) -> AppTest:
@@ -150,9 +144,20 @@ MARKED = MARKUP.replace(" ", "")
 @pytest.fixture
 def small(project: Project) -> Project:
     """A project with two queries, five questions, seven passages, four runs, grades and judgments."""
+    put_small(project)
+    return project
+
+
+def put_small(project: Project) -> None:
     fill(project, QUESTIONS, RATINGS, RUNS)
     judge(project, JUDGED)
-    return project
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """The same for all tests of a module that only look at it."""
+    with looking_at(tmp_path_factory.mktemp("shown"), put_small) as project:
+        yield project
 
 
 def said(app: AppTest) -> str:
@@ -195,6 +200,14 @@ def choose(app: AppTest, label: str, value: object) -> AppTest:
             return sound(app.run())
     named([*app.number_input, *app.checkbox, *app.text_input], label).set_value(value)
     return sound(app.run())
+
+
+def charts(app: AppTest) -> list[dict[str, Any]]:
+    """The charts of a screen, of which each is certain to keep the rules of Vega-Lite."""
+    found = [json.loads(element.proto.spec) for element in app.get("vega_lite_chart")]
+    for chart in found:
+        altair.LayerChart.validate(chart)
+    return found
 
 
 def board(app: AppTest) -> Any:

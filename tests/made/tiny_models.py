@@ -66,7 +66,7 @@ CHAT_TEMPLATE = (
 )
 
 
-def shared(tmp_path_factory: pytest.TempPathFactory, build: Callable[..., Path], **options: Any) -> Path:
+def shared_model(tmp_path_factory: pytest.TempPathFactory, build: Callable[..., Path], **options: Any) -> Path:
     """The folder of a model that all tests of a session share, of whatever worker; nobody may write into it.
 
     Args:
@@ -86,7 +86,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, build: Callable[..., Path],
 
 
 def build_tiny_t5(folder: Path, answers: Mapping[str, str] = ANSWERS, none: str = "0") -> Path:
-    """Train a tiny T5 and save it with its tokenizer; about three seconds on one thread.
+    """Train a tiny T5 and save it with its tokenizer; some four seconds on one thread.
 
     Args:
         answers: what it answers, by the word that stands in the text.
@@ -131,7 +131,7 @@ def build_tiny_t5(folder: Path, answers: Mapping[str, str] = ANSWERS, none: str 
 
 
 def build_tiny_causal(folder: Path, chat_template: bool = False) -> Path:
-    """Train a tiny Llama and save it with its tokenizer; about three seconds on one thread.
+    """Train a tiny Llama and save it with its tokenizer; some four seconds on one thread.
 
     Args:
         chat_template: whether its tokenizer has one, with the roles system, user and assistant.

@@ -17,6 +17,7 @@ from tests.made.screens import (
     RATINGS,
     RUNS,
     AppTest,
+    charts,
     links,
     press,
     said,
@@ -33,7 +34,7 @@ def test_the_view_shows_coverage_and_judged_of_every_system(small: Project) -> N
     app = visit("leaderboard", project=small.name, view="By budget")
     order = sorted(cover_curves(small).curves, key=lambda curve: -curve.scores[19])
     assert app.multiselect[0].value == [curve.run for curve in order]
-    assert len(app.get("vega_lite_chart")) == 1
+    assert len(charts(app)) == 1
     assert "The pool ends" not in said(app), "no run is deeper"
     table = next(t.value for t in app.dataframe if "Ungraded pairs" in t.value).set_index("Run")
     expected = unjudged(small)

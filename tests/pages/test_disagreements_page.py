@@ -16,10 +16,25 @@ from core.review.disagreements.record import record
 from core.types import Question
 from pages.parts.review.table import digits
 from tests.made.projects import fill, judge
-from tests.made.screens import MARKED, MARKUP, RUNS, choose, links, metric, named, press, served, small, sound, visit
+from tests.made.screens import (
+    MARKED,
+    MARKUP,
+    RUNS,
+    choose,
+    links,
+    looked_at,
+    metric,
+    named,
+    press,
+    served,
+    shared,
+    small,
+    sound,
+    visit,
+)
 from tests.made.screens import said as said_escaped
 
-__all__ = ["served", "small"]  # fixtures
+__all__ = ["looked_at", "served", "shared", "small"]  # fixtures
 
 # Of the small project: labels 5, 3, 4, 1 and 4, 3, 1; judgments 2, 1, 0, 0 and 1, none, 2.
 
@@ -82,7 +97,7 @@ def finish(app: AppTest) -> AppTest:
 
 
 class TestTables:
-    def test_counts_totals_and_kappas_stand_in_the_table_and_the_merged_one_beside_it(self, small: Project) -> None:
+    def test_counts_totals_and_kappas_stand_in_the_table_and_the_merged_one_beside_it(self, shared: Project) -> None:
         app = visit("disagreements")
         cells = {button.key: button.label for button in app.button if str(button.key).startswith("cell-")}
         assert [cells[f"cell-{row}-{column}"] for row in (0, 1, 4) for column in range(3)] == list("100011101")
@@ -92,7 +107,7 @@ class TestTables:
         assert "6 pairs of query and passage with both values" in said(app)
         assert metric(app, "κ merged") == "0.00"
 
-    def test_pairs_that_only_one_side_has_are_told_and_in_no_cell(self, small: Project) -> None:
+    def test_pairs_that_only_one_side_has_are_told_and_in_no_cell(self, shared: Project) -> None:
         app = visit("disagreements")
         assert "1 more only among the labels of test grader" in said(app)
         assert "missing is not zero" in said(app)
@@ -104,7 +119,7 @@ class TestTables:
         assert metric(app, "κ merged") == "–"
         assert "Undefined (κ merged): both sides give everything the same value." in said(app)
 
-    def test_both_tables_can_be_taken_away(self, small: Project) -> None:
+    def test_both_tables_can_be_taken_away(self, shared: Project) -> None:
         app = visit("disagreements")
         names = downloads(app)
         assert names == ["Table as LaTeX", "Table as CSV", "Merged table as LaTeX", "Merged table as CSV"]
@@ -146,18 +161,18 @@ class TestTables:
         app = choose(visit("disagreements"), "Left side (rows)", "Overrides of ann")
         assert "judgments are about passages" in app.error[0].value.replace("\\", "")
 
-    def test_another_min_rating_merges_elsewhere(self, small: Project) -> None:
+    def test_another_min_rating_merges_elsewhere(self, shared: Project) -> None:
         assert "3–5" in html(choose(visit("disagreements"), "Min rating", 3))
 
 
 class TestQueue:
-    def test_the_worst_disagreements_come_first_with_the_question_that_gave_the_label(self, small: Project) -> None:
+    def test_the_worst_disagreements_come_first_with_the_question_that_gave_the_label(self, shared: Project) -> None:
         app = visit("disagreements")
         assert rows(app)[:2] == ["p3", "p7"]
         assert "What is B?" in html(app)
         assert "**4 disagreements**" in said(app)
 
-    def test_a_cell_leads_to_its_passages_and_back(self, small: Project) -> None:
+    def test_a_cell_leads_to_its_passages_and_back(self, shared: Project) -> None:
         app = visit("disagreements")
         app.button("cell-1-2").click()
         app = sound(app.run())
@@ -166,14 +181,14 @@ class TestQueue:
         assert "in the cell label 4, judgment 0" in said(app)
         assert len(rows(press(app, "All disagreements"))) == 4
 
-    def test_a_link_opens_a_cell_of_the_merged_table(self, small: Project) -> None:
+    def test_a_link_opens_a_cell_of_the_merged_table(self, shared: Project) -> None:
         assert rows(visit("disagreements", cell="5,4:2,1")) == ["p5", "p1"]
 
     @pytest.mark.parametrize("cell", ["", "x", "9:9", "4", "4:0:1"])
-    def test_a_link_to_a_cell_that_is_not_there_lists_all(self, small: Project, cell: str) -> None:
+    def test_a_link_to_a_cell_that_is_not_there_lists_all(self, shared: Project, cell: str) -> None:
         assert len(rows(visit("disagreements", cell=cell))) == 4
 
-    def test_a_link_lists_one_query_and_the_url_follows_the_choice(self, small: Project) -> None:
+    def test_a_link_lists_one_query_and_the_url_follows_the_choice(self, shared: Project) -> None:
         app = visit("disagreements", query="q2")
         assert rows(app) == ["p7", "p5"]
         assert "**2 disagreements** of this query" in said(app)
@@ -182,17 +197,17 @@ class TestQueue:
         assert url(app, "query") == "q1"
         assert len(rows(visit("disagreements", query="unknown"))) == 4
 
-    def test_each_row_leads_to_its_passage(self, small: Project) -> None:
+    def test_each_row_leads_to_its_passage(self, shared: Project) -> None:
         app = visit("disagreements")
         assert links(app)[:1] == ["passages"]
         assert "query=q1&passage=p3" in app.get("page_link")[0].proto.query_string
 
-    def test_one_side_higher(self, small: Project) -> None:
+    def test_one_side_higher(self, shared: Project) -> None:
         app = show(visit("disagreements"), "Order", "right")
         assert rows(app)[0] == "p7"
         assert "p3" not in rows(app)
 
-    def test_check_next_says_what_would_change(self, small: Project) -> None:
+    def test_check_next_says_what_would_change(self, shared: Project) -> None:
         app = show(visit("disagreements"), "Order", "board")
         assert "If the label were" in html(app)
         assert "systems move" in html(app) or "system move" in html(app)
@@ -312,12 +327,12 @@ class TestSettling:
         app = finish(give_reason(sound(app.run()), "off topic"))
         assert [(one.source, one.value) for one in record(small)] == [("assessors", 2)]
 
-    def test_the_record_begins_with_what_to_do(self, small: Project) -> None:
+    def test_the_record_begins_with_what_to_do(self, shared: Project) -> None:
         assert "Nobody has settled a disagreement yet." in said(show(visit("disagreements"), "Show", "record"))
 
 
 class TestBankQueues:
-    def test_questions_that_non_relevant_passages_answer(self, small: Project) -> None:
+    def test_questions_that_non_relevant_passages_answer(self, shared: Project) -> None:
         app = show(visit("disagreements"), "Show", "strays")
         assert "2 questions are answered" in said(app)
         assert "1 non-relevant and 0 relevant passages answer it" in html(app)

@@ -36,7 +36,7 @@ from tests.made.screens import (
     sound,
     visit,
 )
-from tests.made.tiny_models import build_tiny_t5
+from tests.made.tiny_models import build_tiny_t5, shared_model
 
 __all__ = ["served", "small"]  # fixtures
 
@@ -51,7 +51,7 @@ PAIRS = 4
 
 @pytest.fixture(scope="session")
 def tiny_t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_tiny_t5(tmp_path_factory.mktemp("model") / "tiny-t5")
+    return shared_model(tmp_path_factory, build_tiny_t5)
 
 
 @pytest.fixture
@@ -71,14 +71,14 @@ def no_job_goes_on(project: Project) -> Iterator[None]:
 
 
 def kind(title: str) -> AppTest:
-    """The screen with a new grader of a kind."""
-    return choose(visit("grading"), "Grader", title)
+    """The screen with a new grader of a kind, by a link."""
+    return visit("grading", setup=title)
 
 
 def endpoint(server: EndpointServer) -> AppTest:
     """The screen with a self-rating grader behind an endpoint."""
     app = choose(kind("Self-rating"), "Model runs", "Endpoint")
-    choose(app, "Model", "mini")
+    named(app.text_input, "Model").set_value("mini")
     return choose(app, "Base URL", server.url)
 
 
@@ -116,7 +116,8 @@ def failing(seen: Seen) -> Reply:
 
 class TestSettingUp:
     def test_a_local_grader_is_set_up_in_a_form_and_kept_under_a_name(self, asked: Project, tiny_t5: Path) -> None:
-        app = choose(kind("Self-rating"), "Model", str(tiny_t5))
+        app = choose(visit("grading"), "Grader", "Self-rating")
+        choose(app, "Model", str(tiny_t5))
         choose(app, "Number format", "float32")
         choose(app, "Name", "our tiny one")
         press(app, "Save")

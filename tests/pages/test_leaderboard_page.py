@@ -17,18 +17,21 @@ from tests.made.screens import (
     RUNS,
     as_text,
     board,
+    charts,
     choose,
+    looked_at,
     metric,
     named,
     press,
     said,
     served,
+    shared,
     small,
     sound,
     visit,
 )
 
-__all__ = ["served", "small"]
+__all__ = ["looked_at", "served", "shared", "small"]
 
 CHOICES = [
     ({"Measure": "AP"}, "AP", Policy()),
@@ -43,29 +46,29 @@ CHOICES = [
 
 
 class TestLeaderboard:
-    def test_the_choices_matter(self, small: Project) -> None:
-        boards = {str(leaderboard(small, measure, "exam", policy).scores) for _, measure, policy in CHOICES}
+    def test_the_choices_matter(self, shared: Project) -> None:
+        boards = {str(leaderboard(shared, measure, "exam", policy).scores) for _, measure, policy in CHOICES}
         assert len(boards) == len(CHOICES)
 
     @pytest.mark.parametrize(("choices", "measure", "policy"), CHOICES)
     def test_it_shows_the_scores_of_what_was_chosen(
-        self, small: Project, choices: dict[str, object], measure: str, policy: Policy
+        self, shared: Project, choices: dict[str, object], measure: str, policy: Policy
     ) -> None:
         app = visit("leaderboard")
         for label, value in choices.items():
             choose(app, label, value)
-        expected = leaderboard(small, measure, "exam", policy)
+        expected = leaderboard(shared, measure, "exam", policy)
         shown = board(app)
         assert shown[expected.measure].to_dict() == pytest.approx(expected.scores)
         assert shown["± error"].to_dict() == pytest.approx(expected.std_errors)
         assert shown.index.tolist() == [system.run for system in expected.systems]
 
-    def test_the_official_board_and_the_correlation_stand_beside_it(self, small: Project) -> None:
+    def test_the_official_board_and_the_correlation_stand_beside_it(self, shared: Project) -> None:
         app = visit("leaderboard")
         choose(app, "Measure", "AP")
         choose(app, "Judged ≥", 2)
-        expected = compare(small, "AP", "assessors", policy=Policy(min_judgment=2))
-        assert expected.official.scores != compare(small, "AP", "assessors").official.scores
+        expected = compare(shared, "AP", "assessors", policy=Policy(min_judgment=2))
+        assert expected.official.scores != compare(shared, "AP", "assessors").official.scores
         assert board(app)["Official AP"].to_dict() == pytest.approx(expected.official.scores)
         assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
         assert metric(app, "Kendall") == f"{expected.correlation.kendall:.3f}"
@@ -89,12 +92,12 @@ class TestLeaderboard:
         assert board(app)["nDCG@10"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
         assert not [name for name in board(app) if "fficial" in name]
 
-    def test_the_official_board_can_be_put_away(self, small: Project) -> None:
+    def test_the_official_board_can_be_put_away(self, shared: Project) -> None:
         app = choose(visit("leaderboard"), "Official board", "No official board")
         assert not app.metric
         assert not [name for name in board(app) if "fficial" in name]
 
-    def test_it_says_how_many_pairs_the_labels_rest_on(self, small: Project) -> None:
+    def test_it_says_how_many_pairs_the_labels_rest_on(self, shared: Project) -> None:
         assert "17 of 18 needed pairs (94.4%); missing: 1 failed." in said(visit("leaderboard"))
 
     def test_a_system_shows_that_nobody_has_labelled_all_of_its_top(self, project: Project) -> None:
@@ -116,28 +119,28 @@ class TestLeaderboard:
         press(sound(app.run()), "Nothing is gold")
         assert gold_name(small) is None
 
-    def test_another_measure_can_be_typed(self, small: Project) -> None:
+    def test_another_measure_can_be_typed(self, shared: Project) -> None:
         app = visit("leaderboard", measure="P@2")
-        assert board(app)["P@2"].to_dict() == pytest.approx(leaderboard(small, "P@2").scores)
+        assert board(app)["P@2"].to_dict() == pytest.approx(leaderboard(shared, "P@2").scores)
 
-    def test_an_unknown_measure_gives_a_sentence(self, small: Project) -> None:
+    def test_an_unknown_measure_gives_a_sentence(self, shared: Project) -> None:
         app = visit("leaderboard", measure="goodness")
         assert "goodness" in as_text(app.error[0].value)
         assert len(board(app)) == len(RUNS)
 
-    def test_a_link_carries_the_choices(self, small: Project) -> None:
-        app = visit("leaderboard", project=small.name, measure="AP", tau="3", label="Supported by 2 questions")
-        expected = leaderboard(small, "AP", "exam", Policy(min_rating=3, label="support:2"))
+    def test_a_link_carries_the_choices(self, shared: Project) -> None:
+        app = visit("leaderboard", project=shared.name, measure="AP", tau="3", label="Supported by 2 questions")
+        expected = leaderboard(shared, "AP", "exam", Policy(min_rating=3, label="support:2"))
         assert board(app)["AP"].to_dict() == pytest.approx(expected.scores)
 
-    def test_a_score_can_be_followed_down_to_the_passages(self, small: Project) -> None:
+    def test_a_score_can_be_followed_down_to_the_passages(self, shared: Project) -> None:
         app = visit("leaderboard")
         app.session_state["systems"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
         sound(app.run())
-        best = leaderboard(small, "nDCG@10").systems[0].run
+        best = leaderboard(shared, "nDCG@10").systems[0].run
         assert f"{best}, query by query" in said(app)
-        found, official = (leaderboard(small, "nDCG@10", source) for source in ("exam", "assessors"))
-        scores = per_query_scores(small, found, official, best)
+        found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
+        scores = per_query_scores(shared, found, official, best)
         app.session_state[table_key(best, scores)] = {"selection": {"rows": [0], "columns": [], "cells": []}}
         sound(app.run())
         assert "text of p1" in said(app)
@@ -152,11 +155,11 @@ class TestLeaderboard:
         assert read
         assert all(f"query={asked}" in query and "passage=p" in query for query in read)
 
-    def test_queries_stand_with_the_greatest_loss_against_the_official_board_first(self, small: Project) -> None:
+    def test_queries_stand_with_the_greatest_loss_against_the_official_board_first(self, shared: Project) -> None:
         app = visit("leaderboard")
         app.session_state["systems"] = {"selection": {"rows": [1], "columns": [], "cells": []}}
         sound(app.run())
-        found, official = (leaderboard(small, "nDCG@10", source) for source in ("exam", "assessors"))
+        found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         run = found.systems[1].run
         table = next(table.value for table in app.dataframe if "Difference" in table.value)
         losses = table["nDCG@10"] - table["Official nDCG@10"]
@@ -165,18 +168,21 @@ class TestLeaderboard:
         mine, theirs = found.per_query[run], official.per_query[run]
         assert table["Difference"].iloc[0] == pytest.approx(min(mine[query] - theirs[query] for query in mine))
 
-    def test_coverage_as_a_share_of_the_pool_can_be_typed_and_shows_lengths(self, small: Project) -> None:
+    def test_coverage_as_a_share_of_the_pool_can_be_typed_and_shows_lengths(self, shared: Project) -> None:
         app = visit("leaderboard", measure="EXAM-Cover@2/pool")
-        expected = leaderboard(small, "EXAM-Cover@2/pool")
+        expected = leaderboard(shared, "EXAM-Cover@2/pool")
         shown = board(app)
         assert shown["EXAM-Cover@2/pool"].to_dict() == pytest.approx(expected.scores)
         assert shown["Passages"].to_dict() == {run: length.passages for run, length in expected.lengths.items()}
         assert {run for run, star in shown["\N{BLACK STAR}"].items() if star} == expected.starred
         assert "Official nDCG@10" in shown
-        for view in ("All boards", "Two boards", "Two systems", "Significance"):
-            assert not visit("leaderboard", measure="EXAM-Cover@2/pool", view=view).error
+        assert len(charts(app)) == 3
+        for view, drawn in {"All boards": 1, "Two boards": 2, "Two systems": 1, "Significance": 1}.items():
+            app = visit("leaderboard", measure="EXAM-Cover@2/pool", view=view)
+            assert not app.error
+            assert len(charts(app)) == drawn
 
-    def test_measures_of_gold_texts_say_that_there_are_none(self, small: Project) -> None:
+    def test_measures_of_gold_texts_say_that_there_are_none(self, shared: Project) -> None:
         for measure in ("n-EXAM@20", "ROUGE-1@20"):
             assert "There are no gold texts" in as_text(visit("leaderboard", measure=measure).error[0].value)
 

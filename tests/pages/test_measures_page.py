@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -13,11 +13,11 @@ from core.labels import Policy
 from core.project import Project
 from core.study import choose_rows, meta_table
 from tests.made.projects import fill, judge
-from tests.made.screens import served, sound, visit
+from tests.made.screens import charts, looking_at, served, shared, sound, visit
 from tests.study.test_meta_evaluation import BANK, JUDGED, RUNS
 from tests.study.test_meta_evaluation import GRADES as META_GRADES
 
-__all__ = ["served"]
+__all__ = ["served", "shared"]
 
 
 # The same three systems, but one pair has failed.
@@ -25,13 +25,17 @@ GRADES = META_GRADES | {("What is B?", "p3"): None}
 MARKUP = "<b>x</b> **y** :red[q]"
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def three_systems(project: Project) -> None:
     """Three systems, two sources of judgments and a grader."""
     fill(project, BANK, GRADES, RUNS)
     judge(project, JUDGED, "assessors")
     judge(project, {pair: 0 for pair in JUDGED}, MARKUP)
-    return project
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with looking_at(tmp_path_factory.mktemp("shared"), three_systems) as project:
+        yield project
 
 
 def said(app: AppTest) -> str:
@@ -49,10 +53,10 @@ def links(app: AppTest) -> list[str]:
     return [element.proto.query_string for element in app.get("page_link")]
 
 
-def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(small: Project) -> None:
+def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: Project) -> None:
     app = visit("measures")
     shown = app.dataframe[0].value
-    table = meta_table(small, choose_rows(small), ["assessors"])
+    table = meta_table(shared, choose_rows(shared), ["assessors"])
     assert list(shown["Method"]) == [row.name for row in table.rows]
     assert list(shown["Min rating"]) == [str(row.min_rating) for row in table.rows]
     expected = [row.cells[1].value("spearman") for row in table.rows]
@@ -63,7 +67,7 @@ def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(small: P
     assert "judgments cannot give it" in said(app)
 
 
-def test_the_address_chooses_rows_measures_and_correlations(small: Project) -> None:
+def test_the_address_chooses_rows_measures_and_correlations(shared: Project) -> None:
     app = visit(
         "measures", rows=["test grader"], measures=["P@30"], ratings=["2", "5"], coefficients=["tau_AP"], relevant="2"
     )
@@ -71,13 +75,13 @@ def test_the_address_chooses_rows_measures_and_correlations(small: Project) -> N
     assert [c for c in shown.columns if c not in ("Method", "Min rating", "Queries", "Pairs")] == ["P@30 τ_AP"]
     assert list(shown["Min rating"]) == ["2", "5"]
     official = Policy(min_judgment=2)
-    table = meta_table(small, choose_rows(small, ["test grader"], [2, 5], policy=official), ["assessors"], ["P@30"],
+    table = meta_table(shared, choose_rows(shared, ["test grader"], [2, 5], policy=official), ["assessors"], ["P@30"],
                        official=official)  # fmt: skip
     expected = [row.cells[0].value("tau_ap") for row in table.rows]
     assert list(shown["P@30 τ_AP"]) == ["†" if value is None else f"{value:.3f}" for value in expected]
 
 
-def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(small: Project) -> None:
+def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Project) -> None:
     app = select(visit("measures", ratings=["3"]), 0, "AP ρ")
     assert "AP of test grader, min rating 3, against AP of assessors" in said(app)
     found = {metric.label: metric.value for metric in app.metric}
@@ -90,7 +94,7 @@ def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(small: Proj
     assert (chosen["Min rating"], chosen["Label"], chosen["Measure"]) == (3, "max", "AP")
 
 
-def test_a_cell_without_a_value_says_why(small: Project) -> None:
+def test_a_cell_without_a_value_says_why(shared: Project) -> None:
     app = visit("measures", ratings=["1"])
     row = list(app.dataframe[0].value["Method"]).index(MARKUP)
     app = select(app, row, "AP τ")
@@ -98,14 +102,14 @@ def test_a_cell_without_a_value_says_why(small: Project) -> None:
     assert MARKUP in said(app)
 
 
-def test_the_heat_map_shows_the_same_numbers(small: Project) -> None:
+def test_the_heat_map_shows_the_same_numbers(shared: Project) -> None:
     app = visit("measures", view="Heat map")
     assert not app.dataframe
-    (chart,) = app.get("arrow_vega_lite_chart") or app.get("vega_lite_chart")
-    assert json.loads(chart.proto.spec)["layer"]
+    (chart,) = charts(app)
+    assert chart["layer"]
 
 
-def test_intervals_come_when_asked_for(small: Project) -> None:
+def test_intervals_come_when_asked_for(shared: Project) -> None:
     app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
     assert "[" in app.dataframe[0].value["nDCG@10 ρ"][0]
     assert "resamples of the queries" in said(app)
@@ -122,7 +126,7 @@ def test_imported_boards_are_compared_with_an_imported_board(project: Project) -
     assert "ours of boards ours, against theirs of boards theirs" in said(app)
 
 
-def test_downloads_hold_the_table(small: Project) -> None:
+def test_downloads_hold_the_table(shared: Project) -> None:
     app = visit("measures")
     assert [element.proto.label for element in app.get("download_button")] == ["TSV", "LaTeX"]
 
@@ -137,5 +141,5 @@ def test_judgments_without_runs_say_what_is_missing(project: Project) -> None:
     assert "There are no runs to rank" in said(visit("measures"))
 
 
-def test_choosing_nothing_or_something_unknown_is_answered_with_a_sentence(small: Project) -> None:
+def test_choosing_nothing_or_something_unknown_is_answered_with_a_sentence(shared: Project) -> None:
     assert "not a measure that the workbench can compute" in said(visit("measures", measures=["nonsense"]))

@@ -29,9 +29,9 @@ from core.text import clean_text
 from core.types import Grade, GraderSpec, Judgment, Passage, Query, Question
 from tests.made.browser import Server, ready
 from tests.made.projects import SPEC, fill, judge, new_project
-from tests.made.screens import choose, named, press, said, served, small, sound, visit
+from tests.made.screens import choose, looked_at, named, press, said, served, shared, small, sound, visit
 
-__all__ = ["served", "small"]  # fixtures
+__all__ = ["looked_at", "served", "shared", "small"]  # fixtures
 
 HOSTILE = (
     "<script>document.title = 'broken'</script><img src=x onerror=\"document.title='broken'\"> **bold** $x$ :red[r]"
@@ -80,7 +80,7 @@ EXTRACTIVE = GraderSpec("reader", "extractive", "m")
 
 
 class TestReading:
-    def test_it_opens_the_first_passage_and_says_all_that_is_known_of_it(self, small: Project) -> None:
+    def test_it_opens_the_first_passage_and_says_all_that_is_known_of_it(self, shared: Project) -> None:
         app = visit("passages")
         assert url(app, "passage") == "p1"
         assert plain_text(passage(app)) == "text of p1"
@@ -94,12 +94,12 @@ class TestReading:
         assert tables[0].to_dict("list") == {"Source": ["assessors"], "Value": [2]}
         assert tables[1].set_index("Run")["Rank"]["good"] == 1
 
-    def test_a_link_opens_its_passage(self, small: Project) -> None:
+    def test_a_link_opens_its_passage(self, shared: Project) -> None:
         app = visit("passages", query="q2", passage="p6")
         assert plain_text(passage(app)) == "text of p6"
         assert "query q2" in [element.value.replace("\\", "") for element in app.subheader]
 
-    def test_a_link_to_nowhere_is_a_sentence(self, small: Project) -> None:
+    def test_a_link_to_nowhere_is_a_sentence(self, shared: Project) -> None:
         app = visit("passages", query="q1", passage="p99")
         assert "no passage p99" in app.error[0].value.replace("\\", "")
         assert "Choose one from the list." in said(app)
@@ -182,7 +182,7 @@ class TestReading:
 
 
 class TestFinding:
-    def test_the_list_is_searched_and_filtered_and_a_link_can_say_how(self, small: Project) -> None:
+    def test_the_list_is_searched_and_filtered_and_a_link_can_say_how(self, shared: Project) -> None:
         app = choose(visit("passages"), "Find in the text", "OF P6")
         assert listed(app) == ["text of p6"]
         press(app, "Clear filters")
@@ -194,12 +194,12 @@ class TestFinding:
         again = visit("passages", flagged="true", words="p7")
         assert listed(again) == ["text of p7"]
 
-    def test_where_nothing_fits_it_says_so(self, small: Project) -> None:
+    def test_where_nothing_fits_it_says_so(self, shared: Project) -> None:
         app = choose(visit("passages"), "Find in the text", "nowhere")
         assert "No passage fits." in said(app)
         assert "Not among the passages listed" in said(app)
 
-    def test_next_and_previous_walk_the_filtered_list(self, small: Project) -> None:
+    def test_next_and_previous_walk_the_filtered_list(self, shared: Project) -> None:
         app = choose(visit("passages"), "Label and judgment disagree", True)
         assert url(app, "passage") == "p1"
         for expected in ("p3", "p2", "p7"):
@@ -221,7 +221,7 @@ class TestFinding:
         assert "more 29" in listed(app)
         assert len(listed(app)) == 12
 
-    def test_a_passage_of_the_list_opens_on_click(self, small: Project) -> None:
+    def test_a_passage_of_the_list_opens_on_click(self, shared: Project) -> None:
         app = visit("passages")
         next(button for button in app.button if button.label.startswith("text of p5")).click()
         sound(app.run())
@@ -237,12 +237,12 @@ class TestOverriding:
         named(app.get("button_group"), "Override with").set_value(rating)
         return sound(app.run())
 
-    def test_before_it_is_made_its_effect_is_shown(self, small: Project) -> None:
+    def test_before_it_is_made_its_effect_is_shown(self, shared: Project) -> None:
         app = self.choose_rating(self.open(), 0)
         assert "Label 5 → 1" in said(app)
         assert "change nDCG\\@10" in said(app) or "change nDCG@10" in said(app)
         assert "Spearman with the official board" in said(app)
-        assert overrides(small) == []
+        assert overrides(shared) == []
 
     def test_it_counts_at_once_with_author_and_reason_and_can_be_withdrawn(self, small: Project) -> None:
         app = self.choose_rating(self.open(), 0)
@@ -257,10 +257,10 @@ class TestOverriding:
         assert overrides(small) == []
         assert named(app.metric, "Label").value == "5"
 
-    def test_without_a_reason_it_is_refused(self, small: Project) -> None:
+    def test_without_a_reason_it_is_refused(self, shared: Project) -> None:
         app = press(self.choose_rating(self.open(), 0), "Override")
         assert "The reason is empty" in app.error[0].value.replace("\\", "")
-        assert overrides(small) == []
+        assert overrides(shared) == []
 
     def test_all_overrides_are_listed_and_each_opens_its_passage(self, small: Project) -> None:
         override(small, "q1/b", "p2", 5, "it does say so", "bob")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,24 @@ from core.project import Project
 from core.types import Question
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.projects import fill
-from tests.made.screens import MARKUP, as_text, choose, links, metric, named, press, said, served, sound, visit
+from tests.made.screens import (
+    MARKUP,
+    as_text,
+    choose,
+    links,
+    looking_at,
+    metric,
+    named,
+    press,
+    said,
+    served,
+    shared,
+    sound,
+    visit,
+)
 from tests.pages.test_grading_page import RUNS, codes, tiny_t5
 
-__all__ = ["served", "tiny_t5"]  # fixtures
+__all__ = ["served", "shared", "tiny_t5"]  # fixtures
 
 QUESTIONS = [
     Question("q1/a", "q1", "What is gold?", answer_key="a metal"),
@@ -29,10 +44,20 @@ QUESTIONS = [
 OWN = replace(built_in()["self-rating"], name="mine", title="My prompt", source="ours")
 
 
+def put_questions(project: Project) -> None:
+    fill(project, QUESTIONS, {}, RUNS)
+
+
 @pytest.fixture
 def asked(project: Project) -> Project:
-    fill(project, QUESTIONS, {}, RUNS)
+    put_questions(project)
     return project
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with looking_at(tmp_path_factory.mktemp("shown"), put_questions) as project:
+        yield project
 
 
 def opened(name: str) -> AppTest:
@@ -54,7 +79,7 @@ class TestReading:
         assert "There is no project yet." in said(app)
         assert links(app) == [""]
 
-    def test_every_prompt_is_listed_and_can_be_opened(self, asked: Project) -> None:
+    def test_every_prompt_is_listed_and_can_be_opened(self, shared: Project) -> None:
         app = visit("prompts")
         listed = {button.key.removeprefix("open ") for button in app.button if str(button.key).startswith("open ")}
         assert listed == set(built_in())
@@ -64,7 +89,7 @@ class TestReading:
         assert codes(app)[0] == built_in()["Thomas"].template
 
     @pytest.mark.parametrize("name", ["Thomas", "Sun_few", "QA-judge", "choice", "verify", "questions-by-subtopic"])
-    def test_a_prompt_shows_its_text_source_form_and_hash(self, asked: Project, name: str) -> None:
+    def test_a_prompt_shows_its_text_source_form_and_hash(self, shared: Project, name: str) -> None:
         prompt = built_in()[name]
         app = opened(name)
         shown = as_shown(app)
@@ -72,13 +97,13 @@ class TestReading:
         assert prompt.source in shown
         assert prompt.hash[:16] in shown
 
-    def test_worked_examples_can_be_read(self, asked: Project) -> None:
+    def test_worked_examples_can_be_read(self, shared: Project) -> None:
         prompt = built_in()["Sun_few"]
         app = opened("Sun_few")
         assert "4 worked examples" in [box.label for box in app.expander]
         assert prompt.examples[0].passage in [text.value for text in app.text]
 
-    def test_a_link_to_a_prompt_that_is_gone_shows_another(self, asked: Project) -> None:
+    def test_a_link_to_a_prompt_that_is_gone_shows_another(self, shared: Project) -> None:
         assert built_in()["self-rating"].template in codes(opened("gone"))
 
     def test_text_from_outside_is_shown_as_text(self, asked: Project) -> None:
@@ -101,7 +126,7 @@ class TestEditing:
         assert state.prompt.hash != built_in()["Thomas"].hash
         assert "You judge" in codes(app)[0]
 
-    def test_the_screen_says_why_a_built_in_prompt_stays_as_it_is(self, asked: Project) -> None:
+    def test_the_screen_says_why_a_built_in_prompt_stays_as_it_is(self, shared: Project) -> None:
         app = opened("Thomas")
         assert "A built-in prompt stays as it is" in said(app)
         app = press(app, "Copy and edit")
@@ -118,15 +143,15 @@ class TestEditing:
             (lambda text: text + "colour: red\n", "field 'colour' is unknown"),
         ],
     )
-    def test_what_is_wrong_is_a_sentence_and_cannot_be_saved(self, asked: Project, change: Any, sentence: str) -> None:
+    def test_what_is_wrong_is_a_sentence_and_cannot_be_saved(self, shared: Project, change: Any, sentence: str) -> None:
         app = press(opened("self-rating"), "Copy and edit")
         write(app, change(editor(app).value))
         assert "This is no prompt yet:" in said(app)
         assert sentence in said(app)
         assert named(app.button, "Save").disabled
-        assert versions(asked) == []
+        assert versions(shared) == []
 
-    def test_what_is_discarded_is_gone(self, asked: Project) -> None:
+    def test_what_is_discarded_is_gone(self, shared: Project) -> None:
         app = press(opened("Thomas"), "Copy and edit")
         write(app, "rubbish")
         press(app, "Discard")
@@ -154,7 +179,7 @@ class TestEditing:
         press(app, "Save")
         assert prompts(asked)["Sun_few-2"].examples == (Example("why", "because", "Yes"),)
 
-    def test_a_file_that_holds_no_examples_is_refused_with_its_reason(self, asked: Project) -> None:
+    def test_a_file_that_holds_no_examples_is_refused_with_its_reason(self, shared: Project) -> None:
         app = press(opened("Sun_few"), "Copy and edit")
         before = editor(app).value
         app.file_uploader[0].upload("ours.json", b'[{"question": "why"}]')
@@ -165,13 +190,13 @@ class TestEditing:
 
 
 class TestTrying:
-    def test_without_a_model_the_filled_in_prompt_is_shown(self, asked: Project) -> None:
+    def test_without_a_model_the_filled_in_prompt_is_shown(self, shared: Project) -> None:
         app = opened("self-rating")
         assert "Question: What is gold?\nContext: text of p1" in codes(app)[-1]
         choose(app, "Passage", "text of p2")
         assert "Context: text of p2" in codes(app)[-1]
 
-    def test_a_draft_is_tried_before_it_is_saved(self, asked: Project) -> None:
+    def test_a_draft_is_tried_before_it_is_saved(self, shared: Project) -> None:
         app = press(opened("self-rating"), "Copy and edit")
         write(app, editor(app).value.replace("Can the question", "Could the question"))
         assert codes(app)[-1].startswith("Could the question")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +17,9 @@ from core.labels import Policy
 from core.project import Project, activity
 from core.types import Question
 from tests.made.projects import SPEC, fill, grade, judge
-from tests.made.screens import served, sound, visit
+from tests.made.screens import looking_at, served, shared, sound, visit
 
-__all__ = ["served"]
+__all__ = ["served", "shared"]
 
 MARKUP = "<b>x</b> **y** :red[q] `c` $z$"
 
@@ -37,18 +38,33 @@ GRADES = {
 RUNS = {"x": {"q1": ["p1", "p2"], "q2": ["p3"]}, "y": {"q1": ["p2", "p1"]}, "z": {"q2": ["p3"]}}
 
 
-@pytest.fixture
-def small(project: Project) -> Project:
+def put_one_version(project: Project) -> None:
     fill(project, BANK, GRADES, RUNS)
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0, ("q2", "p3"): 1})
+
+
+def put_two_versions(project: Project) -> None:
+    """The same with a second bank version: one question reworded, one retired."""
+    put_one_version(project)
+    bank.save(project, [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)], "after the meeting", "bob")
+
+
+@pytest.fixture
+def small(project: Project) -> Project:
+    put_one_version(project)
     return project
 
 
 @pytest.fixture
-def edited(small: Project) -> Project:
-    """The same with a second bank version: one question reworded, one retired."""
-    bank.save(small, [replace(BANK[0], text=MARKUP), replace(BANK[2], active=False)], "after the meeting", "bob")
-    return small
+def edited(project: Project) -> Project:
+    put_two_versions(project)
+    return project
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with looking_at(tmp_path_factory.mktemp("shown"), put_two_versions) as project:
+        yield project
 
 
 def said(app: AppTest) -> str:
@@ -73,7 +89,7 @@ def downloads_of(app: AppTest) -> list[str]:
 
 
 class TestChanges:
-    def test_the_two_newest_versions_are_compared_at_first(self, edited: Project) -> None:
+    def test_the_two_newest_versions_are_compared_at_first(self, shared: Project) -> None:
         app = visit("changes")
         assert labelled(app.metric, "Labels that differ").value == "2"
         assert "question reworded" in said(app)
@@ -83,7 +99,7 @@ class TestChanges:
         assert app.query_params["from-version"] == "1"
         assert app.query_params["to-version"] == "2"
 
-    def test_every_label_leads_to_its_passage(self, edited: Project) -> None:
+    def test_every_label_leads_to_its_passage(self, shared: Project) -> None:
         places = [query for page, query in linked(visit("changes")) if page == "passages"]
         assert len(places) == 2
         assert "query=q1&passage=p1" in places[0]
@@ -98,7 +114,7 @@ class TestChanges:
         app.query_params["from-overrides"] = "yes"
         assert "The two states are the same." in said(sound(app.run()))
 
-    def test_a_cause_can_be_singled_out(self, edited: Project) -> None:
+    def test_a_cause_can_be_singled_out(self, shared: Project) -> None:
         app = visit("changes")
         box = labelled(app.selectbox, "Cause")
         box.select_index(box.options.index("Question retired"))
@@ -107,14 +123,14 @@ class TestChanges:
         assert "3 → none" in said(app)
         assert "5 → 2" not in said(app)
 
-    def test_the_questions_show_their_words_before_and_after_as_text(self, edited: Project) -> None:
+    def test_the_questions_show_their_words_before_and_after_as_text(self, shared: Project) -> None:
         app = visit("changes", differs="Questions")
         assert "<del>What is A?</del>" in html(app)
         assert "&lt;" in html(app)
         assert "<b>x</b>" not in html(app)
         assert "retired · moves 1 label" in said(app).replace("\\", "")
 
-    def test_the_boards_stand_side_by_side(self, edited: Project) -> None:
+    def test_the_boards_stand_side_by_side(self, shared: Project) -> None:
         app = visit("changes", differs="Leaderboard")
         table = app.dataframe[0].value.set_index("Run")
         assert set(table.index) == set(RUNS)
@@ -130,13 +146,13 @@ class TestChanges:
         assert labelled(app.metric, "Labels that differ").value == "3"
         assert "has no leaderboard" in said(app)
 
-    def test_an_address_that_names_nothing_known_falls_back(self, edited: Project) -> None:
+    def test_an_address_that_names_nothing_known_falls_back(self, shared: Project) -> None:
         app = visit("changes", from_version="77", from_grader="nobody", to_tau="9", cause="Magic")
         assert labelled(app.metric, "Labels that differ").value == "2"
 
 
 class TestExport:
-    def test_the_gate_says_what_is_missing_and_where_to_grade_it(self, edited: Project) -> None:
+    def test_the_gate_says_what_is_missing_and_where_to_grade_it(self, shared: Project) -> None:
         app = visit("export")
         assert "Of 4 pairs 2 are ungraded and 0 failed. 2 labels rest on a part." in app.warning[0].value
         assert "grading" in [page for page, _ in linked(app)]
@@ -206,7 +222,7 @@ class TestActivity:
         assert found[1][0] == "changes"
         assert "from-version=1&to-version=2" in found[1][1]
 
-    def test_acts_are_filtered_and_the_filter_can_be_cleared(self, edited: Project) -> None:
+    def test_acts_are_filtered_and_the_filter_can_be_cleared(self, shared: Project) -> None:
         app = visit("activity", who="bob")
         assert "1 act" in said(app)
         labelled(app.button, "Clear filters").click()

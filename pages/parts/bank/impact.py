@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
@@ -20,6 +19,7 @@ from core.study import bank_summary
 from core.types import Question
 from pages.parts.shared import policy_widgets, presses, ui
 from pages.parts.shared.job_progress import pace, state
+from pages.parts.shared.vega import Spec, chart, either, layer, number, word
 
 FLIPS_SHOWN = 6
 MOVERS_SHOWN = 6
@@ -238,7 +238,7 @@ def _systems(found: Changes) -> None:
         key=lambda s: -abs((s.score_after or 0) - (s.score_before or 0)),
     )
     if shown:
-        st.altair_chart(_slope(found), key="impact slope")
+        st.vega_lite_chart(_slope(found), key="impact slope")
         st.dataframe(
             {
                 "Run": [s.run for s in shown[:MOVERS_SHOWN]],
@@ -256,7 +256,7 @@ def _systems(found: Changes) -> None:
         )
 
 
-def _slope(found: Changes) -> alt.LayerChart:
+def _slope(found: Changes) -> Spec:
     rows = [
         {"run": s.run, "state": state, "rank": rank, "moved": s.rank_before != s.rank_after}
         for s in found.systems
@@ -264,16 +264,17 @@ def _slope(found: Changes) -> alt.LayerChart:
         if rank is not None
     ]
     table = pd.DataFrame(rows, columns=["run", "state", "rank", "moved"])
-    base = alt.Chart(table).encode(
-        x=alt.X("state", sort=["before", "after"], title=None, axis=alt.Axis(labelAngle=0, orient="top")),
-        y=alt.Y("rank", scale=alt.Scale(reverse=True, zero=False), title="Rank", axis=alt.Axis(tickMinStep=1)),
-        color=alt.condition("datum.moved", alt.value("#8a5cc7"), alt.value("#9aa1ab")),
-        detail="run",
-        tooltip=["run", "state", "rank"],
+    base = {
+        "x": word("state", sort=["before", "after"], title=None, axis={"labelAngle": 0, "orient": "top"}),
+        "y": number("rank", scale={"reverse": True, "zero": False}, title="Rank", axis={"tickMinStep": 1}),
+        "color": either("datum.moved", "#8a5cc7", "#9aa1ab"),
+        "detail": word("run"),
+        "tooltip": [word("run"), word("state"), number("rank")],
+    }
+    named = "datum.moved && datum.state == 'after'"
+    return chart(
+        table,
+        layer("line", base, point=True),
+        layer("text", base | {"text": word("run")}, only=named, align="left", dx=8, limit=110),
+        height=230,
     )
-    names = (
-        base.transform_filter("datum.moved && datum.state == 'after'")
-        .mark_text(align="left", dx=8, limit=110)
-        .encode(text="run")
-    )
-    return alt.layer(base.mark_line(point=True), names).properties(height=230)

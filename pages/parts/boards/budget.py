@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
@@ -11,12 +10,13 @@ from core.project import deepest_rank
 from pages.parts.boards import unjudged as unjudged_passages
 from pages.parts.boards.views import Screen
 from pages.parts.shared import charts
+from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 
 DRAWN, MOST_DRAWN = 5, 10
 """Lines at first, and as many as there are colours to tell them apart."""
 
 
-def lines(found: CoverCurves, chosen: list[str]) -> alt.LayerChart:
+def lines(found: CoverCurves, chosen: list[str]) -> Spec:
     """Coverage over the number of passages, a line a system with a band of one standard error.
 
     Args:
@@ -31,31 +31,32 @@ def lines(found: CoverCurves, chosen: list[str]) -> alt.LayerChart:
         ],
         columns=["run", "k", "score", "error", "low", "high"],
     )  # fmt: skip
-    base = alt.Chart(table).encode(
-        x=alt.X("k", title="Passages read", scale=alt.Scale(domain=[1, found.max_k], nice=False)),
-        color=alt.Color(
-            "run", title=None, scale=alt.Scale(domain=chosen, scheme="tableau10"),
-            legend=alt.Legend(
-                orient="top", columns=5, labelLimit=0, labelExpr=charts.name_labels(chosen), symbolOpacity=1
-            ),
+    base = {
+        "x": number("k", title="Passages read", scale={"domain": [1, found.max_k], "nice": False}),
+        "color": word(
+            "run", title=None, scale={"domain": chosen, "scheme": "tableau10"},
+            legend={
+                "orient": "top", "columns": 5, "labelLimit": 0, "labelExpr": charts.name_labels(chosen),
+                "symbolOpacity": 1,
+            },
         ),
-        tooltip=[
-            alt.Tooltip("run", title="Run"),
-            alt.Tooltip("k", title="Passages"),
-            alt.Tooltip("score", title="Coverage", format=".4f"),
-            alt.Tooltip("error", title="Standard error", format=".4f"),
+        "tooltip": [
+            word("run", title="Run"),
+            number("k", title="Passages"),
+            number("score", title="Coverage", format=".4f"),
+            number("error", title="Standard error", format=".4f"),
         ],
-    )  # fmt: skip
-    score = alt.Y("score", title="EXAM-Cover", scale=alt.Scale(zero=True))
+    }  # fmt: skip
+    scored = base | {"y": number("score", title="EXAM-Cover", scale={"zero": True})}
     layers = [
-        base.mark_area(opacity=0.08).encode(y=alt.Y("low", title="EXAM-Cover"), y2="high"),
-        base.mark_line(strokeWidth=2).encode(y=score),
-        base.mark_circle(size=24).encode(y=score),
+        layer("area", base | {"y": number("low", title="EXAM-Cover"), "y2": {"field": "high"}}, opacity=0.08),
+        layer("line", scored, strokeWidth=2),
+        layer("circle", scored, size=24),
     ]
     if found.pool_depth < found.max_k:
-        end = alt.Chart(pd.DataFrame({"k": [found.pool_depth]}))
-        layers.append(end.mark_rule(strokeDash=[4, 4], color=charts.GREY).encode(x="k"))
-    return alt.layer(*layers).properties(height=420)
+        end = layer("rule", {"x": number("k")}, strokeDash=[4, 4], color=charts.GREY)
+        layers.append(over(pd.DataFrame({"k": [found.pool_depth]}), end))
+    return chart(table, *layers, height=420)
 
 
 def by_budget(screen: Screen) -> None:
@@ -66,7 +67,7 @@ def by_budget(screen: Screen) -> None:
     order = [curve.run for curve in sorted(found.curves, key=lambda curve: -curve.scores[k - 1])]
     chosen = st.multiselect("Systems", order, order[:DRAWN], key="curves of", max_selections=MOST_DRAWN)
     if chosen:
-        st.altair_chart(lines(found, [run for run in order if run in chosen]))
+        st.vega_lite_chart(lines(found, [run for run in order if run in chosen]))
     if found.pool_depth < found.max_k:
         st.caption(
             f":material/info: The pool ends at rank {found.pool_depth}: passages that lie deeper are graded only where"

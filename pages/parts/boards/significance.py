@@ -75,7 +75,7 @@ def matrix(screen: Screen) -> None:
         st.caption(f":material/help: No test where: {ui.plain(reason)}")
     runs = [system.run for system in board.systems]
     chart = "matrix of differences"
-    st.altair_chart(
+    st.vega_lite_chart(
         figures.difference_matrix(rows, runs), key=chart, selection_mode=[figures.PICKED],
         on_select=lambda: take(chart, **{"better system": "run", "worse system": "against"}),
     )  # fmt: skip

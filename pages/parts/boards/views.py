@@ -131,7 +131,7 @@ def all_boards(screen: Screen) -> None:
     options = [system.run for system in found[reference].systems]
     run = st.session_state.get("system")
     chart = "panel of boards"
-    st.altair_chart(
+    st.vega_lite_chart(
         figures.panel(drawn, run), key=chart, selection_mode=[figures.PICKED],
         on_select=lambda: take(chart, **{"system": "run", "system's board": "board"}),
     )  # fmt: skip
@@ -184,10 +184,10 @@ def two_boards(screen: Screen) -> None:
     if not points:
         return
     slope, scatter = st.columns([10, 11], gap="small")
-    slope.altair_chart(charts.slope(compared.official, compared.board, run, (first, second)))
+    slope.vega_lite_chart(charts.slope(compared.official, compared.board, run, (first, second)))
     chart = "scatter of systems"
     with scatter:
-        st.altair_chart(
+        st.vega_lite_chart(
             figures.system_scatter(points, first, second, run), key=chart, selection_mode=[figures.PICKED],
             on_select=lambda: take(chart, system="run"),
         )  # fmt: skip
@@ -258,7 +258,7 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     chart = "scatter of queries"
     left, right = st.columns([12, 9], gap="medium")
     with left:
-        st.altair_chart(
+        st.vega_lite_chart(
             figures.query_scatter(found, names[0], names[1], x.measure == y.measure, query), key=chart,
             selection_mode=[figures.PICKED], on_select=lambda: take(chart, compared="query_id"),
         )  # fmt: skip

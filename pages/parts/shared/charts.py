@@ -6,11 +6,11 @@ import json
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
-import altair as alt
 import pandas as pd
 import streamlit as st
 
 from core.leaderboard import Leaderboard
+from pages.parts.shared.vega import Spec, chart, either, layer, number, word
 
 GREY = "#737b87"
 ACCENT = "#3b73b9"
@@ -27,8 +27,12 @@ TITLE_LINE = 14
 
 
 def board(
-    found: Leaderboard, title: str, order: Sequence[str] | None = None, marked: str | None = None
-) -> alt.LayerChart:
+    found: Leaderboard,
+    title: str,
+    order: Sequence[str] | None = None,
+    marked: str | None = None,
+    height: int | None = None,
+) -> Spec:
     """Systems as dots with bars of one standard error.
 
     Args:
@@ -36,6 +40,7 @@ def board(
         order: the systems from top to bottom, for a board that stands beside another, whose names it
             shares; its own order with names for None.
         marked: the run to point out.
+        height: another height than its systems need.
     """
     names = order is None
     order = [system.run for system in found.systems] if order is None else list(order)
@@ -55,26 +60,31 @@ def board(
         ],
         columns=["run", "score", "low", "high", "error", "rank", "marked"],
     )
-    axis = alt.Axis(
-        labelLimit=0, labelExpr=name_labels(order), labelOverlap=False, labelFlush=False, labels=names, ticks=False,
-        domain=False, grid=True,
-    )  # fmt: skip
-    base = alt.Chart(table, title=alt.Title(f"{title}: {found.measure}", anchor="start")).encode(
-        y=alt.Y("run", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order)),
-        color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY)),
-        tooltip=[
-            alt.Tooltip("run", title="Run"),
-            alt.Tooltip("rank", title="Rank"),
-            alt.Tooltip("score", title=found.measure, format=".4f"),
-            alt.Tooltip("error", title="Standard error", format=".4f"),
+    axis = {
+        "labelLimit": 0, "labelExpr": name_labels(order), "labelOverlap": False, "labelFlush": False, "labels": names,
+        "ticks": False, "domain": False, "grid": True,
+    }  # fmt: skip
+    base = {
+        "y": word("run", sort=order, title=None, axis=axis, scale={"domain": order}),
+        "color": either("datum.marked", ACCENT, GREY),
+        "tooltip": [
+            word("run", title="Run"),
+            number("rank", title="Rank"),
+            number("score", title=found.measure, format=".4f"),
+            number("error", title="Standard error", format=".4f"),
         ],
-    )
+    }
     # Flush, the first and the last number stay within the chart.
-    ends = alt.Axis(tickCount=4, grid=False, labelFlush=True)
-    low = alt.X("low", title=None, scale=alt.Scale(zero=False, nice=True), axis=ends)
-    bars = base.mark_rule(strokeWidth=1.5).encode(x=low, x2="high")
-    dots = base.mark_circle(size=70, opacity=1).encode(x="score")
-    return alt.layer(bars, dots).properties(height=ROW_HEIGHT * max(3, len(order)) + FRAME_HEIGHT, padding=PADDING)
+    ends = {"tickCount": 4, "grid": False, "labelFlush": True}
+    low = number("low", title=None, scale={"zero": False, "nice": True}, axis=ends)
+    return chart(
+        table,
+        layer("rule", base | {"x": low, "x2": {"field": "high"}}, strokeWidth=1.5),
+        layer("circle", base | {"x": number("score")}, size=70, opacity=1),
+        title={"text": f"{title}: {found.measure}", "anchor": "start"},
+        height=(ROW_HEIGHT * max(3, len(order)) + FRAME_HEIGHT) if height is None else height,
+        padding=PADDING,
+    )
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
@@ -119,7 +129,7 @@ def slope(
     second: Leaderboard,
     marked: str | None = None,
     titles: tuple[str, str] = ("Official", "Exam"),
-) -> alt.LayerChart:
+) -> Spec:
     """The order of the systems on two boards, the first at the left, a line a system.
 
     Args:
@@ -149,26 +159,28 @@ def slope(
     ]
     table = pd.DataFrame(rows, columns=["run", "board", "place", "name", "move", "marked"])
     # Each title ends above the dots of its board and goes on in a new line, so that long ones do not meet.
-    align = alt.condition("datum.index == 0", alt.value("right"), alt.value("left"))
+    align = either("datum.index == 0", "right", "left")
     wrapped = {title: textwrap.wrap(title, TITLE_LENGTH) for title in titles}
     further_lines = TITLE_LINE * (max(map(len, wrapped.values())) - 1)
-    boards = alt.Axis(
-        labelAngle=0, labelLimit=0, labelAlign=align, orient="top", domain=False, ticks=False,
-        grid=False, labelExpr=f"{json.dumps(wrapped)}[datum.label]", labelPadding=16 + further_lines,
-        labelLineHeight=TITLE_LINE,
-    )  # fmt: skip
-    base = alt.Chart(table).encode(
-        x=alt.X("board", sort=list(places), title=None, axis=boards, scale=alt.Scale(range=SLOPE_ENDS)),
-        y=alt.Y("place", scale=alt.Scale(reverse=True, zero=False, nice=False), axis=None),
-        color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(GREY)),
-        tooltip=[alt.Tooltip("run", title="Run"), alt.Tooltip("move", title=f"Ranks gained on {titles[1]}")],
-        detail="run",
+    boards = {
+        "labelAngle": 0, "labelLimit": 0, "labelAlign": align, "orient": "top", "domain": False, "ticks": False,
+        "grid": False, "labelExpr": f"{json.dumps(wrapped)}[datum.label]", "labelPadding": 16 + further_lines,
+        "labelLineHeight": TITLE_LINE,
+    }  # fmt: skip
+    base = {
+        "x": word("board", sort=list(places), title=None, axis=boards, scale={"range": SLOPE_ENDS}),
+        "y": number("place", scale={"reverse": True, "zero": False, "nice": False}, axis=None),
+        "color": either("datum.marked", ACCENT, GREY),
+        "tooltip": [word("run", title="Run"), number("move", title=f"Ranks gained on {titles[1]}")],
+        "detail": word("run"),
+    }
+    named = base | {"text": word("name"), "color": either("datum.marked", ACCENT, ink())}
+    return chart(
+        table,
+        layer("line", base | {"strokeWidth": either("datum.marked", 3, 1.3)}, point=True),
+        *(
+            layer("text", named, only=f"datum.board === {json.dumps(board)}", align=side, dx=dx)
+            for board, side, dx in zip(titles, ("right", "left"), (-9, 9), strict=True)
+        ),
+        height=ROW_HEIGHT * max(3, len(common)) + further_lines + 50,
     )
-    lines = base.mark_line(point=True).encode(strokeWidth=alt.condition("datum.marked", alt.value(3), alt.value(1.3)))
-    names = [
-        base.transform_filter(alt.datum.board == board)
-        .mark_text(align=side, dx=dx)
-        .encode(text="name", color=alt.condition("datum.marked", alt.value(ACCENT), alt.value(ink())))
-        for board, side, dx in zip(titles, ("right", "left"), (-9, 9), strict=True)
-    ]
-    return alt.layer(lines, *names).properties(height=ROW_HEIGHT * max(3, len(common)) + further_lines + 50)

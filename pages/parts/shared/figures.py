@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
-import altair as alt
 import pandas as pd
 
 from core.study import Difference, Panel, QueryPoints, SystemPoint, outstanding
 from pages.parts.shared import charts
+from pages.parts.shared.vega import Spec, chart, clickable, constant, either, layer, number, over, selection, word
 
 PICKED = "picked"
 NAMED_POINTS = 12
@@ -25,11 +26,11 @@ SCALED = "Score, from lowest 0 to highest 1"
 VERDICTS = ("differs", "does not differ", "no test")
 
 
-def _clickable(*fields: str) -> alt.Parameter:
-    return alt.selection_point(name=PICKED, fields=list(fields), on="click", toggle=False, clear=False)
+def _picked(*fields: str) -> Spec:
+    return selection(PICKED, *fields, on="click", toggle=False, clear=False)
 
 
-def panel(found: Panel, marked: str | None = None) -> alt.LayerChart:
+def panel(found: Panel, marked: str | None = None) -> Spec:
     """Boards on one scale, a colour and a shape each, the systems along the axis; a click picks `run` and `board`.
 
     Args:
@@ -37,45 +38,47 @@ def panel(found: Panel, marked: str | None = None) -> alt.LayerChart:
     """
     table = pd.DataFrame([vars(mark) for mark in found.marks])
     boards = list(dict.fromkeys(mark.board for mark in found.marks))
-    # A click on the legend lets one board stand out.
-    named = alt.selection_point(name="legend", fields=["board"], bind="legend")
-    names = alt.Axis(
-        labelAngle=-60, labelLimit=0, labelExpr=charts.name_labels(found.order), labelOverlap=False, ticks=False,
-        grid=True, labelColor=charts.ink(), domain=False,
-    )  # fmt: skip
+    names = {
+        "labelAngle": -60, "labelLimit": 0, "labelExpr": charts.name_labels(found.order), "labelOverlap": False,
+        "ticks": False, "grid": True, "labelColor": charts.ink(), "domain": False,
+    }  # fmt: skip
     padding = 0.8 if len(found.order) <= FEW else 0.3
-    base = alt.Chart(table).encode(
-        x=alt.X(
-            "run", sort=found.order, title=None, axis=names, scale=alt.Scale(domain=found.order, paddingInner=padding)
+    base = {
+        "x": word(
+            "run", sort=found.order, title=None, axis=names, scale={"domain": found.order, "paddingInner": padding}
         ),
-        xOffset=alt.XOffset("board", sort=boards),
-        color=alt.Color(
+        "xOffset": word("board", sort=boards),
+        "color": word(
             "board", sort=boards, title=None,
-            legend=alt.Legend(orient="top", columns=3, labelLimit=0, symbolOpacity=1, symbolSize=90),
+            legend={"orient": "top", "columns": 3, "labelLimit": 0, "symbolOpacity": 1, "symbolSize": 90},
         ),
-        opacity=alt.condition(named, alt.value(1), alt.value(0.12)),
-        tooltip=[
-            alt.Tooltip("run", title="Run"),
-            alt.Tooltip("board", title="Board"),
-            alt.Tooltip("score", title="Score", format=".4f"),
-            alt.Tooltip("std_error", title="Standard error", format=".4f"),
-            alt.Tooltip("scaled", title="Scaled", format=".3f"),
+        # A click on the legend lets one board stand out.
+        "opacity": {"condition": {"param": "legend", "value": 1}, "value": 0.12},
+        "tooltip": [
+            word("run", title="Run"),
+            word("board", title="Board"),
+            number("score", title="Score", format=".4f"),
+            number("std_error", title="Standard error", format=".4f"),
+            number("scaled", title="Scaled", format=".3f"),
         ],
-    )  # fmt: skip
-    scaled = alt.Y("scaled", title=SCALED, axis=alt.Axis(tickCount=6))
-    lines = base.mark_line(strokeWidth=1, strokeOpacity=0.45).encode(y=scaled, detail="board")
-    bars = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low", title=SCALED), y2="high")
-    dots = base.mark_point(filled=True).encode(
-        y=scaled,
-        shape=alt.Shape("board", sort=boards, title=None),
-        size=alt.condition(alt.datum.run == (marked or ""), alt.value(150), alt.value(48)),
+    }  # fmt: skip
+    scaled = number("scaled", title=SCALED, axis={"tickCount": 6})
+    dots = base | {
+        "y": scaled,
+        "shape": word("board", sort=boards, title=None),
+        "size": either(f"datum.run === {json.dumps(marked or '')}", 150, 48),
+    }
+    return chart(
+        table,
+        layer("line", base | {"y": scaled, "detail": word("board")}, strokeWidth=1, strokeOpacity=0.45),
+        layer("rule", base | {"y": number("low", title=SCALED), "y2": {"field": "high"}}, strokeWidth=1.2),
+        clickable(layer("point", dots, filled=True)),
+        params=[_picked("run", "board"), selection("legend", "board", bind="legend")],
+        height=540,
     )
-    return alt.layer(lines, bars, dots.add_params(_clickable("run", "board"), named)).properties(height=540)
 
 
-def system_scatter(
-    points: Sequence[SystemPoint], x_name: str, y_name: str, marked: str | None = None
-) -> alt.LayerChart:
+def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, marked: str | None = None) -> Spec:
     """Systems by their scores on two boards with bars of one standard error; a click picks `run`.
 
     Args:
@@ -101,31 +104,36 @@ def system_scatter(
             for p in points
         ]
     )
-    base = alt.Chart(table).encode(
-        color=alt.condition("datum.marked", alt.value(charts.ACCENT), alt.value(charts.GREY)),
-        order=alt.Order("marked:Q"),
-        tooltip=[
-            alt.Tooltip("run", title="Run"),
-            alt.Tooltip("x", title=x_name, format=".4f"),
-            alt.Tooltip("x_error", title="± error", format=".4f"),
-            alt.Tooltip("x_rank", title="Rank"),
-            alt.Tooltip("y", title=y_name, format=".4f"),
-            alt.Tooltip("y_error", title="± error ", format=".4f"),
-            alt.Tooltip("y_rank", title="Rank "),
+    scale = {"zero": False, "nice": True}
+    base = {
+        "x": number("x", title=x_name, scale=scale),
+        "y": number("y", title=y_name, scale=scale),
+        "color": either("datum.marked", charts.ACCENT, charts.GREY),
+        "order": number("marked"),
+        "tooltip": [
+            word("run", title="Run"),
+            number("x", title=x_name, format=".4f"),
+            number("x_error", title="± error", format=".4f"),
+            number("x_rank", title="Rank"),
+            number("y", title=y_name, format=".4f"),
+            number("y_error", title="± error ", format=".4f"),
+            number("y_rank", title="Rank "),
         ],
+    }
+    across = base | {"x": number("x_low", title=x_name, scale=scale), "x2": {"field": "x_high"}}
+    upright = base | {"y": number("y_low", title=y_name, scale=scale), "y2": {"field": "y_high"}}
+    names = base | {"text": word("name"), "color": constant(charts.ink())}
+    return chart(
+        table,
+        layer("rule", across, strokeOpacity=0.45),
+        layer("rule", upright, strokeOpacity=0.45),
+        clickable(layer("circle", base, size=85, opacity=1)),
+        layer("text", names, only="!datum.right", align="left", dx=8, dy=-8),
+        layer("text", names, only="datum.right", align="right", dx=-8, dy=-8),
+        params=[_picked("run")],
+        height=460,
+        padding=charts.PADDING,
     )
-    scale = alt.Scale(zero=False, nice=True)
-    x, y = alt.X("x", title=x_name, scale=scale), alt.Y("y", title=y_name, scale=scale)
-    across = base.mark_rule(strokeOpacity=0.45).encode(x=alt.X("x_low", title=x_name, scale=scale), x2="x_high", y=y)
-    upright = base.mark_rule(strokeOpacity=0.45).encode(y=alt.Y("y_low", title=y_name, scale=scale), y2="y_high", x=x)
-    dots = base.mark_circle(size=85, opacity=1).encode(x=x, y=y).add_params(_clickable("run"))
-    names = [
-        base.transform_filter(alt.datum.right == right)
-        .mark_text(align="right" if right else "left", dx=-8 if right else 8, dy=-8)
-        .encode(x=x, y=y, text="name", color=alt.value(charts.ink()))
-        for right in (False, True)
-    ]
-    return alt.layer(across, upright, dots, *names).properties(height=460, padding=charts.PADDING)
 
 
 def _legible(points: Sequence[SystemPoint]) -> set[str]:
@@ -143,9 +151,7 @@ def _legible(points: Sequence[SystemPoint]) -> set[str]:
     return {point.run for point in found}
 
 
-def query_scatter(
-    found: QueryPoints, x_name: str, y_name: str, alike: bool, marked: str | None = None
-) -> alt.LayerChart:
+def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, marked: str | None = None) -> Spec:
     """Queries by the scores of two systems, hollow where one of them skipped the query; a click picks `query_id`.
 
     Args:
@@ -165,43 +171,36 @@ def query_scatter(
             for p in found.points
         ]
     )
-    scale = alt.Scale(zero=False, nice=True)
+    scale: Spec = {"zero": False, "nice": True}
     ends = [min(min(p.x, p.y) for p in found.points), max(max(p.x, p.y) for p in found.points)]
     if alike and ends[0] < ends[1]:
-        scale = alt.Scale(domain=ends, nice=True)
-    colour = alt.condition("datum.marked", alt.value(charts.ACCENT), alt.value(charts.GREY))
-    dots = (
-        alt.Chart(table)
-        .mark_point(strokeWidth=1.6)
-        .encode(
-            x=alt.X("x", title=x_name, scale=scale),
-            y=alt.Y("y", title=y_name, scale=scale),
-            stroke=colour,
-            fill=alt.condition("datum.marked", alt.value(charts.ACCENT), alt.value(charts.GREY)),
-            fillOpacity=alt.condition("datum.answered", alt.value(0.75), alt.value(0)),
-            size=alt.condition("datum.marked", alt.value(190), alt.value(80)),
-            order=alt.Order("marked:Q"),
-            tooltip=[
-                alt.Tooltip("text", title="Query"),
-                alt.Tooltip("x", title=x_name, format=".4f"),
-                alt.Tooltip("y", title=y_name, format=".4f"),
-                alt.Tooltip("gain", title="Difference", format="+.4f"),
-                *([alt.Tooltip("skipped", title="Skipped by")] if any(p.skipped for p in found.points) else []),
-            ],
-        )
-        .add_params(_clickable("query_id"))
-    )
-    if not alike:
-        return alt.layer(dots).properties(height=460)
-    draw = (
-        alt.Chart(pd.DataFrame({"x": ends, "y": ends}))
-        .mark_line(strokeDash=[4, 4], strokeWidth=1, color=charts.GREY)
-        .encode(x=alt.X("x", scale=scale), y=alt.Y("y", scale=scale))
-    )
-    return alt.layer(draw, dots).properties(height=460)
+        scale = {"domain": ends, "nice": True}
+    colour = either("datum.marked", charts.ACCENT, charts.GREY)
+    encoding = {
+        "x": number("x", title=x_name, scale=scale),
+        "y": number("y", title=y_name, scale=scale),
+        "stroke": colour,
+        "fill": colour,
+        "fillOpacity": either("datum.answered", 0.75, 0),
+        "size": either("datum.marked", 190, 80),
+        "order": number("marked"),
+        "tooltip": [
+            word("text", title="Query"),
+            number("x", title=x_name, format=".4f"),
+            number("y", title=y_name, format=".4f"),
+            number("gain", title="Difference", format="+.4f"),
+            *([word("skipped", title="Skipped by")] if any(p.skipped for p in found.points) else []),
+        ],
+    }
+    layers = [clickable(layer("point", encoding, strokeWidth=1.6))]
+    if alike:
+        diagonal = {"x": number("x", scale=scale), "y": number("y", scale=scale)}
+        draw = layer("line", diagonal, strokeDash=[4, 4], strokeWidth=1, color=charts.GREY)
+        layers.insert(0, over(pd.DataFrame({"x": ends, "y": ends}), draw))
+    return chart(table, *layers, params=[_picked("query_id")], height=460)
 
 
-def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> alt.LayerChart:
+def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
     """Every two systems: blue where they differ, a dot where error bars overlap; a click picks `run` and `against`.
 
     Args:
@@ -220,39 +219,37 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> alt.L
     colours = dict(zip(VERDICTS, (charts.ACCENT, charts.faint(), "transparent"), strict=True))
     verdicts = {verdict: colour for verdict, colour in colours.items() if (table["verdict"] == verdict).any()}
     x_axis, y_axis = (
-        alt.Axis(
-            labelLimit=0, labelExpr=charts.name_labels(order), labelOverlap=False, labelFlush=False, labelAngle=angle,
-            labelColor=charts.ink(), ticks=False, domain=False, grid=False,
-        )
+        {
+            "labelLimit": 0, "labelExpr": charts.name_labels(order), "labelOverlap": False, "labelFlush": False,
+            "labelAngle": angle, "labelColor": charts.ink(), "ticks": False, "domain": False, "grid": False,
+        }
         for angle in (-60, 0)
     )  # fmt: skip
-    base = alt.Chart(table).encode(
-        x=alt.X("run", sort=list(order), title=None, axis=x_axis, scale=alt.Scale(domain=list(order)[:-1])),
-        y=alt.Y("against", sort=list(order), title=None, axis=y_axis, scale=alt.Scale(domain=list(order)[1:])),
-        tooltip=[
-            alt.Tooltip("run", title="Better"),
-            alt.Tooltip("against", title="Worse"),
-            alt.Tooltip("difference", title="Difference", format=".4f"),
-            alt.Tooltip("p", title="p", format=".2g"),
-            alt.Tooltip("corrected", title="p corrected", format=".2g"),
-            alt.Tooltip("bars", title="Error bars"),
-            *([alt.Tooltip("undefined", title="No test because")] if VERDICTS[2] in verdicts else []),
+    base = {
+        "x": word("run", sort=list(order), title=None, axis=x_axis, scale={"domain": list(order)[:-1]}),
+        "y": word("against", sort=list(order), title=None, axis=y_axis, scale={"domain": list(order)[1:]}),
+        "tooltip": [
+            word("run", title="Better"),
+            word("against", title="Worse"),
+            number("difference", title="Difference", format=".4f"),
+            number("p", title="p", format=".2g"),
+            number("corrected", title="p corrected", format=".2g"),
+            word("bars", title="Error bars"),
+            *([word("undefined", title="No test because")] if VERDICTS[2] in verdicts else []),
         ],
+    }
+    colour = word(
+        "verdict",
+        title=None,
+        scale={"domain": list(verdicts), "range": list(verdicts.values())},
+        legend={"orient": "top", "symbolStrokeColor": charts.GREY, "symbolStrokeWidth": 1},
     )
-    cells = base.mark_rect(stroke=charts.faint(), strokeWidth=1).encode(
-        color=alt.Color(
-            "verdict",
-            title=None,
-            scale=alt.Scale(domain=list(verdicts), range=list(verdicts.values())),
-            legend=alt.Legend(orient="top", symbolStrokeColor=charts.GREY, symbolStrokeWidth=1),
-        )
-    )
-    dots = (
-        base.transform_filter(alt.datum.bars == "overlap")
-        .mark_circle(size=16, opacity=1)
-        .encode(color=alt.value(charts.ink()))
-    )
+    dots = base | {"color": constant(charts.ink())}
     side = 40 if len(order) <= FEW else 22 if len(order) <= 30 else 18
-    return alt.layer(cells.add_params(_clickable("run", "against")), dots).properties(
-        height=side * max(3, len(order) - 1) + NAMES_HEIGHT
+    return chart(
+        table,
+        clickable(layer("rect", base | {"color": colour}, stroke=charts.faint(), strokeWidth=1)),
+        layer("circle", dots, only="datum.bars === 'overlap'", size=16, opacity=1),
+        params=[_picked("run", "against")],
+        height=side * max(3, len(order) - 1) + NAMES_HEIGHT,
     )
