@@ -221,6 +221,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     # Withdrawn, it leaves everything as it was.
     go_to(page, "Passages")
     page.get_by_text("Overrides (1)").click()
+    ready(page)
     expect(page.get_by_text("current · label 4 → 1 · by ann")).to_be_visible()
     button(page, "Withdraw").click()
     expect(metric(page, "Label")).to_have_text("4")

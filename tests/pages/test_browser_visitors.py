@@ -20,6 +20,12 @@ def pick(page: Page, label: str, option: str) -> None:
     ready(page)
 
 
+def open_up(page: Page, name: str) -> None:
+    """Unfold a part of the page."""
+    page.get_by_text(name).click()
+    ready(page)
+
+
 def write(box: Locator, text: str) -> None:
     box.fill(text)
     box.press("Enter")
@@ -44,7 +50,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         expect(page.get_by_text("The key that you typed for 127.0.0.1 is used.")).to_be_visible()
         expect(page.get_by_label("Key for this address", exact=True)).to_have_value("")
         write(page.get_by_label("Model", exact=True), "mini")
-        page.get_by_text("Ask it one question").click()
+        open_up(page, "Ask it one question")
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.get_by_text("Read as")).to_be_visible()
         assert server.seen[0].headers["authorization"] == "Bearer open-sesame"
@@ -69,7 +75,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         expect(page.get_by_role("combobox", name="Endpoint")).to_be_visible()
         for label in ("Base URL", "Key for this address"):
             expect(page.get_by_label(label, exact=True)).to_have_count(0)
-        page.get_by_text("Ask it one question").click()
+        open_up(page, "Ask it one question")
         page.get_by_role("button", name="Ask", exact=True).click()
         expect(page.get_by_text("Read as")).to_be_visible()
         assert server.seen[-1].headers["authorization"] == "Bearer no-key"
