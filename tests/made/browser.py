@@ -44,8 +44,10 @@ DRAWN = (
     "[data-testid=stApp][data-test-connection-state=CONNECTED][data-test-script-state=notRunning]"
     ":not(:has([data-stale=true], [data-testid=stSkeleton], details[style*=hidden]))"
 )
-"""The page when nothing on it is still to come: what a person takes for ready, without a sign that it works, and without
-a part that is just unfolding, where a click is lost on what slides away under it."""
+"""The page when nothing on it is still to come: what a person takes for ready, without a sign that it works.
+
+Nor does a part of it unfold at the moment: a click there is lost on what slides away under it.
+"""
 
 
 def find_chromium() -> str | None:
