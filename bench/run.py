@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.clicks import clicks
 from bench.graders import injections, readers
 from bench.large import make_large
 from bench.runs import runs
@@ -218,6 +219,7 @@ BENCHES = {
     "injections": lambda: injections(say),
     "vectors": lambda: vectors(say, SHARED),
     "watching": lambda: watching(say),
+    "clicks": lambda: clicks(say),
 }
 
 

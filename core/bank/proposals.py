@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from core.bank.drafts import drafts, new_question, put_drafts
 from core.bank.questions import questions
@@ -164,15 +164,16 @@ def proposals(
         states: only those in these states.
         keys: only these; all for None.
     """
+    asked: dict[str, Any] = {"query": query_id, "states": list(states), "keys": None if keys is None else list(keys)}
+    only = {"query": "query_id = $query", "states": "list_contains($states, state)", "keys": "proposal_key IN $keys"}
+    given = {name: value for name, value in asked.items() if value is not None}
     return [
         Proposal(*row)
         for row in project.rows(
             f"SELECT {_COLUMNS} FROM proposals p JOIN generations g USING (generation_key)"
             " JOIN queries q USING (query_key) LEFT JOIN passages USING (passage_key)"
-            " WHERE ($query IS NULL OR query_id = $query) AND state IN (SELECT unnest($states))"
-            " AND ($keys IS NULL OR proposal_key IN (SELECT unnest($keys::INTEGER[])))"
-            " ORDER BY query_key, proposal_key",
-            {"query": query_id, "states": list(states), "keys": None if keys is None else list(keys)},
+            f" WHERE {' AND '.join(only[name] for name in given)} ORDER BY query_key, proposal_key",
+            given,
         )
     ]
 

@@ -18,7 +18,7 @@ from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared_
 
 RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", "wind": "4", "deck": "3", "Sea": "2"}
 JUDGES = {"salt": "Yes", "bridge": "Yes", "wind": "Yes", "Tacoma": "Yes"}
-ANSWERS = {"salt": "rain rivers and rocks", "wind": "the wind twisted the deck", "bridge": "unanswerable"}
+ANSWERS = {"salt": "the red leaves", "wind": "a given passage", "bridge": "unanswerable"}
 QUERIES = ("sea-salt", "tacoma-bridge")
 
 

@@ -1,0 +1,141 @@
+"""What a hand waits for: milliseconds from a click to a page that is whole again, in a headless Chromium.
+
+By default on the demo; a graded project of another size comes as a file: `EXAM_BENCH_PROJECT=dl20.duckdb`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from core.exchange import make_demo
+from pages.parts.shared.person import COOKIE
+from tests.made.browser import DRAWN, FLAGS, WINDOW, find_chromium, serving
+
+TIMES = 5
+"""How often each is done; the median counts."""
+
+CLOCK = "performance.timeOrigin + performance.now()"
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something that a person does again and again, and what shows that it has been done.
+
+    Args:
+        screen: where it is done, as an address.
+        do: does it.
+        shown: JavaScript for what differs afterwards.
+        budget: milliseconds that it may take.
+    """
+
+    name: str
+    screen: str
+    do: Callable[[Page, int], None]
+    shown: str
+    budget: int
+
+
+def _reword(page: Page, turn: int) -> None:
+    box = page.get_by_role("textbox", name="Question", exact=True).nth(turn)
+    box.fill(f"What is asked in turn {turn}?")
+    page.evaluate("window.began = " + CLOCK)
+    box.blur()
+
+
+def _press(key: str) -> Callable[[Page, int], None]:
+    def press(page: Page, turn: int) -> None:
+        page.evaluate("window.began = " + CLOCK)
+        page.keyboard.press(key)
+
+    return press
+
+
+def _follow(*screens: str) -> Callable[[Page, int], None]:
+    def follow(page: Page, turn: int) -> None:
+        link = page.get_by_test_id("stSidebarNav").get_by_role("link", name=screens[turn % len(screens)], exact=True)
+        page.evaluate("window.began = " + CLOCK)
+        link.click()
+
+    return follow
+
+
+QUESTION = "document.querySelector('textarea[aria-label=Question]')?.value"
+SAID = "document.querySelector('[data-testid=stMain]').innerText"
+HEADING = "document.querySelector('[data-testid=stMain] h1, [data-testid=stMain] h2')?.innerText"
+PLACE = "location.href"
+
+ACTS = (
+    Act("bank: a question reworded", "question_bank", _reword, SAID, 300),
+    Act("bank: the next query", "question_bank", _press("Alt+j"), QUESTION, 500),
+    Act("passages: the next passage", "passages", _press("Alt+j"), PLACE, 300),
+    Act("from screen to screen", "leaderboard", _follow("Question bank", "Passages", "Export", "Leaderboard"),
+        HEADING, 700),
+)  # fmt: skip
+
+
+def clicks(say: Callable[..., None]) -> None:
+    """Median milliseconds of each act, and of a link that is opened in a new tab."""
+    with _page() as (page, address):
+        for act in ACTS:
+            page.goto(f"{address}/{act.screen}?project=bench")
+            _whole(page)
+            took = [_took(page, act, turn) for turn in range(TIMES)]
+            say(act.name, f"{statistics.median(took):.0f} ms", f"budget {act.budget} ms", _all(took))
+        for screen in ("question_bank", "passages", "leaderboard"):
+            took = [_opened(page, f"{address}/{screen}?project=bench") for _ in range(TIMES)]
+            say(f"a link to {screen} in a new tab", f"{statistics.median(took):.0f} ms", "budget 2000 ms", _all(took))
+
+
+def _all(took: list[float]) -> str:
+    return "of " + " ".join(f"{one:.0f}" for one in took)
+
+
+def _took(page: Page, act: Act, turn: int) -> float:
+    before = page.evaluate(act.shown)
+    act.do(page, turn)
+    _whole(page, f"{act.shown} !== {json.dumps(before)}")
+    return float(page.evaluate(CLOCK + " - window.began"))
+
+
+def _whole(page: Page, shown: str = "true") -> None:
+    """Wait until the page is whole and shows what was asked for; looked at in every frame."""
+    page.wait_for_function(f"document.querySelector({json.dumps(DRAWN)}) && {shown}", polling="raf")
+
+
+def _opened(page: Page, link: str) -> float:
+    tab = page.context.new_page()
+    began = float(page.evaluate(CLOCK))
+    tab.goto(link, wait_until="commit")
+    _whole(tab, HEADING)
+    took = float(tab.evaluate(CLOCK)) - began
+    tab.close()
+    return took
+
+
+@contextmanager
+def _page() -> Iterator[tuple[Page, str]]:
+    """A tab of somebody who was here before, and the address of an app with one project, called bench."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        projects = folder / "projects"
+        projects.mkdir()
+        if given := os.environ.get("EXAM_BENCH_PROJECT"):
+            shutil.copy(given, projects / "bench.duckdb")
+        else:
+            make_demo(projects / "bench.duckdb", "bench", True, lambda line: None)
+        with serving(projects, folder / "server.log") as server, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
+            person = browser.new_context(viewport=WINDOW, reduced_motion="reduce")
+            person.add_cookies([{"name": COOKIE, "value": "bench", "url": "http://localhost"}])
+            yield person.new_page(), server.address
+            browser.close()
