@@ -33,8 +33,11 @@ LAST_BLOCKS = 60.0
 """Seconds that the blocks which were under way may take to end, before the file is opened again."""
 
 _ticks = itertools.count(1)
-_last_commits: dict[Path, int] = {}
-"""When each file was last written to by this process, whoever had it open; nobody else writes meanwhile."""
+_last_commits: dict[Path, dict[str, int]] = {}
+"""When each file was last written to by this process, whoever had it open; nobody else writes meanwhile.
+
+By the word that every statement has in it which reads what was written; the empty word, which is in all, for the rest.
+"""
 
 LAST_WRITE = 5.0
 """Seconds that a change under way may take to end, when the process ends."""
@@ -87,11 +90,17 @@ class Database:
     @property
     def last_commit(self) -> int:
         """A number that is another one after every transaction that may have changed the file."""
-        return _last_commits.get(self._file, 0)
+        return self.last_commit_for(None)
 
-    def committed(self) -> None:
-        """Take note that the file may have changed."""
-        _last_commits[self._file] = next(_ticks)
+    def last_commit_for(self, sql: str | None) -> int:
+        """A number that is another one after every transaction that may have changed what a statement gives."""
+        commits = _last_commits.get(self._file, {})
+        return max((at for word, at in commits.items() if sql is None or word in sql), default=0)
+
+    def committed(self, only: str = "") -> None:
+        """Take note that the file may have changed; `only` as `Project.transaction` takes it."""
+        # Made anew, since others may be looking at the one that was.
+        _last_commits[self._file] = {**_last_commits.get(self._file, {}), only: next(_ticks)}
         if self._idle is not None:
             self._idle.written()
 

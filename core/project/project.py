@@ -32,6 +32,13 @@ T = TypeVar("T")
 SCORELESS = ("publish qrels", "reproduce qrels")
 """Acts that leave everything as it is that results derive from, as exports do."""
 
+STATE = (
+    "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
+    f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS}),"
+    " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
+)
+"""Numbers that grow with whatever scores derive from."""
+
 _log = logging.getLogger(__name__)
 
 REMEMBERED = 200
@@ -111,8 +118,8 @@ class Project:
 
     def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """Every row of a query as tuples; one that was asked before is answered again without asking, where nothing
-        was written since: a screen asks much the same at every redraw."""
-        commit, key = self._database.last_commit, _question(sql, parameters)
+        was written since that it could read: a screen asks much the same at every redraw."""
+        commit, key = self._database.last_commit_for(sql), _question(sql, parameters)
         known = self._answers.get(key)
         if known is not None and known[0] == commit:
             return list(known[1])
@@ -133,8 +140,12 @@ class Project:
         return rows[0][0] if rows else None
 
     @contextmanager
-    def transaction(self) -> Iterator[Cursor]:
+    def transaction(self, only: str = "") -> Iterator[Cursor]:
         """A cursor whose writes all take effect, or, where the block raises, none of them.
+
+        Args:
+            only: where it writes to nothing but tables that have this word in their names, and no relation of another
+                name shows them: what was asked without the word stays known.
 
         Raises:
             EngineError: the engine gave up. Nothing was written, or, where it gave up at the very end, that is
@@ -156,7 +167,7 @@ class Project:
                 try:
                     cursor.execute("COMMIT")
                 finally:
-                    self._database.committed()
+                    self._database.committed(only)
         except GIVEN_UP as error:
             if self._database.in_block:
                 raise
@@ -190,14 +201,10 @@ class Project:
     def state(self) -> tuple[int, int, int]:
         """A value that differs whenever anything that scores derive from may differ: a key for caches."""
         # Nobody writes but through this process, so there is nothing to ask where it has not.
-        last_commit, known = self._database.last_commit, self._state
+        last_commit, known = self._database.last_commit_for(STATE), self._state
         if known is not None and known[0] == last_commit:
             return known[1]
-        row = self.rows(
-            "SELECT (SELECT coalesce(max(activity_key), 0) FROM activity"
-            f" WHERE NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS}),"
-            " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
-        )[0]
+        row = self.rows(STATE)[0]
         state = (int(row[0]), int(row[1]), int(row[2]))
         self._state = last_commit, state
         return state

@@ -397,3 +397,47 @@ def test_rewording_leaves_the_place_to_whoever_moves_the_question(project: Proje
     bank.save_drafts(project, "bob", "a goes second")
     bank.save_drafts(project, "ann", "a weighs more")
     assert [(q.question_id, q.weight) for q in bank.questions(project)] == [("q1/b", 1), ("q1/a", 2.0), ("q1/c", 1)]
+
+
+def contents(project: Project) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of all tables but those of drafts, and the one that says whether the file is closed."""
+    tables = [name for (name,) in project.rows("SELECT table_name FROM duckdb_tables()")]
+    others = [name for name in tables if "draft" not in name and name != "settings"]
+    return {name: sorted(project.rows(f"FROM {name}"), key=repr) for name in others}
+
+
+def test_an_edit_writes_to_drafts_alone(banked: Project):
+    before = contents(banked)
+    assert len(before) > 20
+    bank.put_drafts(banked, "ann", [replace(A, text="One?"), NEW])
+    bank.change_draft(banked, "ann", B, "weight", 2.0)
+    bank.undo(banked, "ann")
+    bank.redo(banked, "ann")
+    bank.take_back(banked, "ann", ["q2/new"])
+    assert contents(banked) == before
+    bank.save(banked, [replace(A, text="Another?")], "", "bob")
+    before = contents(banked)
+    bank.settle(banked, "ann", "q1/a", "mine")
+    assert contents(banked) == before
+    assert mine(banked).keys() == {"q1/a", "q1/b"}
+
+
+def test_nothing_but_their_own_tables_shows_drafts(project: Project):
+    macros = project.rows("SELECT function_name, macro_definition FROM duckdb_functions() WHERE NOT internal")
+    views = project.rows("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal")
+    assert macros
+    assert [name for name, sql in macros + views if "draft" in str(sql)] == []
+
+
+def test_after_an_edit_nothing_is_asked_again_but_about_drafts(banked: Project, monkeypatch: pytest.MonkeyPatch):
+    asked: list[object] = []
+    read = Project.read
+    monkeypatch.setattr(Project, "read", lambda project, work: asked.append(work) or read(project, work))
+    for text in ("One?", "Two?"):
+        bank.put_draft(banked, "ann", replace(A, text=text))
+        asked.clear()
+        assert (bank.latest_version(banked), text_of(banked, "q1/a"), len(banked.state())) == (1, A.text, 3)
+        assert mine(banked)["q1/a"].text == text
+    assert len(asked) == 1
+    bank.save_drafts(banked, "ann")
+    assert (bank.latest_version(banked), text_of(banked, "q1/a"), mine(banked)) == (2, "Two?", {})
