@@ -70,12 +70,12 @@ def _follow(*screens: str) -> Callable[[Page, int], None]:
 
 
 QUESTION = "document.querySelector('textarea[aria-label=Question]')?.value"
-SAID = "document.querySelector('[data-testid=stMain]').innerText"
+UNSAVED = "(document.querySelector('[data-testid=stMain]').innerText.match(/[0-9]+ unsaved change/) || [])[0]"
 HEADING = "document.querySelector('[data-testid=stMain] h1, [data-testid=stMain] h2')?.innerText"
 PLACE = "location.href"
 
 ACTS = (
-    Act("bank: a question reworded", "question_bank", _reword, SAID, 300),
+    Act("bank: a question reworded", "question_bank", _reword, UNSAVED, 300),
     Act("bank: the next query", "question_bank", _press("Alt+j"), QUESTION, 500),
     Act("passages: the next passage", "passages", _press("Alt+j"), PLACE, 300),
     Act("from screen to screen", "leaderboard", _follow("Question bank", "Passages", "Export", "Leaderboard"),
@@ -103,7 +103,7 @@ def _all(took: list[float]) -> str:
 def _took(page: Page, act: Act, turn: int) -> float:
     before = page.evaluate(act.shown)
     act.do(page, turn)
-    _whole(page, f"{act.shown} !== {json.dumps(before)}")
+    _whole(page, f"{act.shown} !== {'undefined' if before is None else json.dumps(before)}")
     return float(page.evaluate(CLOCK + " - window.began"))
 
 
