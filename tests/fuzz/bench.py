@@ -40,7 +40,7 @@ class Rehearsal(Project):
             yield cursor
 
     @contextmanager
-    def transaction(self) -> Iterator[Cursor]:
+    def transaction(self, only: str = "") -> Iterator[Cursor]:
         if self._open is not None:
             # An act may take several transactions: they become one, which is undone as one.
             try:
@@ -48,7 +48,7 @@ class Rehearsal(Project):
             except BaseException:
                 self.undo()
                 raise
-            self._database.committed()
+            self._database.committed(only)
             return
         cursor = self._database._connection.cursor()
         cursor.execute("BEGIN")
@@ -60,7 +60,7 @@ class Rehearsal(Project):
             cursor.close()
             raise
         self._open = cursor
-        self._database.committed()
+        self._database.committed(only)
 
     def undo(self) -> None:
         """Take back what the last transaction wrote."""
