@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +18,7 @@ from core.grading import left_out, make_plan
 from core.labels import MISSING, Policy, basis, load_ratings, override, overrides
 from core.project import Project, activity, open_project
 from core.types import Question
-from tests.made.projects import copied, file_of, import_bank, new_project
+from tests.made.projects import copy_of, import_bank, new_project
 
 BREAD, SALT, YEAST = (Question(f"q1/{name}", "q1", text) for name, text in (
     ("bread", "What is bread made of?"), ("salt", "Why is there salt in bread?"), ("yeast", "What does yeast do?")
@@ -60,17 +59,10 @@ def grade_by_id(project: Project) -> None:
     take(project, "graded", graded(*(q.question_id for q in BANK)), "graded.jsonl")
 
 
-@functools.cache
-def graded_by_id() -> bytes:
-    return file_of(grade_by_id)
-
-
 @pytest.fixture
 def by_id(tmp_path: Path) -> Iterator[Project]:
     """Six grades of three questions whose words nobody knows."""
-    project = copied(graded_by_id(), tmp_path / "test.duckdb")
-    yield project
-    project.close()
+    yield from copy_of(grade_by_id, tmp_path)
 
 
 def ratings_of(project: Project, version: int | None = None) -> dict[str, list[int]]:

@@ -16,7 +16,7 @@ from core.graders import make_grader
 from core.project import Project
 from core.types import Question
 from tests.cli.test_cli import Exam, exam, refused  # noqa: F401
-from tests.made.projects import SPEC, copied, file_of, fill, grade
+from tests.made.projects import SPEC, fill, grade, made_project
 
 ENDPOINT = {"back_end": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
 A = Question("q1/a", "q1", "What is A?")
@@ -29,15 +29,10 @@ def grade_twice(project: Project) -> None:
     grade(project, {("What is A?", "p1"): 2}, made.spec)
 
 
-@pytest.fixture(scope="module")
-def graded_twice() -> bytes:
-    return file_of(grade_twice)
-
-
 @pytest.fixture
-def several(graded_twice: bytes, tmp_path: Path) -> Iterator[Project]:
+def several(tmp_path: Path) -> Iterator[Project]:
     """A project that two graders graded: one that is set up as `mine`, one that is known by its grades only."""
-    project = copied(graded_twice, tmp_path / "p.duckdb")
+    project = made_project(tmp_path / "p.duckdb", grade_twice)
     yield project
     project.close()
 

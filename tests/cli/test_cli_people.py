@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 
 import pytest
@@ -23,15 +22,10 @@ def grade_and_judge(project: Project) -> None:
     judge(project, {("q1", "p1"): 0, ("q1", "p2"): 1}, "nist")
 
 
-@functools.cache
-def judged() -> bytes:
-    return file_of(grade_and_judge)
-
-
 @pytest.fixture
 def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:  # noqa: F811
     """`exam` on a project that is graded and judged."""
-    (tmp_path / "p.duckdb").write_bytes(judged())
+    (tmp_path / "p.duckdb").write_bytes(file_of(grade_and_judge))
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     return exam
 

@@ -36,24 +36,19 @@ def fill_all(project: Project) -> None:
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
 
 
-@pytest.fixture(scope="module")
-def content() -> bytes:
-    return file_of(fill_all)
-
-
 @pytest.fixture
-def path(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "some.duckdb"
-    path.write_bytes(content)
+    path.write_bytes(file_of(fill_all))
     monkeypatch.setattr(database, "PATIENCE", 0.0)
     return path
 
 
 @pytest.fixture(scope="module")
-def read_elsewhere(content: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def read_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A project that another process reads all the time, so that nobody can write to it."""
     path = tmp_path_factory.mktemp("read") / "some.duckdb"
-    path.write_bytes(content)
+    path.write_bytes(file_of(fill_all))
     with held(path, "read"):
         yield path
 

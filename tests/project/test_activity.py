@@ -16,7 +16,7 @@ from core.labels import Policy
 from core.project import Project, Sought, activity, activity_csv, judging, kinds_of_act, log, people
 from core.project.activity_sentences import sentence
 from core.types import Question
-from tests.made.projects import copied, file_of, fill
+from tests.made.projects import fill, made_project
 
 BANK = [Question("q1/a", "q1", "What is A?"), Question("q1/b", "q1", "What is B?")]
 GRADES = {("What is A?", "p1"): 5, ("What is A?", "p2"): 1, ("What is B?", "p1"): 2, ("What is B?", "p2"): 4}
@@ -32,14 +32,9 @@ def be_busy(project: Project) -> None:
 
 
 @pytest.fixture(scope="module")
-def busy_file() -> bytes:
-    return file_of(be_busy)
-
-
-@pytest.fixture(scope="module")
-def busy(busy_file: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A project in which three people did something; nobody changes it."""
-    project = copied(busy_file, tmp_path_factory.mktemp("busy") / "busy.duckdb")
+    project = made_project(tmp_path_factory.mktemp("busy") / "busy.duckdb", be_busy)
     yield project
     project.close()
 
@@ -110,8 +105,8 @@ def test_an_empty_project_has_no_activity(project):
     assert people(project) == kinds_of_act(project) == []
 
 
-def test_the_csv_opens_harmlessly(busy_file, tmp_path):
-    project = copied(busy_file, tmp_path / "csv.duckdb")
+def test_the_csv_opens_harmlessly(tmp_path):
+    project = made_project(tmp_path / "busy.duckdb", be_busy)
     labels.override(project, "q1/a", "p2", 4, "=HYPERLINK(1)", '=ann\r\n"x"')
     rows = list(csv.reader(io.StringIO(activity_csv(project), newline="")))
     project.close()

@@ -12,7 +12,7 @@ from core.leaderboard import compare, leaderboard
 from core.project import Project, judged_pairs, judgment_history, judgments, own_judgment, source_of, sources, withdraw
 from core.project.judging import judge
 from core.types import Question
-from tests.made.projects import copied, file_of, fill
+from tests.made.projects import copy_of, fill
 from tests.made.projects import judge as import_judgments
 
 RUNS = {
@@ -27,24 +27,15 @@ def grade_and_judge(project: Project) -> None:
     import_judgments(project, {("q1", "p1"): 1})
 
 
-@pytest.fixture(scope="module")
-def graded_file() -> bytes:
-    return file_of(grade_and_judge)
-
-
 @pytest.fixture
-def graded(graded_file: bytes, tmp_path: Path) -> Iterator[Project]:
-    project = copied(graded_file, tmp_path / "test.duckdb")
-    yield project
-    project.close()
+def graded(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(grade_and_judge, tmp_path)
 
 
 @pytest.fixture(scope="module")
-def unchanged(graded_file: bytes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The same for cases in which nothing may change, one for all of them."""
-    project = copied(graded_file, tmp_path_factory.mktemp("unchanged") / "p.duckdb")
-    yield project
-    project.close()
+    yield from copy_of(grade_and_judge, tmp_path_factory.mktemp("unchanged"))
 
 
 def pooled(project: Project) -> list[str]:

@@ -17,7 +17,7 @@ from core.formats import Source
 from core.labels import Policy
 from core.project import Project, activity, bring_back, gold_name, gold_texts, judging, mark_gold
 from core.types import Question
-from tests.made.projects import copied, file_of, fill, grade
+from tests.made.projects import fill, grade, made_project
 
 GIVEN = {
     "qrels": "q1 0 p1 2\nq2 0 p3 0\nq1 0 p2 1\n",
@@ -75,20 +75,15 @@ def facts(project: Project) -> dict[str, list[tuple[object, ...]]]:
     }
 
 
-@pytest.fixture(scope="module")
-def full_file() -> bytes:
-    """The file of a project into which every kind was imported."""
-
-    def take_all(project: Project) -> None:
-        for kind in ORDER:
-            take(project, kind, GIVEN[kind])
-
-    return file_of(take_all)
+def take_all(project: Project) -> None:
+    for kind in ORDER:
+        take(project, kind, GIVEN[kind])
 
 
 @pytest.fixture
-def full(full_file: bytes, tmp_path: Path) -> Iterator[Project]:
-    project = copied(full_file, tmp_path / "full.duckdb")
+def full(tmp_path: Path) -> Iterator[Project]:
+    """A project into which every kind was imported."""
+    project = made_project(tmp_path / "full.duckdb", take_all)
     yield project
     project.close()
 
