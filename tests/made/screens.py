@@ -13,6 +13,7 @@ import altair
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
+from streamlit.components.v2.bidi_component import main
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
@@ -164,6 +165,33 @@ def said(app: AppTest) -> str:
     """All sentences of a screen."""
     kinds = ("title", "subheader", "markdown", "text", "caption", "info", "success", "warning", "error", "toast")
     return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
+
+
+def component(app: AppTest, key: str) -> Any:
+    """What a screen gave the browser for a component of ours."""
+    return next(part.proto for part in app.get("bidi_component") if part.proto.id.endswith(f"-{key}"))
+
+
+def holds(app: AppTest, key: str) -> Any:
+    """The data that a component shows."""
+    return json.loads(component(app, key).json)
+
+
+def tell(app: AppTest, key: str, name: str, value: object = True) -> AppTest:
+    """Let a component report something that a person did there, as `setTriggerValue` does in the browser."""
+    events = [{"event": name, "value": value}]
+    return _report(app, main._make_trigger_id(component(app, key).id, "events"), json_trigger_value=json.dumps(events))
+
+
+def leave(app: AppTest, key: str, **values: object) -> AppTest:
+    """Let a component have a state, as `setStateValue` does in the browser."""
+    return _report(app, component(app, key).id, json_value=json.dumps(values))
+
+
+def _report(app: AppTest, widget: str, **values: str) -> AppTest:
+    states = app._tree.get_widget_states()
+    states.widgets.add(id=widget, **values)
+    return sound(app._run(states))
 
 
 def links(app: AppTest) -> list[str]:
