@@ -31,8 +31,7 @@ def chosen_policy(project: Project) -> Policy | None:
     """The policy that labels come from; None where nothing has been graded."""
     if not any(grader.grades for grader in graders(project)):
         return None
-    with st.expander("Policy"):
-        return policy_widgets.policy(project, judged=True)
+    return policy_widgets.line(project, (*policy_widgets.LABELS, "relevant")).policy
 
 
 def overview(found: Agreement, cell: Cell | None) -> None:

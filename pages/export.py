@@ -37,7 +37,7 @@ PUBLICATIONS_A_PAGE = 6
 def qrels(project: Project) -> tuple[Policy, bool]:
     """The qrels of the policy, with a word on what they rest on; returns the policy and whether they are binary."""
     st.subheader("Labels as qrels", anchor=False)
-    policy = policy_widgets.policy(project)
+    policy = policy_widgets.line(project, policy_widgets.LABELS).policy
     base = basis(project, policy)
     table = labels(project, base)
     labelled = int(table["label"].notna().sum())

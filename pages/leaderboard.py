@@ -117,7 +117,7 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> dict[str, l
 
 ui.begin("Leaderboard")
 project = ui.project()
-policy = policy_widgets.policy(project, cutoff=True, judged=True)
+looking = st.container()
 left, middle, right, gold = st.columns([3, 3, 3, 1.6], vertical_alignment="bottom")
 with left:
     has_gold = gold_name(project) is not None
@@ -133,6 +133,9 @@ with right:
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
 with gold:
     gold_texts.choose(project)
+with looking:
+    choices = (*policy_widgets.LABELS, "cutoff", "relevant")
+    policy = policy_widgets.line(project, choices, drawn=(measure, against)).policy
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
     view = st.segmented_control(
         "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",

@@ -1,4 +1,4 @@
-"""Measures: how well every grader, min rating and measure agrees with the official leaderboard."""
+"""Meta-evaluation: how well every grader, min rating and measure agrees with the official leaderboard."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ def several(label: str, options: list[str], key: str, everything: str, **more: A
     return picked
 
 
-ui.begin("Measures")
+ui.begin("Meta-evaluation")
 project = ui.project()
 against_known = official_sources(project)
 if not against_known:

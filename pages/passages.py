@@ -41,11 +41,13 @@ def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
         return None, known[:1]
-    with st.expander("Policy and graders"):
-        policy = policy_widgets.policy(project, judged=True)
-        mine = policy.grader or stored[0].spec.name
-        others = [name for name in known if name != mine]
-        beside = st.multiselect("Beside it", others, key="beside_it", bind="query-params") if others else []
+    policy = policy_widgets.line(project, (*policy_widgets.LABELS, "relevant")).policy
+    mine = policy.grader or stored[0].spec.name
+    others = [name for name in known if name != mine]
+    beside = st.multiselect(
+        "Graders beside it", others, key="beside_it", bind="query-params", placeholder="Other graders beside it",
+        label_visibility="collapsed", width=420,
+    ) if others else []  # fmt: skip
     return policy, [mine, *beside]
 
 

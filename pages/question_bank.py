@@ -30,7 +30,7 @@ from pages.parts.bank import proposals as bank_proposals
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import rows as bank_rows
 from pages.parts.bank import window as bank_window
-from pages.parts.shared import presses, ui
+from pages.parts.shared import policy_widgets, presses, ui
 
 QUERIES_A_PAGE = 16
 
@@ -178,11 +178,14 @@ project = ui.project()
 queries = overview(project)
 if not queries:
     ui.empty("The project has no queries.", "Import queries on the Home screen.", "home")
+graded = any(grader.grades for grader in graders(project))
+if graded:
+    view = policy_widgets.line(project, (*policy_widgets.LABELS, "measure", "against", "cutoff"))
+    policy, measure, against = view.policy, view.measure, view.against
 at = opened(queries)
 chosen_query = queries[at]
 save_bar(project, chosen_query, bank_window.save_key())
 bank_window.look(project)
-graded = any(grader.grades for grader in graders(project))
 if graded and st.session_state.get("just saved") and not bank.drafts(project, ui.person()):
     bank_review.offer_regrading(project, int(st.session_state["just saved"]))
 left, middle, right = st.columns([3, 8, 5], gap="medium")
@@ -197,7 +200,6 @@ with right, st.container(key="impact"):
         st.caption("Nothing has been graded yet: grade once, and the impact of every change shows here.")
         ui.go("grading")
     if graded:
-        policy, measure, against = bank_impact.controls(project)
         bank_review.passage_beside(project, chosen_query.query_id)
         bank_impact.panel(project, policy, measure, against)
 with middle:

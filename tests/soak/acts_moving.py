@@ -14,7 +14,7 @@ MENU = {
     "Prompts": "prompts",
     "Passages": "passages",
     "Leaderboard": "leaderboard",
-    "Measures": "measures",
+    "Meta-evaluation": "measures",
     "Disagreements": "disagreements",
     "Changes": "changes",
     "Export": "export",

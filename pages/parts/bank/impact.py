@@ -13,26 +13,16 @@ from core.grading import BackgroundJob, Request, current_job, start_job
 from core.labels import Policy
 from core.leaderboard import Shift, correlation_shift, official_board
 from core.measures import parse_measure
-from core.project import Project, official_sources, passage_texts, sources
+from core.project import Project, passage_texts, sources
 from core.review import Changes, Edits, LabelChange, changes, why
 from core.study import bank_summary
 from core.types import Question
-from pages.parts.shared import policy_widgets, presses, ui
+from pages.parts.shared import presses, ui
 from pages.parts.shared.job_progress import pace, state
 from pages.parts.shared.vega import Spec, chart, either, layer, number, word
 
 FLIPS_SHOWN = 6
 MOVERS_SHOWN = 6
-
-
-def controls(project: Project) -> tuple[Policy, str, str | None]:
-    """The policy, the measure and the official board that the impact is measured with."""
-    sources = official_sources(project)
-    with st.expander("Measured with"):
-        measure = policy_widgets.measure("Measure", cover=True, key="measure")
-        against = st.selectbox("Official board", sources, key="against", bind="query-params") if sources else None
-        policy = policy_widgets.policy(project, stacked=True)
-    return policy, measure, against
 
 
 def panel(project: Project, policy: Policy, measure: str, against: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The heat map of the Measures screen: the numbers of its table as colours."""
+"""The heat map of the Meta-evaluation screen: the numbers of its table as colours."""
 
 from __future__ import annotations
 

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import streamlit as st
 
-SCREENS = {
-    "home": ("Home", ":material/home:"),
-    "question_bank": ("Question bank", ":material/quiz:"),
-    "grading": ("Grading", ":material/fact_check:"),
-    "prompts": ("Prompts", ":material/edit_note:"),
-    "passages": ("Passages", ":material/article:"),
-    "leaderboard": ("Leaderboard", ":material/leaderboard:"),
-    "measures": ("Measures", ":material/table_chart:"),
-    "disagreements": ("Disagreements", ":material/compare_arrows:"),
-    "changes": ("Changes", ":material/difference:"),
-    "export": ("Export", ":material/download:"),
-    "activity": ("Activity", ":material/history:"),
+GROUPS = {
+    "Project": {
+        "home": ("Home", ":material/home:"),
+        "activity": ("Activity", ":material/history:"),
+    },
+    "Curate": {
+        "question_bank": ("Question bank", ":material/quiz:"),
+        "prompts": ("Prompts", ":material/edit_note:"),
+        "grading": ("Grading", ":material/fact_check:"),
+    },
+    "Review": {
+        "passages": ("Passages", ":material/article:"),
+        "disagreements": ("Disagreements", ":material/compare_arrows:"),
+        "changes": ("Changes", ":material/difference:"),
+    },
+    "Publish": {
+        "leaderboard": ("Leaderboard", ":material/leaderboard:"),
+        "measures": ("Meta-evaluation", ":material/table_chart:"),
+        "export": ("Export", ":material/download:"),
+    },
 }
-"""Title and icon of every screen, by the name of its file; the first is where people arrive."""
+"""Title and icon of every screen, by the name of its file, under what one does there.
+
+The first is where one arrives.
+"""
+
+SCREENS = dict(chain.from_iterable(screens.items() for screens in GROUPS.values()))
 
 
 def navigation() -> st.Page:
     """Declare the screens; returns the one that the person is on."""
-    pages = [
-        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
-        for name, (title, icon) in SCREENS.items()
-    ]
-    return st.navigation(pages)
+    return st.navigation(
+        {
+            group: [
+                st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
+                for name, (title, icon) in screens.items()
+            ]
+            for group, screens in GROUPS.items()
+        }
+    )

@@ -15,8 +15,8 @@ import streamlit as st
 from core.errors import FileError, WorkbenchError
 from core.grading import close_interrupted
 from core.project import Project, close_projects, open_project, projects_folder
+from pages.parts.shared import look, screens
 from pages.parts.shared import person as who
-from pages.parts.shared import screens
 
 LISTED_PROBLEMS = 20
 LISTED = 300
@@ -25,58 +25,6 @@ HEADING = 3_000
 """Characters of a text over a screen or a part of it."""
 
 _log = logging.getLogger(__name__)
-
-STYLE = """
-[data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
-[data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
-/* Lists of buttons read as lists: texts begin at the left. */
-[class*="st-key-queries-list"] { gap: 0.15rem; }
-[class*="st-key-queries-list"] button { text-align: left; padding: 0.3rem 0.6rem; }
-[class*="st-key-queries-list"] button > div, [class*="st-key-queries-list"] button > div > span {
-  justify-content: flex-start; width: 100%; }
-[class*="st-key-queries-list"] button p { line-height: 1.25; }
-/* A question is a row of a table, not a card; what was changed carries the one coloured edge. */
-[class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
-  gap: 0.1rem; border-left: 3px solid transparent; }
-[class*="st-key-question-changed"] { border-left-color: #d9901a; }
-[class*="st-key-flips"] button { text-align: left; }
-[class*="st-key-flip"] button > div, [class*="st-key-flip"] button > div > span {
-  justify-content: flex-start; text-align: left; }
-/* The impact stays in sight while one scrolls through the questions. */
-.st-key-impact { position: sticky; top: 3.5rem; max-height: calc(100vh - 4.5rem); overflow-y: auto; }
-/* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
-.passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
-  line-height: 1.65; max-height: 70vh; overflow-y: auto; }
-.passage-text mark { background: rgba(128, 128, 128, 0.16); color: inherit; border-bottom: 2px solid currentColor; }
-.passage-text mark.short { border-bottom: 1px dotted currentColor; background: rgba(128, 128, 128, 0.09); }
-.passage-text sup { user-select: none; unicode-bidi: isolate; font-size: 0.7em; opacity: 0.75;
-  margin: 0 1px; }
-.asked { line-height: 1.4; overflow-wrap: anywhere; }
-/* A word as long as a book breaks off at the edge of its column, and pushes nothing aside. */
-[data-testid="stMain"] :is([data-testid="stMarkdownContainer"], [data-testid="stText"], [data-testid="stHtml"],
-  [data-testid="stHeading"], [data-testid="stAlert"], [data-testid="stCaptionContainer"], code) {
-  overflow-wrap: anywhere; }
-[data-testid="stMain"] button [data-testid="stMarkdownContainer"] { overflow-wrap: break-word; }
-[data-testid="stMain"] :is([data-testid="stMetricValue"], [data-testid="stMetricLabel"]) { min-width: 0; }
-.asked .words { white-space: pre-wrap; unicode-bidi: plaintext; }
-.asked .gray { opacity: 0.65; font-size: 0.87rem; }
-.asked .said { display: grid; grid-template-columns: 1.6rem 1fr; margin-top: 0.15rem; }
-.asked .answer { white-space: pre-wrap; unicode-bidi: plaintext; font-size: 0.93rem; opacity: 0.85;
-  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
-.asked .failed { color: #d9534f; font-weight: 600; }
-.asked .stale { color: #d9901a; font-weight: 600; }
-[class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
-/* A page at work says so, and what is about to be drawn anew looks it; a moment's work shows nothing. */
-.stApp[data-test-script-state="running"]::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
-  z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
-  background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
-@keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
-[data-stale="true"], [data-stale="true"] button { cursor: progress; }
-/* Parts that listen and show nothing take no room. */
-.st-key-remember, .st-key-bank-window { display: none; }
-"""
-"""Density and the few things that the theme cannot say; colours carry meaning and nothing else."""
-
 
 EVERYWHERE = ("grader", "tau", "label", "cutoff", "relevant", "weights", "measure", "over-queries")
 """Keys of what is chosen on one screen and holds on every other."""
@@ -134,7 +82,7 @@ def projects() -> dict[str, Path]:
 def frame() -> None:
     """Draw what surrounds every screen: the choice of the project and the name of the person."""
     st.session_state["framed"] = True
-    st.html(f"<style>{STYLE}</style>")
+    look.put_on()
     if opened := st.session_state.pop("opened", None):
         st.session_state["project"] = opened
     names = list(projects())

@@ -1,0 +1,147 @@
+"""The look: what the theme cannot say, and the one scale of ratings that every screen shows them on.
+
+Colours carry meaning: teal is a rating, orange is changed or stale, red failed, violet flipped;
+blue is what one clicks.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from html import escape
+
+import streamlit as st
+
+from core.types import RATINGS
+
+RATING_COLOURS = {
+    "light": (("#e4e7ea", "#3d444b"), ("#d3ebe4", "#1d3d35"), ("#a9dccd", "#163a31"), ("#6cc0aa", "#0c2b23"),
+              ("#237a65", "#ffffff"), ("#0d5040", "#ffffff")),
+    "dark": (("#31373d", "#ccd2d8"), ("#1d3d35", "#c9ebe1"), ("#1f5648", "#d9f2ea"), ("#237a65", "#ffffff"),
+             ("#58b59d", "#06211a"), ("#a4e4d1", "#06211a")),
+}  # fmt: skip
+"""Fill and ink of the ratings 0 to 5: lightness alone tells them apart, so that no colour needs to be seen."""
+
+MARK = """
+<svg xmlns="http://www.w3.org/2000/svg" width="212" height="30" viewBox="0 0 212 30">
+<rect x="1" y="1" width="28" height="28" rx="7" fill="#2a8f77"/>
+<path d="M8 21.5v-4M13 21.5v-7.5M18 21.5V10.5M23 21.5V7" stroke="#ffffff" stroke-width="3" stroke-linecap="round"
+ fill="none"/>
+<text x="38" y="20.5" font-family="system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, sans-serif" font-size="17"
+ font-weight="650" fill="#f2f6f8">Exam Workbench</text>
+</svg>
+"""
+"""The mark and the name, for the dark sidebar; four questions, each answered a little better."""
+
+
+def _scale() -> str:
+    light, dark = RATING_COLOURS["light"], RATING_COLOURS["dark"]
+    lines = [
+        f"--ew-r{rating}: light-dark({light[rating][0]}, {dark[rating][0]});"
+        f" --ew-r{rating}-ink: light-dark({light[rating][1]}, {dark[rating][1]});"
+        for rating in RATINGS
+    ]
+    chips = [
+        f".ew-rating.r{rating} {{ background: var(--ew-r{rating}); color: var(--ew-r{rating}-ink); }}"
+        for rating in RATINGS
+    ]
+    return "\n".join([".stApp {", *lines, *MEANINGS, "}", *chips])
+
+
+MEANINGS = (
+    "--ew-dim: light-dark(#59626b, #a3abb3);",
+    "--ew-line: light-dark(#e1e5e8, #333a40);",
+    "--ew-changed: light-dark(#9a5b00, #e9a94a);",
+    "--ew-failed: light-dark(#b5302c, #f08a86);",
+    "--ew-focus: light-dark(#1f6fd0, #8ec1f5);",
+    "--ew-flipped: light-dark(#6b3fae, #b99ae6);",
+)
+"""Inks that mean something, each legible as text on the ground of its theme."""
+
+STYLE = """
+.ew-rating { display: inline-block; min-width: 1.55rem; padding: 0 0.35rem; border-radius: 0.3rem; text-align: center;
+  font-weight: 650; font-variant-numeric: tabular-nums; line-height: 1.5; }
+.ew-rating.none { color: var(--ew-dim); border: 1px dashed currentColor; font-weight: 400; }
+[data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
+/* The texts are the heroes: the name of the screen only says where one is. */
+[data-testid="stMain"] h1 { font-size: 1.3rem; padding: 0.2rem 0; }
+[data-testid="stCaptionContainer"] { color: var(--ew-dim); opacity: 1; }
+:focus-visible { outline: 2px solid var(--ew-focus) !important; outline-offset: 1px; }
+/* The line under the title: under which choices one looks. */
+.st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);
+  flex-wrap: wrap; }
+.st-key-looking p { font-size: 0.93rem; }
+.st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
+[data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
+/* Lists of buttons read as lists: texts begin at the left. */
+[class*="st-key-queries-list"] { gap: 0.15rem; }
+[class*="st-key-queries-list"] button { text-align: left; padding: 0.3rem 0.6rem; }
+[class*="st-key-queries-list"] button > div, [class*="st-key-queries-list"] button > div > span {
+  justify-content: flex-start; width: 100%; }
+[class*="st-key-queries-list"] button p { line-height: 1.25; }
+/* A question is a row of a table, not a card; what was changed carries the one coloured edge. */
+[class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
+  gap: 0.1rem; border-left: 3px solid transparent; }
+[class*="st-key-question-changed"] { border-left-color: var(--ew-changed); }
+[class*="st-key-flips"] button { text-align: left; }
+[class*="st-key-flip"] button > div, [class*="st-key-flip"] button > div > span {
+  justify-content: flex-start; text-align: left; }
+/* The impact stays in sight while one scrolls through the questions. */
+.st-key-impact { position: sticky; top: 3.5rem; max-height: calc(100vh - 4.5rem); overflow-y: auto; }
+/* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
+.passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
+  line-height: 1.65; max-height: 70vh; overflow-y: auto; }
+.passage-text mark { background: rgba(128, 128, 128, 0.16); color: inherit; border-bottom: 2px solid currentColor; }
+.passage-text mark.short { border-bottom: 1px dotted currentColor; background: rgba(128, 128, 128, 0.09); }
+.passage-text sup { user-select: none; unicode-bidi: isolate; font-size: 0.7em; color: var(--ew-dim);
+  margin: 0 1px; }
+.asked { line-height: 1.4; overflow-wrap: anywhere; }
+/* A word as long as a book breaks off at the edge of its column, and pushes nothing aside. */
+[data-testid="stMain"] :is([data-testid="stMarkdownContainer"], [data-testid="stText"], [data-testid="stHtml"],
+  [data-testid="stHeading"], [data-testid="stAlert"], [data-testid="stCaptionContainer"], code) {
+  overflow-wrap: anywhere; }
+[data-testid="stMain"] button [data-testid="stMarkdownContainer"] { overflow-wrap: break-word; }
+[data-testid="stMain"] :is([data-testid="stMetricValue"], [data-testid="stMetricLabel"]) { min-width: 0; }
+.asked .words { white-space: pre-wrap; unicode-bidi: plaintext; }
+.asked .gray { color: var(--ew-dim); font-size: 0.87rem; }
+.asked .said { display: grid; grid-template-columns: 1.6rem 1fr; margin-top: 0.15rem; }
+.asked .answer { white-space: pre-wrap; unicode-bidi: plaintext; font-size: 0.93rem; opacity: 0.85;
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; overflow: hidden; }
+.asked .failed { color: var(--ew-failed); font-weight: 600; }
+.asked .stale { color: var(--ew-changed); font-weight: 600; }
+[class*="st-key-question-"] textarea { line-height: 1.35; min-height: 2.6rem; padding: 0.4rem 0.6rem; }
+/* A page at work says so, and what is about to be drawn anew looks it; a moment's work shows nothing. */
+.stApp[data-test-script-state="running"]::after { content: ""; position: fixed; inset: 0 0 auto 0; height: 3px;
+  z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
+  background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
+@keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
+[data-stale="true"], [data-stale="true"] button { cursor: progress; }
+/* Parts that listen and show nothing take no room. */
+.st-key-remember, .st-key-bank-window { display: none; }
+"""
+"""Density, and the few things that the theme cannot say."""
+
+
+def put_on() -> None:
+    """Give the page the look, and the sidebar its mark."""
+    st.html(f"<style>{_scale()}{STYLE}</style>")
+    st.logo(f"data:image/svg+xml;base64,{b64encode(MARK.encode()).decode()}", size="large")
+
+
+def rating(value: int | None, title: str = "") -> str:
+    """A rating or a label on its scale, as HTML.
+
+    Args:
+        value: 0 to 5; None for one that is missing, which is no 0.
+        title: what hovering says; nothing where it is empty.
+    """
+    about = f' title="{escape(title, quote=True)}"' if title else ""
+    if value is None:
+        return f'<span class="ew-rating none"{about}>–</span>'
+    # A judgment may be beyond the scale.
+    step = min(max(value, RATINGS[0]), RATINGS[-1])
+    return f'<span class="ew-rating r{step}"{about}>{value}</span>'
+
+
+def rating_scale() -> list[str]:
+    """Fills of the ratings 0 to 5, for charts in the theme of the page."""
+    return [fill for fill, _ in RATING_COLOURS["dark" if st.context.theme.type == "dark" else "light"]]

@@ -1,0 +1,38 @@
+"""The line that says on every screen under which choices one looks."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.project import Project
+from pages.parts.shared import policy_widgets
+from tests.made.screens import choose, looked_at, named, said, served, shared, visit
+
+__all__ = ["looked_at", "served", "shared"]
+
+SCREENS = ("question_bank", "passages", "disagreements", "leaderboard", "export")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_every_screen_says_the_same_of_the_same_choices(shared: Project, screen: str) -> None:
+    app = visit(screen, tau="3", label="Weighted mean", weights="false", measure="AP")
+    assert "test grader · min rating 3 · weighted mean · without weights · AP · bank 1" in said(app).replace("\\", "")
+
+
+def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> None:
+    app = visit("passages")
+    assert not named(app.selectbox, "Min rating").disabled
+    assert named(app.selectbox, "Measure").disabled
+    assert named(app.selectbox, "Measure").help.startswith(policy_widgets.NO_EFFECT)
+    assert not named(visit("question_bank").selectbox, "Measure").disabled
+
+
+def test_a_choice_goes_along_to_the_next_screen(shared: Project) -> None:
+    app = choose(visit("passages"), "Min rating", 2)
+    assert "min rating 2" in said(app.switch_page("pages/export.py").run())
+
+
+def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(shared: Project) -> None:
+    app = visit("question_bank", measure="n-EXAM@20")
+    assert "n\\-EXAM@20 cannot be shown here" in app.error[0].value
+    assert "nDCG@10" in said(app)
