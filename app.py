@@ -8,18 +8,22 @@ import streamlit as st
 
 from core.graders import provide_access, provide_endpoints, provide_keys
 from pages.parts.bank import window as bank_window
-from pages.parts.shared import failures, presses, screens, ui, visitor
+from pages.parts.shared import address, failures, policy_widgets, presses, screens, ui, visitor
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.
     icon = Path(__file__).parent / "docs" / "icon.png"
-    st.set_page_config(page_title="Exam Workbench", page_icon=icon, layout="wide")
+    st.set_page_config(page_title=ui.NAME, page_icon=icon, layout="wide")
 
     provide_keys(visitor.secret)
     provide_endpoints(visitor.endpoint_tables)
     provide_access(visitor.access)
-    screen = screens.navigation()
-    ui.frame()
+    name, screen = screens.navigation()
+    place = ui.frame(name)
+    with ui.errors():
+        policy_widgets.line(name)
+    with place:
+        screens.menu(address.travelling())
     with ui.errors():
         bank_window.take_in()
         screen.run()

@@ -62,7 +62,7 @@ def _press(key: str) -> Callable[[Page, int], None]:
 
 def _follow(*screens: str) -> Callable[[Page, int], None]:
     def follow(page: Page, turn: int) -> None:
-        link = page.get_by_test_id("stSidebarNav").get_by_role("link", name=screens[turn % len(screens)], exact=True)
+        link = page.locator(".st-key-menu").get_by_role("link", name=screens[turn % len(screens)], exact=True)
         page.evaluate("window.began = " + CLOCK)
         link.click()
 

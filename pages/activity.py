@@ -58,7 +58,7 @@ def row(act: Act) -> None:
         st.rerun()
 
 
-ui.begin("Activity")
+ui.begin()
 project = ui.project()
 if not kinds_of_act(project):
     ui.empty("Nothing has happened yet.", "What people import, edit, grade, judge and export is recorded here.", "home")

@@ -11,7 +11,7 @@ from core import bank, labels
 from core.bank import latest_version
 from core.catalogue import graders
 from core.labels import Policy
-from core.project import Project, official_sources
+from core.project import Project
 from core.review import StateChanges, flips_csv, state_changes
 from core.types import MAX_RATING
 from pages.parts.review import changes as change_views
@@ -162,10 +162,11 @@ def summary(found: StateChanges, against: str | None) -> None:
     st.caption(ui.plain(" ".join(lines)))
 
 
-ui.begin("Changes")
+ui.begin()
 project = ui.project()
 if not any(grader.grades for grader in graders(project)):
     ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
+looking = policy_widgets.view()
 start = defaults(project)
 left, right = st.columns(2)
 with left:
@@ -173,13 +174,7 @@ with left:
 with right:
     after = state(project, "to", start["to"])
 name_states({"from": before, "to": after})
-first, second, third = st.columns([3, 3, 6], vertical_alignment="bottom")
-with first:
-    measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True)
-sources = official_sources(project)
-against = None
-if sources:
-    against = second.selectbox("Official board", sources, key="against", bind="query-params")
+measure, against = looking.measure, looking.against
 if before == after:
     ui.empty(
         "The two states are the same.",
@@ -189,7 +184,7 @@ if before == after:
     )
 with st.spinner("Comparing the two states"):
     found = state_changes(project, before, after, measure, against)
-with third.container(horizontal=True, horizontal_alignment="right"):
+with st.container(horizontal=True, horizontal_alignment="right"):
     st.download_button(
         "Labels that differ as CSV",
         lambda: flips_csv(project, found),

@@ -31,7 +31,7 @@ def chosen_policy(project: Project) -> Policy | None:
     """The policy that labels come from; None where nothing has been graded."""
     if not any(grader.grades for grader in graders(project)):
         return None
-    return policy_widgets.line(project, (*policy_widgets.LABELS, "relevant")).policy
+    return policy_widgets.view().policy
 
 
 def overview(found: Agreement, cell: Cell | None) -> None:
@@ -105,7 +105,7 @@ def _order_names(found: Agreement) -> dict[Order, str]:
     return names | {"left": f"{left} higher", "right": f"{right} higher"}
 
 
-ui.begin("Disagreements")
+ui.begin()
 project = ui.project()
 policy = chosen_policy(project)
 known = parts.sides(project, policy)

@@ -37,7 +37,7 @@ PUBLICATIONS_A_PAGE = 6
 def qrels(project: Project) -> tuple[Policy, bool]:
     """The qrels of the policy, with a word on what they rest on; returns the policy and whether they are binary."""
     st.subheader("Labels as qrels", anchor=False)
-    policy = policy_widgets.line(project, policy_widgets.LABELS).policy
+    policy = policy_widgets.view().policy
     base = basis(project, policy)
     table = labels(project, base)
     labelled = int(table["label"].notna().sum())
@@ -271,7 +271,7 @@ def _board(project: Project, author: str) -> None:
             )  # fmt: skip
 
 
-ui.begin("Export")
+ui.begin()
 project = ui.project()
 policy, binary = qrels(project)
 publishing(project, policy, binary)

@@ -13,7 +13,7 @@ from pages.parts.shared import presses, ui
 from pages.parts.shared.job_plan import plan, pool, start
 from pages.parts.shared.job_progress import progress
 
-ui.begin("Grading")
+ui.begin()
 project = ui.project()
 running = progress(project)
 if not running:

@@ -203,7 +203,7 @@ def _preview(project: Project, groups: list[Group]) -> list[Imported]:
     return results
 
 
-ui.begin("Exam Workbench")
+ui.begin()
 try:
     project = ui.chosen_project()
 except WorkbenchError as error:

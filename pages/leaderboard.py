@@ -10,7 +10,7 @@ import streamlit as st
 from core.labels import Policy, basis, readiness
 from core.leaderboard import Leaderboard, compare, leaderboard, official_board
 from core.measures import parse_measure
-from core.project import Project, boards, gold_name, official_sources
+from core.project import Project, boards
 from core.study import labelled
 from pages.parts.boards import gold_texts
 from pages.parts.boards import significance as leaderboard_significance
@@ -19,7 +19,6 @@ from pages.parts.boards.system import closer
 from pages.parts.boards.views import Screen, all_boards, correlation_strip, two_boards, two_systems
 from pages.parts.shared import charts, policy_widgets, ui
 
-NO_BOARD = "No official board"
 BOARD = "Board"
 LABELLED = "Labelled"
 LENGTHS = ("Words", "Passages")
@@ -115,27 +114,21 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> dict[str, l
     return found
 
 
-ui.begin("Leaderboard")
+ui.begin()
 project = ui.project()
-looking = st.container()
-left, middle, right, gold = st.columns([3, 3, 3, 1.6], vertical_alignment="bottom")
-with left:
-    has_gold = gold_name(project) is not None
-    measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True, gold=has_gold)
-against = middle.selectbox("Official board", [*official_sources(project), NO_BOARD], key="against", bind="query-params")
+looking = policy_widgets.view()
+policy, measure, against = looking.policy, looking.measure, looking.against or policy_widgets.NO_BOARD
+right, gold = st.columns([3, 1.6], vertical_alignment="bottom")
 imported = dict(boards(project))
 with right:
     if against in imported:
         official_measure = imported[against]
         st.text_input("Official measure", official_measure, disabled=True)
-    elif against != NO_BOARD:
+    elif against != policy_widgets.NO_BOARD:
         same = measure if parse_measure(measure).takes_judgments else "nDCG@10"
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
 with gold:
     gold_texts.choose(project)
-with looking:
-    choices = (*policy_widgets.LABELS, "cutoff", "relevant")
-    policy = policy_widgets.line(project, choices, drawn=(measure, against)).policy
 with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
     view = st.segmented_control(
         "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
@@ -144,12 +137,17 @@ with st.container(horizontal=True, horizontal_alignment="distribute", vertical_a
     ties_rule = st.segmented_control("Ties", ["average", "random"], default="average", key="ties", required=True)
     queries = policy_widgets.queries()
 screen = Screen(
-    project, policy, measure, None if against == NO_BOARD else (against, official_measure), ties_rule, queries
+    project,
+    policy,
+    measure,
+    None if against == policy_widgets.NO_BOARD else (against, official_measure),
+    ties_rule,
+    queries,
 )
 if view in VIEWS:
     VIEWS[view](screen)
     st.stop()
-if against == NO_BOARD:
+if against == policy_widgets.NO_BOARD:
     comparison, official = None, None
     board = leaderboard(project, measure, "exam", policy)
 else:

@@ -151,13 +151,16 @@ def closer(
 
 def chosen_official(imported: dict[str, str], known: list[str]) -> tuple[str, str | None]:
     """Widgets for the official board and its measure; None for the measure of each column."""
-    first, second = st.columns(2, vertical_alignment="bottom")
-    against = str(first.selectbox("Official board", known, key="against", bind="query-params"))
+    looking = policy_widgets.seen()
+    # Judgments and imported leaderboards can be compared before anything has been graded.
+    against = str(
+        looking.against if looking else st.selectbox("Official board", known, key="against", bind="query-params")
+    )
     if against in imported:
-        second.text_input("Official measure", imported[against], disabled=True)
+        st.text_input("Official measure", imported[against], disabled=True)
         return against, None
     names = [SAME, *(name for name, known in KNOWN.items() if known.takes_judgments)]
-    picked = second.selectbox("Official measure", names, key="official-measure", bind="query-params")
+    picked = st.selectbox("Official measure", names, key="official-measure", bind="query-params")
     return against, None if picked == SAME else str(picked)
 
 
@@ -167,7 +170,7 @@ def several(label: str, options: list[str], key: str, everything: str, **more: A
     return picked
 
 
-ui.begin("Meta-evaluation")
+ui.begin()
 project = ui.project()
 against_known = official_sources(project)
 if not against_known:
@@ -183,14 +186,9 @@ with left:
         accept_new_options=True, help="Or type another, such as P@30 or EXAM-Cover@5.",
     )  # fmt: skip
 with right:
-    upper, lower = st.columns([3, 2], vertical_alignment="bottom")
-    ratings = upper.pills(
+    ratings = st.pills(
         "Min ratings", range(1, MAX_RATING + 1), selection_mode="multi", default=list(MIN_RATINGS),
         key="ratings", bind="query-params",
-    )  # fmt: skip
-    relevant = lower.selectbox(
-        "Judged ≥", [1, 2, 3], key="relevant", bind="query-params",
-        help="The judgment from which a passage is relevant on the official board.",
     )  # fmt: skip
     shown = st.pills(
         "Correlation", COEFFICIENTS, selection_mode="multi", default=list(COEFFICIENTS[:2]),
@@ -211,7 +209,7 @@ with right:
                         format_func=policy_widgets.LABEL_RULES.__getitem__)  # fmt: skip
         numbers = several("Bank versions", [str(v.version) for v in versions(project)], "versions", "The newest")
 
-official = Policy(min_judgment=int(relevant))
+official = Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
     view = st.segmented_control(

@@ -41,7 +41,7 @@ def measured_with(project: Project) -> tuple[Policy | None, list[str]]:
     known = [grader.spec.name for grader in stored if grader.grades or grader.failures]
     if not any(grader.grades for grader in stored):
         return None, known[:1]
-    policy = policy_widgets.line(project, (*policy_widgets.LABELS, "relevant")).policy
+    policy = policy_widgets.view().policy
     mine = policy.grader or stored[0].spec.name
     others = [name for name in known if name != mine]
     beside = st.multiselect(
@@ -211,7 +211,7 @@ def neighbours(found: Found) -> None:
         st.caption(f"{found.here.place:,} of {found.total:,}" if found.here else "Not among the passages listed")
 
 
-ui.begin("Passages")
+ui.begin()
 project = ui.project()
 if not pooled_queries(project):
     ui.empty("There are no passages yet.", "Import passages, and runs or judgments that name them.", "home")

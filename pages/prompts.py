@@ -232,7 +232,7 @@ def try_it(project: Project, prompt: Prompt) -> None:
         st.caption(WHERE_ASKED[prompt.use])
 
 
-ui.begin("Prompts")
+ui.begin()
 st.html(MONOSPACE)
 project = ui.project()
 library = prompts(project)

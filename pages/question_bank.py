@@ -173,14 +173,14 @@ def _saved(version: int | None) -> None:
     st.session_state.pop("save note", None)
 
 
-ui.begin("Question bank")
+ui.begin()
 project = ui.project()
 queries = overview(project)
 if not queries:
     ui.empty("The project has no queries.", "Import queries on the Home screen.", "home")
 graded = any(grader.grades for grader in graders(project))
 if graded:
-    view = policy_widgets.line(project, (*policy_widgets.LABELS, "measure", "against", "cutoff"))
+    view = policy_widgets.view()
     policy, measure, against = view.policy, view.measure, view.against
 at = opened(queries)
 chosen_query = queries[at]

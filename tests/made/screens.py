@@ -196,7 +196,7 @@ def _report(app: AppTest, widget: str, **values: str) -> AppTest:
 
 def links(app: AppTest) -> list[str]:
     """Where the links of a screen lead."""
-    return [element.proto.page for element in app.get("page_link")]
+    return [element.proto.page for element in app.main.get("page_link")]
 
 
 def named(elements: Any, label: str) -> Any:

@@ -142,7 +142,7 @@ def button(page: Page | Locator, name: str) -> Locator:
 
 def go_to(page: Page, screen: str) -> None:
     """Follow the menu to a screen."""
-    page.get_by_test_id("stSidebarNav").get_by_role("link", name=screen).click()
+    page.locator(".st-key-menu").get_by_role("link", name=screen).click()
     expect(heading(page, screen)).to_be_visible()
     ready(page)
 

@@ -200,7 +200,7 @@ class TestQueue:
     def test_each_row_leads_to_its_passage(self, shared: Project) -> None:
         app = visit("disagreements")
         assert links(app)[:1] == ["passages"]
-        assert "query=q1&passage=p3" in app.get("page_link")[0].proto.query_string
+        assert "query=q1&passage=p3" in app.main.get("page_link")[0].proto.query_string
 
     def test_one_side_higher(self, shared: Project) -> None:
         app = show(visit("disagreements"), "Order", "right")

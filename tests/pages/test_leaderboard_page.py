@@ -147,7 +147,7 @@ class TestLeaderboard:
         assert "label 5 · judged 2 · What is A?" in as_text(
             next(c.value for c in app.caption if c.value.startswith("label 5"))
         )
-        places = [(link.proto.page, link.proto.query_string) for link in app.get("page_link")]
+        places = [(link.proto.page, link.proto.query_string) for link in app.main.get("page_link")]
         asked = scores[0].query_id
         for screen in ("question_bank", "disagreements"):
             assert any(page == screen and f"query={asked}" in query for page, query in places)

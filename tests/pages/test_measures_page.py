@@ -50,7 +50,7 @@ def select(app: AppTest, row: int, column: str) -> AppTest:
 
 
 def links(app: AppTest) -> list[str]:
-    return [element.proto.query_string for element in app.get("page_link")]
+    return [element.proto.query_string for element in app.main.get("page_link")]
 
 
 def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: Project) -> None:

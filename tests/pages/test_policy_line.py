@@ -36,3 +36,25 @@ def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(sh
     app = visit("question_bank", measure="n-EXAM@20")
     assert "n\\-EXAM@20 cannot be shown here" in app.error[0].value
     assert "nDCG@10" in said(app)
+
+
+def test_links_take_the_choices_along_and_the_address_says_each_once(shared: Project) -> None:
+    app = choose(visit("passages", measure="AP"), "Min rating", 2)
+    menu = {element.proto.page: element.proto.query_string for element in app.sidebar.get("page_link")}
+    assert menu["export"] == "tau=2&measure=AP"
+    assert app.query_params["tau"] == "2"
+    choose(app, "Min rating", 4)
+    assert "tau" not in app.query_params
+
+
+def test_a_browser_that_is_behind_takes_no_choice_back(shared: Project) -> None:
+    app = choose(visit("passages"), "Min rating", 2)
+    # The next click was made before the address of the first had come.
+    del app.query_params["tau"]
+    app = choose(app, "Label", "Weighted mean")
+    assert "min rating 2 · weighted mean" in said(app)
+
+
+def test_what_an_address_says_wrongly_is_the_default(shared: Project) -> None:
+    app = visit("passages", tau="9", label="nothing", relevant="x", grader="none", cutoff="0")
+    assert "test grader · min rating 4 · best rating · nDCG@10 · bank 1" in said(app).replace("\\", "")

@@ -77,7 +77,7 @@ def html(app: AppTest) -> str:
 
 
 def linked(app: AppTest) -> list[tuple[str, str]]:
-    return [(element.proto.page, element.proto.query_string) for element in app.get("page_link")]
+    return [(element.proto.page, element.proto.query_string) for element in app.main.get("page_link")]
 
 
 def labelled(elements: Any, label: str) -> Any:

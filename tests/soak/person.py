@@ -208,7 +208,7 @@ class Person:
         """Follow the menu to a screen, unless one is there."""
         if self.screen() == screen:
             return
-        link = self.page.get_by_test_id("stSidebarNav").get_by_role("link", name=screen, exact=True)
+        link = self.page.locator(".st-key-menu").get_by_role("link", name=screen, exact=True)
         if not link.is_visible():
             self.page.get_by_test_id("stExpandSidebarButton").click()
         link.click()

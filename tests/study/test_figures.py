@@ -235,7 +235,7 @@ class TestTheViewsOfTheLeaderboard:
         found = query_points(own, *[leaderboard(own, "nDCG@10"), "good", leaderboard(own, "nDCG@10"), "fair"])
         assert metric(app, "First better") == str(found.count("first"))
         assert metric(app, "Equal") == str(found.count("equal"))
-        queries = [element.proto.query_string for element in app.get("page_link")]
+        queries = [element.proto.query_string for element in app.main.get("page_link")]
         assert sum("passage=p12" in query and "query=q1" in query for query in queries) == 2
 
     def test_every_two_systems_are_tested(self, own: Project) -> None:

@@ -72,6 +72,11 @@ STYLE = """
 .st-key-looking p { font-size: 0.93rem; }
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
 [data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
+/* The screens, under what one does there. */
+.st-key-menu { gap: 0; }
+.st-key-menu [data-testid="stCaptionContainer"] { opacity: 1; color: inherit; margin: 0.7rem 0 0.1rem; }
+.st-key-menu [data-testid="stCaptionContainer"] p { font-size: 0.8rem; color: #a9c3cf; }
+.st-key-menu a { padding: 0.2rem 0.5rem; border-radius: 0.3rem; }
 /* Lists of buttons read as lists: texts begin at the left. */
 [class*="st-key-queries-list"] { gap: 0.15rem; }
 [class*="st-key-queries-list"] button { text-align: left; padding: 0.3rem 0.6rem; }

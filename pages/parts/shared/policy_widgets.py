@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -14,15 +14,38 @@ from core.errors import InputError, WorkbenchError
 from core.labels import Policy
 from core.leaderboard import QueryChoice
 from core.measures import COVER, MEASURES, SIMILARITIES, parse_measure
-from core.project import Project, official_sources
+from core.project import Project, gold_name, official_sources
 from core.types import MAX_RATING
-from pages.parts.shared import ui
+from pages.parts.shared import address, ui
 
 Choice = Literal["grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"]
 """What one can choose in the line, by the key of its widget."""
 
 LABELS: tuple[Choice, ...] = ("grader", "tau", "label", "weights")
 """The choices that make labels."""
+
+MATTERS: dict[str, tuple[Choice, ...]] = {
+    "home": (*LABELS, "measure", "against", "cutoff"),
+    "question_bank": (*LABELS, "measure", "against", "cutoff"),
+    "passages": (*LABELS, "relevant"),
+    "disagreements": (*LABELS, "relevant"),
+    "changes": ("measure", "against", "cutoff", "relevant"),
+    "leaderboard": (*LABELS, "measure", "against", "cutoff", "relevant"),
+    "measures": ("against", "relevant"),
+    "export": (*LABELS, "cutoff"),
+}
+"""The choices that have an effect on what a screen shows; on the others they are only said."""
+
+INLINE = ("leaderboard", "changes", "measures")
+"""Screens on which measure and official board are changed so often that they stand beside the line."""
+
+SHARES = ("leaderboard", "changes")
+"""Screens that can compute measures by shares of a pool or by gold texts."""
+
+INLINE_WIDTH = 190
+MIN_RATINGS = range(1, MAX_RATING + 1)
+MIN_JUDGMENTS = (1, 2, 3)
+NO_BOARD = "No official board"
 
 NO_EFFECT = "Has no effect on what this screen shows."
 DEFAULT_MEASURE = "nDCG@10"
@@ -60,69 +83,122 @@ def chosen(project: Project) -> Policy:
     )
 
 
-def line(
-    project: Project,
-    matters: Collection[Choice],
-    *,
-    shares: bool = False,
-    drawn: tuple[str, str | None] | None = None,
-) -> View:
+def line(screen: str) -> None:
     """Say in one line under which choices one looks, the same on every screen, with a place to change them.
 
+    It is drawn by the frame and not by the screens: what one screen has put into the address, another one forgets.
+
     Args:
-        matters: the choices that have an effect on what this screen shows; the others are disabled and say so.
-        shares: whether measures by shares of a pool or by gold texts can be computed here.
-        drawn: measure and official board, where the screen has widgets of its own for them.
+        screen: its name; what has no effect on what it shows is disabled and says so.
     """
-    known = [grader.spec.name for grader in graders(project) if grader.grades]
-    if not known:
-        ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
-    boards, offered = official_sources(project), _offered(True, DEFAULT_MEASURE)
-    with st.container(key="looking", horizontal=True, vertical_alignment="center"):
-        said = st.empty()
-        place = st.popover("Change", type="tertiary", help="Choose what labels and scores are made with")
+    st.session_state.pop("looking", None)
+    said = {"project": st.session_state.get("project")}
+    if said["project"] == next(iter(ui.projects()), None):
+        said["project"] = None
+    try:
+        project = ui.chosen_project()
+    except WorkbenchError:
+        # The screen itself says what is wrong.
+        project = None
+    known = [grader.spec.name for grader in graders(project) if grader.grades] if project else []
+    if project is not None and known:
+        st.session_state["looking"], choices = _draw(project, known, screen)
+        said |= choices
+    address.write(said)
 
-    def options(choice: Choice, words: str) -> dict[str, Any]:
-        idle = choice not in matters
-        return {"disabled": idle, "help": f"{NO_EFFECT} {words}" if idle else words, "bind": "query-params"}
 
+def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[str, str | None]]:
+    """Draw the line; returns what is chosen, and what the address is to say of it.
+
+    Args:
+        known: names of the graders that have grades.
+    """
+    matters, inline, shares = MATTERS.get(screen, ()), screen in INLINE, screen in SHARES
     default = Policy()
-    with place:
-        st.selectbox("Grader", known, key="grader", **options("grader", "Whose grades the labels are made of."))
+    measures = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
+    boards = [*official_sources(project), NO_BOARD]
+    with st.container(key="looking", horizontal=True, vertical_alignment="center"):
+        words = st.empty()
+        popover = st.popover("Change", type="tertiary", help="Choose what labels and scores are made with")
+        beside = st.container(horizontal=True, horizontal_alignment="right") if inline else popover
+    rules = {title: rule for rule, title in LABEL_RULES.items()}
+    usual: dict[Choice, Any] = {
+        "grader": known[0], "tau": default.min_rating, "label": default.label, "weights": True,
+        "measure": DEFAULT_MEASURE, "against": boards[0], "cutoff": default.cutoff, "relevant": default.min_judgment,
+    }  # fmt: skip
+    read: dict[Choice, Callable[[str], Any]] = {
+        "grader": _among(known), "tau": lambda text: _among(MIN_RATINGS)(int(text)),
+        "label": lambda text: rules.get(text) or _among(LABEL_RULES)(text), "weights": lambda text: text != "false",
+        "measure": str, "against": _among(boards), "cutoff": lambda text: min(1000, max(1, int(text))),
+        "relevant": lambda text: _among(MIN_JUDGMENTS)(int(text)),
+    }  # fmt: skip
+    for choice, value in usual.items():
+        address.take(choice, read[choice], value)
+
+    def options(choice: Choice, about: str) -> dict[str, Any]:
+        idle = choice not in matters
+        return {"key": choice, "disabled": idle, "help": f"{NO_EFFECT} {about}" if idle else about}
+
+    with popover:
+        st.selectbox("Grader", known, **options("grader", "Whose grades the labels are made of."))
         st.selectbox(
-            "Min rating", range(1, MAX_RATING + 1), index=default.min_rating - 1, key="tau",
+            "Min rating", MIN_RATINGS,
             **options("tau", "From this rating on a question counts as answered, and a label as relevant in binary"
                       " measures."),
         )  # fmt: skip
         st.selectbox(
-            "Label", list(LABEL_RULES), format_func=LABEL_RULES.__getitem__, key="label",
+            "Label", list(LABEL_RULES), format_func=LABEL_RULES.__getitem__,
             **options("label", "How a passage's ratings become its relevance label."),
         )  # fmt: skip
-        st.checkbox("Weights", True, key="weights", **options("weights", "Use the questions' weights."))
-        picked, against = drawn or (DEFAULT_MEASURE, None)
-        if drawn is None:
-            picked = st.selectbox(
-                "Measure", offered, index=offered.index(DEFAULT_MEASURE), key="measure", accept_new_options=True,
-                **options("measure", _typable(shares)),
-            )  # fmt: skip
-        if drawn is None and boards:
-            against = st.selectbox(
-                "Official board", boards, key="against", **options("against", "The board to compare with.")
-            )
-        st.number_input(
-            "Cutoff", 1, 1000, default.cutoff, key="cutoff",
-            **options("cutoff", "EXAM-Cover looks at this many passages of each run."),
-        )  # fmt: skip
+        st.checkbox("Weights", **options("weights", "Use the questions' weights."))
+        st.number_input("Cutoff", 1, 1000, **options("cutoff", "EXAM-Cover looks at this many passages of each run."))
         st.selectbox(
-            "Judged ≥", [1, 2, 3], key="relevant",
+            "Judged ≥", MIN_JUDGMENTS,
             **options("relevant", "The judgment from which a passage is relevant in binary measures of the official"
                       " board."),
         )  # fmt: skip
+    with beside:
+        width: Any = INLINE_WIDTH if inline else "stretch"
+        picked = st.selectbox(
+            "Measure", measures, accept_new_options=True, width=width, **options("measure", _typable(shares))
+        )
+        against = st.selectbox(
+            "Official board", boards, width=width, **options("against", "The board to compare with.")
+        )
     # What an idle choice holds is said as it is: another screen can show it.
-    name = str(picked) if drawn or "measure" not in matters else _read(str(picked), offered, DEFAULT_MEASURE, shares)
-    view = View(chosen(project), name, against)
-    said.markdown(f":material/tune: {ui.plain(in_words(project, view))}")
-    return view
+    name = _read(str(picked), measures, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
+    view = View(chosen(project), name, None if against == NO_BOARD else str(against))
+    words.markdown(f":material/tune: {ui.plain(in_words(project, view))}")
+    held = {choice: st.session_state[choice] for choice in usual}
+    return view, {
+        choice: None if value == usual[choice] else LABEL_RULES[value] if choice == "label" else str(value).lower()
+        if choice == "weights" else str(value)
+        for choice, value in held.items()
+    }  # fmt: skip
+
+
+def _among(options: Collection[Any]) -> Callable[[Any], Any]:
+    """A function that gives back one of the options, and raises ValueError for anything else."""
+
+    def read(value: Any) -> Any:
+        if value not in options:
+            raise ValueError(value)
+        return value
+
+    return read
+
+
+def seen() -> View | None:
+    """Under which choices one looks; None where nothing has been graded, so that there is nothing to choose."""
+    return cast(View | None, st.session_state.get("looking"))
+
+
+def view() -> View:
+    """Under which choices one looks; the screen ends here where nothing has been graded."""
+    found = seen()
+    if found is None:
+        ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
+    return cast(View, found)
 
 
 def in_words(project: Project, view: View) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import chain
 
 import streamlit as st
@@ -35,14 +36,27 @@ The first is where one arrives.
 SCREENS = dict(chain.from_iterable(screens.items() for screens in GROUPS.values()))
 
 
-def navigation() -> st.Page:
-    """Declare the screens; returns the one that the person is on."""
-    return st.navigation(
-        {
-            group: [
-                st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home")
-                for name, (title, icon) in screens.items()
-            ]
-            for group, screens in GROUPS.items()
-        }
-    )
+def navigation() -> tuple[str, st.Page]:
+    """Declare the screens; returns the name of the one that the person is on, and the screen."""
+    pages = {
+        st.Page(f"pages/{name}.py", title=title, icon=icon, default=name == "home"): name
+        for name, (title, icon) in SCREENS.items()
+    }
+    page = st.navigation(list(pages), position="hidden")
+    return pages[page], page
+
+
+def menu(choices: Mapping[str, str]) -> None:
+    """Links to all screens, in groups.
+
+    Streamlit's own list of them drops what the address says. Each choice would then be written into it anew on the
+    next screen, as a step of its own that Back takes back.
+
+    Args:
+        choices: what goes along to the next screen, as the address says it.
+    """
+    with st.container(key="menu"):
+        for group, screens in GROUPS.items():
+            st.caption(group)
+            for name, (title, icon) in screens.items():
+                st.page_link(f"pages/{name}.py", label=title, icon=icon, query_params=choices, width="stretch")

@@ -11,13 +11,15 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import FileError, WorkbenchError
 from core.grading import close_interrupted
 from core.project import Project, close_projects, open_project, projects_folder
-from pages.parts.shared import look, screens
+from pages.parts.shared import address, look, screens
 from pages.parts.shared import person as who
 
+NAME = "Exam Workbench"
 LISTED_PROBLEMS = 20
 LISTED = 300
 """Characters of a text in a list to choose from."""
@@ -26,12 +28,9 @@ HEADING = 3_000
 
 _log = logging.getLogger(__name__)
 
-EVERYWHERE = ("grader", "tau", "label", "cutoff", "relevant", "weights", "measure", "over-queries")
-"""Keys of what is chosen on one screen and holds on every other."""
 
-
-def begin(title: str) -> None:
-    """Begin a screen with its title.
+def begin() -> None:
+    """Begin a screen.
 
     A server whose first visitor follows a deep link takes the folder `pages` for a list of apps of
     their own and runs the file without its frame. Declaring the screens once puts that right.
@@ -40,14 +39,6 @@ def begin(title: str) -> None:
         screens.navigation()
         st.session_state["framed"] = True
         st.rerun()
-    if st.session_state.get("screen") != title:
-        # What came from an address is known to the session, but the same widget of the next screen forgets it unless
-        # it is given anew.
-        for choice in EVERYWHERE:
-            if choice in st.session_state:
-                st.session_state[choice] = st.session_state[choice]
-    st.session_state["screen"] = title
-    st.title(title, anchor=False)
 
 
 @st.cache_resource(show_spinner="Opening the project")
@@ -79,21 +70,37 @@ def projects() -> dict[str, Path]:
     return found
 
 
-def frame() -> None:
-    """Draw what surrounds every screen: the choice of the project and the name of the person."""
+def frame(screen: str) -> DeltaGenerator:
+    """Draw what surrounds every screen: its title, the choice of the project and the name of the person.
+
+    Args:
+        screen: its name.
+
+    Returns:
+        The place for the menu of the screens, whose links take along what is chosen.
+    """
     st.session_state["framed"] = True
     look.put_on()
+    address.arrive(screen)
     if opened := st.session_state.pop("opened", None):
         st.session_state["project"] = opened
     names = list(projects())
     asked = st.query_params.get("project", "")
+    if names and not opened:
+        address.take("project", lambda name: name if name in names else names[0], names[0])
     with st.sidebar:
+        menu = st.container()
         if names:
-            st.selectbox("Project", names, key="project", bind="query-params")
+            st.selectbox("Project", names, key="project")
         who.box()
     if names:
         _say_another(asked if asked not in names else "")
     who.ask()
+    title = screens.SCREENS[screen][0]
+    st.session_state["screen"] = title
+    st.set_page_config(page_title=f"{title} · {NAME}")
+    st.title(title, anchor=False)
+    return menu
 
 
 def _say_another(missing: str) -> None:
@@ -186,6 +193,7 @@ def empty(what: str, todo: str, screen: str | None = None) -> None:
 def go(screen: str, label: str | None = None, **query: str) -> None:
     """A link to a screen, which keeps the project."""
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
+    parameters |= address.travelling()
     st.page_link(
         f"pages/{screen}.py",
         label=label or f"Go to {screens.SCREENS[screen][0]}",

@@ -1,0 +1,93 @@
+"""What is chosen for every screen stands in the address: the project, and what makes labels and scores.
+
+Streamlit's own binding of widgets to the address takes away what a link brings from another screen, and writes it back
+one step of the browser's history a choice: Back would take choices back that nobody made. Here an address is read when
+somebody came by it, and written in one step when a choice differs from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+EVERYWHERE = ("project", "grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant")
+"""The parameters that hold on every screen, each with the key of its widget."""
+
+
+@dataclass
+class Address:
+    """What this module knows of a browser tab from one run to the next.
+
+    Args:
+        screen: that was on last.
+        now: the parameters as they were read or written last.
+        before: as they were before that: a browser that is behind may still send these.
+        come: whether the run that is on came by an address, so that it is read.
+    """
+
+    screen: str = ""
+    now: dict[str, str] = field(default_factory=dict)
+    before: dict[str, str] = field(default_factory=dict)
+    come: bool = False
+
+
+def arrive(screen: str) -> None:
+    """Look at the address once in a run, before any widget of `EVERYWHERE` is drawn.
+
+    Args:
+        screen: that is on; a link to another one that says nothing of the choices leaves them as they are.
+    """
+    here, given = _here(), travelling()
+    went_back = bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
+    moved = screen != here.screen
+    here.come = went_back or (given not in (here.now, here.before)) or (moved and bool(given))
+    if moved and not given and not went_back and here.screen:
+        here.come = False
+    here.screen = screen
+    if here.come:
+        here.before, here.now = here.now, given
+
+
+def take(key: str, read: Callable[[str], Any], default: Any) -> None:
+    """Let a widget that is about to be drawn hold what the address says, where somebody came by it.
+
+    Args:
+        read: the value for a text of the address; raises ValueError for one that means nothing, which is the default.
+        default: what the address leaves out.
+    """
+    here = _here()
+    # What a widget held that was not drawn for a while is gone, and still stands in the address.
+    if not here.come and key in st.session_state:
+        return
+    try:
+        st.session_state[key] = read(here.now[key]) if key in here.now else default
+    except ValueError:
+        st.session_state[key] = default
+
+
+def write(said: Mapping[str, str | None]) -> None:
+    """Write what is chosen into the address, in one step; nothing where it says so already.
+
+    Args:
+        said: by parameter; None for what is left out, as it is the default.
+    """
+    here = _here()
+    wanted = {key: text for key, text in said.items() if text is not None}
+    if travelling() != wanted:
+        others = {key: st.query_params.get_all(key) for key in st.query_params if key not in EVERYWHERE}
+        st.query_params.from_dict(others | wanted)
+    if here.now != wanted:
+        here.before, here.now = here.now, wanted
+
+
+def travelling() -> dict[str, str]:
+    """What goes along to another screen, as the address says it."""
+    return {key: st.query_params[key] for key in EVERYWHERE if key in st.query_params}
+
+
+def _here() -> Address:
+    return st.session_state.setdefault("address", Address())
