@@ -6,20 +6,16 @@ By default on the demo; a graded project of another size comes as a file: `EXAM_
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import statistics
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from core.exchange import make_demo
+from bench.served import served_project
 from pages.parts.shared.person import COOKIE
-from tests.made.browser import DRAWN, FLAGS, WINDOW, find_chromium, serving
+from tests.made.browser import DRAWN, FLAGS, WINDOW, find_chromium
 
 TIMES = 5
 """How often each is done; the median counts."""
@@ -125,17 +121,9 @@ def _opened(page: Page, link: str) -> float:
 @contextmanager
 def _page() -> Iterator[tuple[Page, str]]:
     """A tab of somebody who was here before, and the address of an app with one project, called bench."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        projects = folder / "projects"
-        projects.mkdir()
-        if given := os.environ.get("EXAM_BENCH_PROJECT"):
-            shutil.copy(given, projects / "bench.duckdb")
-        else:
-            make_demo(projects / "bench.duckdb", "bench", True, lambda line: None)
-        with serving(projects, folder / "server.log") as server, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
-            person = browser.new_context(viewport=WINDOW, reduced_motion="reduce")
-            person.add_cookies([{"name": COOKIE, "value": "bench", "url": "http://localhost"}])
-            yield person.new_page(), server.address
-            browser.close()
+    with served_project() as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
+        person = browser.new_context(viewport=WINDOW, reduced_motion="reduce")
+        person.add_cookies([{"name": COOKIE, "value": "bench", "url": "http://localhost"}])
+        yield person.new_page(), address
+        browser.close()
