@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from bench.served import served_project
 from pages.parts.shared.person import COOKIE
@@ -74,6 +74,7 @@ def pictures(folder: Path, wanted: tuple[str, ...] = ()) -> None:
         wanted: beginnings of the names of those to take; all for none.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=DEADLINE)
     with served_project() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
         for scheme in SCHEMES:
