@@ -65,6 +65,11 @@ STYLE = """
 /* The texts are the heroes: the name of the screen only says where one is. */
 [data-testid="stMain"] h1 { font-size: 1.3rem; padding: 0.2rem 0; }
 [data-testid="stCaptionContainer"] { color: var(--ew-dim); opacity: 1; }
+.stApp button kbd { opacity: 0.85; }
+.stApp button[data-testid$="primary"] kbd { opacity: 1; }
+/* The blue of what is chosen is too dark for words on the tint of a dark page. */
+[data-selected="true"]:is([data-variant="segmented_control"], [data-variant="pills"]) * {
+  color: light-dark(#2f6399, #85b4e3); }
 :focus-visible { outline: 2px solid var(--ew-focus) !important; outline-offset: 1px; }
 /* The line under the title: under which choices one looks. */
 .st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);

@@ -1,0 +1,105 @@
+"""No screen shuts anybody out: axe-core finds nothing serious on any of them, in light and in dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from core import bank
+from core.catalogue import save_prompt
+from core.graders import built_in
+from core.labels import override
+from core.project import Project
+from pages.parts.shared.screens import SCREENS
+from tests.made.browser import Server, visit
+from tests.made.projects import new_project
+from tests.made.screens import put_small
+
+pytestmark = pytest.mark.browser
+
+GRAVE = ("serious", "critical")
+VIEWS = (
+    "leaderboard?view=All+boards",
+    "leaderboard?view=Two+boards",
+    "leaderboard?view=Two+systems",
+    "leaderboard?view=By+budget",
+    "leaderboard?view=Significance",
+    "disagreements?view=record",
+    "changes?differs=questions",
+)
+"""Views that show other kinds of things than their screen opens with."""
+
+NOT_OURS = {
+    "list": ('[data-testid="stSidebarNavItems"]', "Streamlit puts the groups of the sidebar into its list as they are"),
+    "listitem": ('[data-testid="stSidebarNavItems"] li', "and the screens into the groups"),
+}
+"""What Streamlit draws and no option or style of ours changes, by rule: a selector for it, and why it is there."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An element of a screen that breaks a rule."""
+
+    screen: str
+    theme: str
+    rule: str
+    element: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.screen} ({self.theme}): {self.rule}: {self.element}\n    {self.why}"
+
+
+def found(page: Page, screen: str, theme: str, options: Mapping[str, Any]) -> Iterator[Finding]:
+    """What axe-core holds against a page as it is now."""
+    for broken in Axe().run(page, options={"resultTypes": ["violations"], **options}).response["violations"]:
+        if broken["impact"] not in GRAVE:
+            continue
+        for node in broken["nodes"]:
+            if not _is_streamlits(page, broken["id"], node["target"]):
+                why = " ".join(node["failureSummary"].split())
+                yield Finding(screen, theme, f"{broken['id']} ({broken['help']})", node["html"][:200], why)
+
+
+def _is_streamlits(page: Page, rule: str, target: Sequence[str | list[str]]) -> bool:
+    if rule not in NOT_OURS or not isinstance(target[-1], str):
+        return False
+    return bool(page.evaluate("([of, is]) => document.querySelector(of)?.matches(is)", [target[-1], NOT_OURS[rule][0]]))
+
+
+def put_all_sorts(project: Project) -> None:
+    """Grades, judgments and a failed pair; two versions, an override before the second, an unsaved edit, a prompt."""
+    put_small(project)
+    first, second, *_ = bank.questions(project)
+    override(project, first.question_id, "p2", 4, "It says so in the last line.", "ann")
+    bank.save(project, [replace(first, text="What is A, exactly?"), replace(second, weight=2.0)], "sharper", "ann")
+    bank.put_draft(project, "tester", replace(second, text="What is B, exactly?"))
+    save_prompt(project, replace(built_in()["self-rating"], name="ours", title="Ours"), "ann")
+
+
+@pytest.fixture
+def address(projects: Any, server: Server) -> str:
+    """Where a project with all sorts of things is shown."""
+    project = new_project(projects / "access.duckdb")
+    put_all_sorts(project)
+    project.close()
+    return server.address
+
+
+def test_axe_finds_nothing_serious_on_any_screen(address: str, chromium_page: Page) -> None:
+    findings: list[Finding] = []
+    for screen in (*SCREENS, *VIEWS):
+        name, _, query = screen.partition("?")
+        visit(chromium_page, f"{address}/{'' if name == 'home' else name}?project=access&{query}")
+        findings += found(chromium_page, screen, "light", {})
+        chromium_page.emulate_media(color_scheme="dark")
+        # What a theme changes is colours; the page is whole again when it has them.
+        chromium_page.wait_for_function("getComputedStyle(document.querySelector('.stApp')).colorScheme === 'dark'")
+        findings += found(chromium_page, screen, "dark", {"runOnly": ["color-contrast"]})
+        chromium_page.emulate_media(color_scheme="light")
+    assert not findings, "\n".join(map(str, findings))
