@@ -23,7 +23,7 @@ if not running:
             st.caption("Nothing of this is kept.")
             pair = choose_pair(project, questions_of(project, chosen.grader), "trial")
             if pair is not None:
-                ask(project, chosen.grader, pair, "trial")
+                ask(project, chosen, pair, "trial")
     st.subheader("Plan", anchor=False)
     pool(project)
     if chosen is not None:

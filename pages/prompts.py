@@ -61,7 +61,7 @@ def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
             for name in names:
                 st.button(
                     ui.plain(library[name].title), key=f"open {name}", width="stretch",
-                    type="primary" if name == chosen else "tertiary", on_click=_open, args=(name,),
+                    type="secondary" if name == chosen else "tertiary", on_click=_open, args=(name,),
                     icon=None if name in built_in() else ":material/person:",
                 )  # fmt: skip
 
@@ -225,7 +225,7 @@ def try_it(project: Project, prompt: Prompt) -> None:
     else:
         fence = "context" in variables(prompt) and st.checkbox("Fence the passage off as data", key="fenced")
     if chosen is not None:
-        ask(project, chosen.grader, pair, f"try {prompt.name}", opened=False)
+        ask(project, chosen, pair, f"try {prompt.name}")
     with ui.errors(), st.expander("Filled in", expanded=True):
         show_messages(fill_in(project, prompt, pair.question, pair.passage, fence))
     if prompt.use not in GRADERS:
@@ -237,7 +237,7 @@ st.html(MONOSPACE)
 project = ui.project()
 library = prompts(project)
 name = chosen_name(library)
-left, right = st.columns([2, 7], gap="large")
+left, right = st.columns([3, 8], gap="medium")
 with left:
     prompt_list(library, name)
 with right:

@@ -23,6 +23,7 @@ class Plan:
         failed: those that were asked and gave nothing usable.
         to_grade: those that the job would ask.
         without_text: pooled (query, passage) whose passage text is missing.
+        weightless: of those needed, the ones that no label needs: every question with that text weighs 0 or less.
     """
 
     needed: int
@@ -30,6 +31,7 @@ class Plan:
     failed: int
     to_grade: int
     without_text: int
+    weightless: int = 0
 
 
 _IN_RUNS = (
@@ -48,7 +50,8 @@ def missing_pairs(spec: GraderSpec) -> str:
 
     Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $runs (a list of
     names of runs whose pooled passages are meant, or NULL for the whole pool).
-    Its columns are query_key, question_text_key, passage_text_key and state: known, failed or ungraded.
+    Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
+    known, failed or ungraded.
     """
     return (
         "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
@@ -58,7 +61,7 @@ def missing_pairs(spec: GraderSpec) -> str:
         "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
         "  THEN 'failed' ELSE 'ungraded' END AS state"
         " FROM (SELECT min(query_key) AS query_key, b.asked, b.text_key AS question_text_key,"
-        "  p.text_key AS passage_text_key"
+        "  p.text_key AS passage_text_key, max(weight) AS weight"
         f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
         "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
         f"  AND {_IN_RUNS}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
@@ -80,12 +83,11 @@ def make_plan(
     Raises:
         InputError: there is no such run.
     """
-    states = dict(
-        project.rows(
-            f"SELECT state, count(*) FROM ({missing_pairs(spec)}) GROUP BY state",
-            _plan_parameters(project, spec, version, scope),
-        )
+    counted = project.rows(
+        f"SELECT state, count(*), count_if(weight <= 0) FROM ({missing_pairs(spec)}) GROUP BY state",
+        _plan_parameters(project, spec, version, scope),
     )
+    states = {state: number for state, number, _ in counted}
     open_pairs = sum(states.get(state, 0) for state in scope.states)
     return Plan(
         needed=sum(states.values()),
@@ -99,6 +101,7 @@ def make_plan(
                 _scope_parameters(project, scope),
             )
         ),
+        weightless=sum(number for _, _, number in counted),
     )
 
 

@@ -589,7 +589,7 @@ def asked_on_screen(app: AppTest, url: str) -> AppTest:
     (where,) = [one for one in drawn().button_group if one.label == "Where the model runs"]
     where.set_value("openai")
     drawn()
-    for label, value in (("Base URL", url), ("Model", "writer-1")):
+    for label, value in (("Address", url), ("Model", "writer-1")):
         (box,) = [one for one in app.text_input if one.label == label]
         box.set_value(value)
     drawn()

@@ -32,7 +32,7 @@ from core.grading import (
     start_job,
 )
 from core.grading import running as grading
-from core.labels import Policy
+from core.labels import Policy, basis, readiness
 from core.project import Project, add_passages, open_project, refresh_pool
 from core.review import changes
 from core.types import Asked, Grade, GraderSpec, Passage, Question
@@ -193,6 +193,17 @@ def test_a_limit_stops_after_so_many_pairs(filled: Project):
         grader = HashGrader()
         run_job(filled, grader, Request(Scope(limit=3)), "ann")
         assert (len(grader.asked), len(known(filled))) == (asked, graded)
+
+
+def test_pairs_that_no_label_needs_are_graded_and_told_apart(filled: Project):
+    bank.save(filled, [replace(QUESTIONS[0], weight=0.0), replace(QUESTIONS[2], weight=-1.0)], "out of it", "ann")
+    assert plan(filled) == Plan(PAIRS, 0, 0, PAIRS, 0, weightless=3 + 2)
+    policy = Policy(grader=HashGrader().spec.name)
+    run_job(filled, HashGrader(), Request(), "ann")
+    assert readiness(filled, basis(filled, policy)).needed == PAIRS - plan(filled).weightless
+    # The same words ask with weight elsewhere.
+    bank.save(filled, [Question("q1/e", "q1", "A?")], "again", "ann")
+    assert plan(filled).weightless == 2
 
 
 def test_only_the_queries_that_were_named_are_graded(filled: Project):

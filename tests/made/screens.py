@@ -253,3 +253,9 @@ def opened(app: AppTest, question_id: str) -> AppTest:
     """The app with the details of a question open."""
     app.session_state[f"details {question_id}"] = True
     return sound(app.run())
+
+
+def drawn_grade(app: AppTest) -> str:
+    """The grade that came of a question which somebody asked, as HTML; empty where there is none."""
+    bodies = [str(element.proto.body) for element in app.get("html")]
+    return next((body.split('class="ew-grade">')[1] for body in bodies if 'class="ew-grade">' in body), "")

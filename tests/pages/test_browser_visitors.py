@@ -45,7 +45,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         visit(page, f"{here.address}/grading?project=gold&setup=Self-rating")
         pick(page, "Model runs", "Endpoint")
         # The key follows the address at once: nobody waits for a screen between two boxes.
-        page.get_by_label("Base URL", exact=True).fill(server.url)
+        page.get_by_label("Address", exact=True).fill(server.url)
         write(page.get_by_label("Key for this address", exact=True), "open-sesame")
         expect(page.get_by_text("The key that you typed for 127.0.0.1 is used.")).to_be_visible()
         expect(page.get_by_label("Key for this address", exact=True)).to_have_value("")
@@ -59,7 +59,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         other = empty_tab(page.context)
         visit(other, f"{here.address}/grading?project=gold&setup=Self-rating")
         pick(other, "Model runs", "Endpoint")
-        write(other.get_by_label("Base URL", exact=True), server.url)
+        write(other.get_by_label("Address", exact=True), server.url)
         expect(other.get_by_text("An endpoint on this computer needs no key.")).to_be_visible()
         other.close()
         here.process.terminate()
@@ -73,7 +73,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         expect(page.get_by_text("No model on its own computer is offered by this server.")).to_be_visible()
         pick(page, "Model runs", "Endpoint")
         expect(page.get_by_role("combobox", name="Endpoint")).to_be_visible()
-        for label in ("Base URL", "Key for this address"):
+        for label in ("Address", "Key for this address"):
             expect(page.get_by_label(label, exact=True)).to_have_count(0)
         open_up(page, "Ask it one question")
         page.get_by_role("button", name="Ask", exact=True).click()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ from streamlit.testing.v1 import AppTest
 
 from core.catalogue import find_grader, graders, named_graders, prices, save_named_grader, set_price
 from core.errors import GradingError
-from core.graders import Price
+from core.graders import Price, make_grader
 from core.graders.access import keys as secret_keys
 from core.grading import BackgroundJob, current_job, jobs
 from core.project import Project
 from core.types import Grade, GraderSpec, Question
-from pages.parts.shared import ui
+from pages.parts.graders.trial import waiting
+from pages.parts.shared import look, ui
+from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse
 from tests.made.projects import SPEC, fill
@@ -26,6 +29,7 @@ from tests.made.screens import (
     MARKUP,
     as_text,
     choose,
+    drawn_grade,
     links,
     metric,
     named,
@@ -79,7 +83,7 @@ def endpoint(server: EndpointServer) -> AppTest:
     """The screen with a self-rating grader behind an endpoint."""
     app = choose(kind("Self-rating"), "Model runs", "Endpoint")
     named(app.text_input, "Model").set_value("mini")
-    return choose(app, "Base URL", server.url)
+    return choose(app, "Address", server.url)
 
 
 def words(app: AppTest) -> str:
@@ -138,7 +142,7 @@ class TestSettingUp:
         }
         kept = save_named_grader(asked, "a name", "self-rating", parameters, "ann")
         app = visit("grading", setup="a name (saved)")
-        assert named(app.text_input, "Base URL").value == "http://localhost:1/v1"
+        assert named(app.text_input, "Address").value == "http://localhost:1/v1"
         assert named(app.selectbox, "Prompt").value == "self-rating"
         press(app, "Save")
         (again,) = named_graders(asked)
@@ -199,9 +203,9 @@ class TestKeys:
         app = choose(kind("Self-rating"), "Model runs", "Endpoint")
         assert "No key is found under OPENAI_API_KEY" in words(app)
         monkeypatch.setenv("GROQ_API_KEY", "open-sesame")
-        choose(app, "Base URL", "https://api.groq.com/openai/v1")
+        choose(app, "Address", "https://api.groq.com/openai/v1")
         assert "A key is found under GROQ_API_KEY, which is for api.groq.com." in words(app)
-        choose(app, "Base URL", "https://mine.example/v1")
+        choose(app, "Address", "https://mine.example/v1")
         assert "No key is known to be for mine.example" in words(app)
         assert "open-sesame" not in said(app)
 
@@ -244,26 +248,47 @@ class TestAskingOneQuestion:
     def test_a_local_model_shows_prompt_answer_rating_and_distribution(self, asked: Project, tiny_t5: Path) -> None:
         app = choose(kind("Self-rating"), "Model", str(tiny_t5))
         press(app, "Ask")
-        prompt, answer = codes(app)
+        answer, prompt = codes(app)
         assert "Question: What is gold?" in prompt
         assert "Context: text of p1" in prompt
         assert answer == "5"
-        assert (metric(app, "Rating"), metric(app, "Status")) == ("5 of 5", "graded")
-        bars = next(table.value for table in app.dataframe if "Probability" in table.value)
-        assert bars["Probability"].idxmax() == 5
+        grade = drawn_grade(app)
+        assert grade.startswith(look.rating(5))
+        assert "<span>of 5</span><span>graded</span>" in grade
+        shares = [int(share) for share in re.findall(r"<td>(\d+)%</td>", grade)]
+        assert len(shares) == 6
+        assert max(shares) == shares[5]
         assert [known.spec for known in graders(asked)] == [SPEC]
 
     def test_an_endpoint_that_fails_is_told_with_its_reason(self, asked: Project) -> None:
         with EndpointServer(lambda seen: refuse()) as server:
             app = press(endpoint(server), "Ask")
-        assert "refused: I cannot help with that" in app.error[0].value.replace("\\", "")
-        assert not [shown for shown in app.metric if shown.label == "Rating"]
+            url = server.url
+        assert f"Failed at {url}: refused: I cannot help with that" in as_text(app.error[0].value)
+        assert drawn_grade(app) == ""
+
+    def test_an_error_of_an_endpoint_names_its_address(self, asked: Project) -> None:
+        with EndpointServer(lambda seen: Reply(500, "{}")) as server:
+            app = endpoint(server)
+            url = server.url
+        app = press(app, "Ask")
+        assert f"Failed at {url}: the connection failed" in as_text(app.error[0].value)
+
+    def test_it_says_what_one_waits_for_and_since_when(self, tiny_t5: Path) -> None:
+        def said(**parameters: Any) -> str:
+            grader = make_grader("self-rating", parameters)
+            return as_text(waiting(Chosen(grader, "self-rating", parameters), datetime(2026, 5, 4, 14, 3, 5)))
+
+        assert said(model="mini", base_url="http://localhost:1/v1", timeout_s=20) == (
+            "Waiting since 14:03:05 for mini at http://localhost:1/v1, 20 s a call at most"
+        )
+        assert said(model=str(tiny_t5)).endswith("on this computer. A model that is not loaded yet is loaded first")
 
     def test_an_answer_without_a_number_is_shown_as_text_and_as_a_default(self, asked: Project) -> None:
         with EndpointServer(lambda seen: no_structure() if seen.wants_json else chat(MARKUP)) as server:
             app = press(endpoint(server), "Ask")
         assert MARKUP in codes(app)
-        assert (metric(app, "Rating"), metric(app, "Status")) == ("1 of 5", "defaulted")
+        assert drawn_grade(app).startswith(f"{look.rating(1)}<span>of 5</span><span>by default: ")
 
     def test_a_model_that_is_not_there_is_a_sentence_with_a_hint(self, asked: Project, tmp_path: Path) -> None:
         (tmp_path / "hollow").mkdir()
@@ -354,7 +379,7 @@ class TestJobs:
 
     def test_a_grader_that_cannot_go_on_says_why(self, asked: Project) -> None:
         app = choose(choose(kind("Self-rating"), "Model runs", "Endpoint"), "Model", "mini")
-        choose(app, "Base URL", "https://mine.example/v1")
+        choose(app, "Address", "https://mine.example/v1")
         app = ended(press(app, "Grade"), asked)
         assert "No key is known to be for mine.example" in words(app)
 
@@ -406,7 +431,8 @@ class TestFailedPairs:
     def test_defaulted_grades_are_listed_too(self, asked: Project) -> None:
         say(asked, ("What is tin?", "p1", Grade(1, "defaulted", raw="Hm.")))
         app = visit("grading")
-        assert "It names no rating · rated 1" in said(app)
+        bodies = [str(element.proto.body) for element in app.get("html")]
+        assert [body for body in bodies if look.rating(1, "Rating") in body and "It names no rating" in body]
         assert codes(app) == ["Hm."]
         assert "came with a file" not in said(app)
 

@@ -16,15 +16,16 @@ from core.graders import built_in, write_prompt
 from core.graders.prompts.prompt import Example
 from core.project import Project
 from core.types import Question
+from pages.parts.shared import look
 from tests.made.endpoint_server import EndpointServer, chat
 from tests.made.projects import fill
 from tests.made.screens import (
     MARKUP,
     as_text,
     choose,
+    drawn_grade,
     links,
     looking_at,
-    metric,
     named,
     press,
     said,
@@ -207,7 +208,7 @@ class TestTrying:
         choose(sound(app.run()), "Model", str(tiny_t5))
         press(app, "Ask")
         assert "5" in codes(app)
-        assert (metric(app, "Rating"), metric(app, "Status")) == ("5 of 5", "graded")
+        assert drawn_grade(app).startswith(f"{look.rating(5)}<span>of 5</span><span>graded</span>")
 
     def test_an_endpoint_gets_the_drafted_prompt_fenced(self, asked: Project) -> None:
         with EndpointServer(lambda seen: chat("Yes")) as server:
@@ -215,12 +216,12 @@ class TestTrying:
             write(app, editor(app).value.replace("Given a passage", "Given one passage"))
             named(app.toggle, "Ask a model").set_value(True)
             choose(choose(sound(app.run()), "Model runs", "Endpoint"), "Model", "mini")
-            choose(app, "Base URL", server.url)
+            choose(app, "Address", server.url)
             press(app, "Ask")
             seen = server.seen[-1]
         assert "Given one passage" in seen.prompt
         assert "<passage-" in seen.prompt
-        assert metric(app, "Rating") == "1 of 1"
+        assert drawn_grade(app).startswith(f"{look.rating(1)}<span>of 1</span>")
         assert seen.prompt in codes(app)
 
     def test_a_prompt_that_no_question_fits_says_so(self, asked: Project) -> None:

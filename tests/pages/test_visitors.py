@@ -53,7 +53,7 @@ def words(app: AppTest) -> str:
 
 
 def nothing_to_type(app: AppTest) -> bool:
-    return not {box.label for box in app.text_input} & {"Base URL", "Model", "Key for this address", "Checking model"}
+    return not {box.label for box in app.text_input} & {"Address", "Model", "Key for this address", "Checking model"}
 
 
 def test_without_an_offer_there_is_nothing_to_ask_and_nothing_to_type(asked: Project) -> None:

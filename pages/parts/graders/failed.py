@@ -10,7 +10,8 @@ from core.bank import latest_version
 from core.catalogue import StoredGrader, grader_again, graders
 from core.grading import Doubtful, Request, Scope, Which, doubtful_pairs, reasons
 from core.project import Project
-from pages.parts.shared import presses, ui
+from pages.parts.shared import look, presses, ui
+from pages.parts.shared.html import visible
 from pages.parts.shared.job_plan import budget, start, tag
 
 PAIRS_A_PAGE = 10
@@ -94,11 +95,14 @@ def _again(project: Project, stored: StoredGrader, failed: int, running: bool) -
 
 
 def _pair(pair: Doubtful) -> None:
-    outcome = f"rated {pair.rating}" if pair.rating is not None else "no rating"
     times = f" · asked {pair.attempts:,} times" if pair.attempts > 1 else ""
     question, passage = ui.shortened(pair.asked.text, 70), ui.shortened(" ".join(pair.passage.split()), 60)
     with st.expander(f"**{ui.plain(question)}** {ui.plain(passage)}"):
-        st.text(f"{pair.reason[:1].upper()}{pair.reason[1:].rstrip('.')} · {outcome}{times}")
+        reason = pair.reason[:1].upper() + pair.reason[1:].rstrip(".")
+        if pair.rating is None:
+            st.text(f"{reason} · no rating{times}")
+        else:
+            st.html(f"{look.rating(pair.rating, 'Rating')} {visible(reason + times)}")
         if pair.asked.text != question:
             st.text(pair.asked.text)
         if pair.asked.text != pair.query:

@@ -245,7 +245,8 @@ def _extractive(form: Form, library: Mapping[str, Prompt]) -> dict[str, Any] | N
 
 
 def _local_details(form: Form, writes: bool) -> None:
-    columns = st.columns(5 if writes else 4)
+    # Five in one row would be cut in a narrow window.
+    columns = [*st.columns(3), *st.columns(3)]
     with columns[0]:
         form.text("revision", "Revision", about="Branch, tag or commit on the model hub.")
     with columns[1]:
@@ -266,7 +267,7 @@ def _local_details(form: Form, writes: bool) -> None:
 
 
 def _endpoint_details(form: Form) -> None:
-    columns = st.columns(6)
+    columns = [*st.columns(3), *st.columns(3)]
     with columns[5]:
         form.select(
             "api", "Asked for", APIS, "chat", API_NAMES,

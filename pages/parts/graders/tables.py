@@ -14,6 +14,7 @@ from core.grading import jobs
 from core.project import Project
 from pages.parts.shared import presses, ui
 
+COUNTS = ("Pairs", "Graded", "Failed", "Grades", "Failed attempts", "Calls")
 MODEL, READ, WRITTEN = "Model", "Per million tokens read", "Per million tokens written"
 
 
@@ -23,7 +24,7 @@ def past_jobs(project: Project) -> None:
     if not found:
         return
     st.subheader("Jobs", anchor=False)
-    st.dataframe(
+    _table(
         {
             "Started": [job.started_at for job in found],
             "Grader": [job.grader for job in found],
@@ -34,11 +35,20 @@ def past_jobs(project: Project) -> None:
             "Calls": [job.calls or None for job in found],
             "Cost": [job.cost or None for job in found],
             "By": [job.author for job in found],
-            "What happened": [job.message for job in found],
-        },
+            "What happened": [job.message or None for job in found],
+        }
+    )
+
+
+def _table(columns: dict[str, list[Any]]) -> None:
+    """A table without the columns that say nothing in any row, so that the others are in sight."""
+    said = {name: values for name, values in columns.items() if any(value is not None for value in values)}
+    st.dataframe(
+        said,
         column_config={
             "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
             "Cost": st.column_config.NumberColumn(format="%.4f"),
+            **{name: st.column_config.NumberColumn(format="localized") for name in COUNTS},
         },
         hide_index=True,
         placeholder="–",
@@ -56,21 +66,18 @@ def known_graders(project: Project) -> None:
         calls[job.grader] = calls.get(job.grader, 0) + (job.calls or 0)
         cost[job.grader] = cost.get(job.grader, 0.0) + (job.cost or 0.0)
     st.subheader("Graders", anchor=False)
-    st.dataframe(
+    _table(
         {
             "Grader": [g.spec.name for g in found],
-            "Method": [g.spec.method for g in found],
-            "Model": [g.spec.model for g in found],
-            "Prompt": [g.spec.prompt or None for g in found],
             "Grades": [g.grades for g in found],
             "Failed attempts": [g.failures for g in found],
             "Calls": [calls.get(g.spec.name) or None for g in found],
             "Cost": [cost.get(g.spec.name) or None for g in found],
+            "Method": [g.spec.method for g in found],
+            "Prompt": [g.spec.prompt or None for g in found],
+            "Model": [g.spec.model for g in found],
             "Fingerprint": [g.spec.fingerprint for g in found],
-        },
-        column_config={"Cost": st.column_config.NumberColumn(format="%.4f")},
-        hide_index=True,
-        placeholder="–",
+        }
     )
 
 

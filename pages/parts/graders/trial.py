@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import streamlit as st
 
 from core.bank import overview
 from core.errors import WorkbenchError
-from core.graders import Grader, Messages, Trial, try_pair
+from core.graders import Grader, Messages, ReadingGrader, Trial, try_pair
 from core.grading import questions_to_try, trial_control
 from core.project import Project, passage_texts
 from core.review import Filters, search
-from core.types import Asked, Grade, Question
+from core.types import Asked, Question
+from pages.parts.graders.grade import show_grade
 from pages.parts.shared import presses, ui
+from pages.parts.shared.job_plan import Chosen
 
 PASSAGES = 500
 """Passages of a query to choose from at most."""
 LABEL = 110
 """Characters of a text in a list."""
+USUAL_TIMEOUT = 60
+"""Seconds for a call of an endpoint where a grader says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -81,25 +86,32 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     return Pair(asked[question], passage, passage_texts(project, [passage])[passage])
 
 
-def ask(project: Project, grader: Grader, pair: Pair, key: str, opened: bool = True) -> None:
-    """The button that asks, and what came of it as long as grader and pair stay the same.
-
-    Args:
-        opened: whether what is asked is in sight at once, and not only when it is opened.
-    """
-    about = (grader.spec.fingerprint, pair.asked, pair.passage)
+def ask(project: Project, chosen: Chosen, pair: Pair, key: str) -> None:
+    """The button that asks, and what came of it as long as grader and pair stay the same."""
+    grader = chosen.grader
+    about = (grader.spec.fingerprint, chosen.address, pair.asked, pair.passage)
     if presses.button("Ask", key=f"{key} ask", icon=":material/play_arrow:"):
-        with st.spinner(
-            "Asking. A model that is not loaded yet is loaded first, which may take a while.", show_time=True
-        ):
+        with st.spinner(waiting(chosen, datetime.now()), show_time=True):
             st.session_state[f"{key} answer"] = (about, _asked(project, grader, pair))
     held, answer = st.session_state.get(f"{key} answer", (None, None))
     if held != about:
         return
     if isinstance(answer, WorkbenchError):
         ui.show_error(answer)
+        if chosen.address and chosen.address not in f"{answer.message} {answer.hint}":
+            st.caption(f":material/cloud: {ui.plain(f'Asked was {chosen.address}.')}")
     elif isinstance(answer, Trial):
-        show_trial(answer, grader, opened)
+        show_trial(answer, chosen)
+
+
+def waiting(chosen: Chosen, since: datetime) -> str:
+    """What somebody waits for who has asked, and since when, as Markdown."""
+    spec, begun = chosen.grader.spec, f"since {since:%H:%M:%S}"
+    if chosen.address is not None:
+        longest = chosen.parameters.get("timeout_s", USUAL_TIMEOUT)
+        return ui.plain(f"Waiting {begun} for {spec.model} at {chosen.address}, {longest:g} s a call at most")
+    loading = ". A model that is not loaded yet is loaded first" if isinstance(chosen.grader, ReadingGrader) else ""
+    return ui.plain(f"Waiting {begun} for {spec.model} on this computer{loading}")
 
 
 def _asked(project: Project, grader: Grader, pair: Pair) -> Trial | WorkbenchError:
@@ -118,13 +130,11 @@ def show_messages(messages: Messages) -> None:
     st.code(messages.user, language=None, wrap_lines=True)
 
 
-def show_trial(trial: Trial, grader: Grader, opened: bool = True) -> None:
-    """Everything that was asked and said, then the grade."""
+def show_trial(trial: Trial, chosen: Chosen) -> None:
+    """The grade, then what it was read from: everything that was said and asked."""
+    show_grade(trial.grade, chosen.grader.spec.max_rating, chosen.address)
     for number, exchange in enumerate(trial.exchanges, 1):
         which = f" {number} of {len(trial.exchanges)}" if len(trial.exchanges) > 1 else ""
-        if exchange.messages is not None:
-            with st.expander(f"Asked{which}: {exchange.call.prompt.name}", expanded=opened and number == 1):
-                show_messages(exchange.messages)
         st.caption(f"Answered{which}, word for word")
         if exchange.completion.error is not None:
             st.text(f"Nothing: {exchange.completion.error}")
@@ -132,44 +142,6 @@ def show_trial(trial: Trial, grader: Grader, opened: bool = True) -> None:
             st.text("It was not asked to write: the choices are weighed.")
         else:
             st.code(exchange.completion.text or " ", language=None, wrap_lines=True)
-    st.caption("Read as")
-    show_grade(trial.grade, grader.spec.max_rating)
-
-
-def show_grade(grade: Grade, top: int) -> None:
-    """A grade: rating, status, confidence and the probability of each rating where it is known."""
-    if grade.status == "failed":
-        st.error(
-            f"Failed: {ui.plain((grade.reason or 'no usable rating').rstrip('.'))}. No rating is made up.",
-            icon=":material/error:",
-        )
-    else:
-        columns = st.columns([1, 1, 1, 3])
-        columns[0].metric("Rating", f"{grade.rating} of {top}")
-        columns[1].metric(
-            "Status", grade.status,
-            help="Defaulted: the answer has no number; the rating is 0 where it says that the question is "
-            "unanswerable, else 1." if grade.status == "defaulted" else None,
-        )  # fmt: skip
-        columns[2].metric("Confidence", ui.percent(grade.confidence), help="By the model's own probabilities.")
-        if grade.distribution:
-            with columns[3]:
-                distribution(grade.distribution)
-    if grade.answer:
-        st.caption("Answer")
-        st.text(grade.answer)
-    if grade.note:
-        st.caption(f":material/info: {ui.plain(grade.note)}")
-
-
-def distribution(probabilities: Sequence[float]) -> None:
-    """The probability of every rating, as bars."""
-    st.dataframe(
-        {"Rating": [str(rating) for rating in range(len(probabilities))], "Probability": list(probabilities)},
-        column_config={
-            "Rating": st.column_config.TextColumn(width=60),
-            "Probability": st.column_config.ProgressColumn(min_value=0.0, max_value=1.0, format="%.2f"),
-        },
-        hide_index=True,
-        row_height=24,
-    )
+        if exchange.messages is not None:
+            with st.expander(f"Asked{which}: {exchange.call.prompt.name}"):
+                show_messages(exchange.messages)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.bank import latest_version, overview, speaking_passages
 from core.catalogue import prices
-from core.graders import Grader, ReadingGrader
+from core.graders import Grader, ReadingGrader, back_end_name, usual_address
 from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
 from core.project import Project, pool_depth, set_pool_depth
 from core.types import GraderSpec
@@ -33,6 +33,13 @@ class Chosen:
     grader: Grader
     kind: str
     parameters: dict[str, Any]
+
+    @property
+    def address(self) -> str | None:
+        """Where the endpoint is that it asks, for its rating or to check an answer; None where it asks none."""
+        given = self.parameters
+        asks = "openai" in (back_end_name(given), given.get("verify_back_end"))
+        return str(given.get("base_url") or usual_address()) if asks else None
 
 
 def plan(project: Project, grader: Grader) -> Request | None:
@@ -77,13 +84,22 @@ def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
 
 def _counts(found: Plan) -> None:
     columns = st.columns(4)
-    columns[0].metric("Pairs needed", f"{found.needed:,}", help="Active questions × pooled passages, by text")
+    columns[0].metric(
+        "Pairs needed", f"{found.needed:,}",
+        help="Active questions × pooled passages, where each wording meets each text once. What labels rest on is "
+        "counted by query: without questions of weight 0 or less, and with the passages whose text is missing.",
+    )  # fmt: skip
     columns[1].metric("Known already", f"{found.known:,}")
     columns[2].metric("Failed", f"{found.failed:,}", help="Asked, and nothing usable came back. Not the same as 0.")
     columns[3].metric("To grade", f"{found.to_grade:,}")
 
 
 def _passed_over(found: Plan, without: LeftOut, spec: GraderSpec) -> None:
+    if found.weightless:
+        st.caption(
+            f":material/info: {found.weightless:,} of them are of questions with weight 0 or less. They are graded "
+            "too; no label rests on them, so other screens do not count them as needed."
+        )
     if found.without_text:
         st.caption(f":material/info: {found.without_text:,} pooled passages have no text and cannot be graded.")
     if without.total:

@@ -93,7 +93,7 @@ def _typed(stored: Mapping[str, Any], key: str) -> dict[str, str]:
     left, right = st.columns([3, 2])
     typed = f"{key} base_url"
     given = left.text_input(
-        "Base URL", stored.get("base_url", ""), placeholder=usual_address(), key=typed,
+        "Address", stored.get("base_url", ""), placeholder=usual_address(), key=typed,
         persist_state="session",
         help="Address of any OpenAI-compatible endpoint: OpenAI, vLLM, Ollama, llama.cpp, LiteLLM.",
     ).strip()  # fmt: skip

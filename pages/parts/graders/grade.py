@@ -1,0 +1,67 @@
+"""A grade as it is drawn: its rating on the one scale, how it came about, and how likely each rating was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.types import Grade
+from pages.parts.shared import look, ui
+from pages.parts.shared.html import visible
+
+STYLE = """<style>
+.ew-grade { display: flex; flex-wrap: wrap; gap: 0.2rem 0.7rem; align-items: baseline; }
+.ew-grade > span:not(.ew-rating) { color: var(--ew-dim); }
+.ew-grade > .ew-rating { font-size: 1.25rem; }
+.ew-spread { border-collapse: collapse; margin-top: 0.5rem; font-size: 0.9rem; }
+.ew-spread :is(th, td) { padding: 0.1rem 0.6rem 0.1rem 0; text-align: start; font-weight: 400; }
+.ew-spread td:last-child { text-align: end; font-variant-numeric: tabular-nums; }
+.ew-spread .track { width: 12rem; }
+.ew-spread .bar { height: 0.7rem; min-width: 1px; border-radius: 0.2rem; outline: 1px solid var(--ew-line); }
+</style>"""
+DEFAULTED = "by default: the answer has no number, so it is 0 where it says that the question is unanswerable, else 1"
+
+
+def show_grade(grade: Grade, top: int, address: str | None = None) -> None:
+    """Draw a grade: rating, how it came about, confidence, and the probability of each rating where it is known.
+
+    Args:
+        top: the highest rating that the grader gives.
+        address: of the endpoint that was asked, which a failure names; None where none was.
+    """
+    if grade.status == "failed":
+        place = f" at {address}" if address else ""
+        st.error(
+            ui.plain(f"Failed{place}: {(grade.reason or 'no usable rating').rstrip('.')}.") + " No rating is made up.",
+            icon=":material/error:",
+        )
+    else:
+        st.html(STYLE + grade_html(grade, top))
+    if grade.answer:
+        st.caption("Answer")
+        st.text(grade.answer)
+    if grade.note:
+        st.caption(f":material/info: {ui.plain(grade.note)}")
+
+
+def grade_html(grade: Grade, top: int) -> str:
+    """A grade that has a rating, as HTML."""
+    words = [f"of {top}", DEFAULTED if grade.status == "defaulted" else grade.status]
+    if grade.confidence is not None:
+        words.append(f"{ui.percent(grade.confidence)} sure, by the model's own probabilities")
+    said = "".join(f"<span>{visible(word)}</span>" for word in words)
+    return f'<div class="ew-grade">{look.rating(grade.rating)}{said}</div>{_spread(grade.distribution or ())}'
+
+
+def _spread(probabilities: Sequence[float]) -> str:
+    """The probability of every rating, as bars."""
+    if not probabilities:
+        return ""
+    rows = "".join(
+        f'<tr><th scope="row">{look.rating(rating)}</th>'
+        f'<td class="track"><div class="bar" style="width: {share:.1%}; background: var(--ew-r{rating})"></div></td>'
+        f"<td>{share:.0%}</td></tr>"
+        for rating, share in enumerate(probabilities)
+    )
+    return f'<table class="ew-spread" aria-label="How likely each rating was">{rows}</table>'
