@@ -118,6 +118,8 @@ def opened(project: Project) -> tuple[str, str | None] | None:
     # After a change of the project the URL still names a passage of the other one.
     if last_project != project.name:
         return None
+    if query is not None and passage is None and query not in pooled_queries(project):
+        st.warning(f"No passage here is of a query {ui.plain(query)}. This is the first one.", icon=":material/info:")
     return last if query is None else (query, passage)
 
 

@@ -47,8 +47,10 @@ MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace,
 
 def chosen_name(library: Mapping[str, Prompt]) -> str:
     """The prompt that the URL names, else the one of the plainest grader."""
-    name = st.query_params.get("prompt")
-    return name if name is not None and name in library else usual_prompt("self-rating", {})
+    name, usual = st.query_params.get("prompt"), usual_prompt("self-rating", {})
+    if name is not None and name not in library:
+        st.warning(f"There is no prompt {ui.plain(name)} here. This is {ui.plain(usual)}.", icon=":material/info:")
+    return name if name is not None and name in library else usual
 
 
 def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:

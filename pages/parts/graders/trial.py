@@ -57,8 +57,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
     if not queries:
         st.caption("There is nothing to try it on: the project has no queries.")
         return None
-    left, right = st.columns(2)
-    query = left.selectbox(
+    query = st.selectbox(
         "Query", list(queries), format_func=queries.__getitem__, key=f"{key} query",
         persist_state="session",
     )  # fmt: skip
@@ -68,7 +67,7 @@ def choose_pair(project: Project, questions: Callable[[str], Sequence[Question]]
         return None
     if list(asked) != [query]:
         texts = ui.told_apart({name: ui.shortened(one.text or name, LABEL) for name, one in asked.items()})
-        question = right.selectbox(
+        question = st.selectbox(
             "Question", list(asked), format_func=texts.__getitem__,
             key=f"{key} question of {query}", persist_state="session",
         )  # fmt: skip
@@ -133,6 +132,8 @@ def show_messages(messages: Messages) -> None:
 def show_trial(trial: Trial, chosen: Chosen) -> None:
     """The grade, then what it was read from: everything that was said and asked."""
     show_grade(trial.grade, chosen.grader.spec.max_rating, chosen.address)
+    if chosen.address and trial.exchanges and trial.exchanges[-1].completion.error is not None:
+        st.caption("See that the endpoint is up and takes such questions, and that its address is right.")
     for number, exchange in enumerate(trial.exchanges, 1):
         which = f" {number} of {len(trial.exchanges)}" if len(trial.exchanges) > 1 else ""
         st.caption(f"Answered{which}, word for word")
