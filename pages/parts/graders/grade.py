@@ -18,7 +18,7 @@ STYLE = """<style>
 .ew-spread :is(th, td) { padding: 0.1rem 0.6rem 0.1rem 0; text-align: start; font-weight: 400; }
 .ew-spread td:last-child { text-align: end; font-variant-numeric: tabular-nums; }
 .ew-spread .track { width: 12rem; }
-.ew-spread .bar { height: 0.7rem; min-width: 1px; border-radius: 0.2rem; outline: 1px solid var(--ew-line); }
+.ew-spread .bar { height: 0.7rem; border-radius: 0.2rem; outline: 1px solid var(--ew-line); }
 </style>"""
 DEFAULTED = "by default: the answer has no number, so it is 0 where it says that the question is unanswerable, else 1"
 

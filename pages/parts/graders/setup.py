@@ -121,7 +121,7 @@ def _settings(form: Form, kind: str, library: Mapping[str, Prompt], prompt: Prom
     """The form of a grader that reads; None while something must be filled in first."""
     if kind == "extractive":
         return _extractive(form, library)
-    first, second, third = st.columns([2, 3, 3])
+    first, second, third = st.columns(3)
     with first:
         where = form.select("back_end", "Model runs", BACK_ENDS, back_end_name(form.stored), BACK_END_NAMES)
     form = form.beside(where, where == back_end_name(form.stored))

@@ -21,8 +21,8 @@ from pages.parts.shared.job_plan import Chosen
 
 PASSAGES = 500
 """Passages of a query to choose from at most."""
-LABEL = 110
-"""Characters of a text in a list."""
+LABEL = 75
+"""Characters of a text in a list: what a narrow window has room for."""
 USUAL_TIMEOUT = 60
 """Seconds for a call of an endpoint where a grader says nothing else."""
 
