@@ -17,6 +17,7 @@ from core.study.figures import (
     query_points,
     system_points,
 )
+from core.study.groups import Alike, alike
 from core.study.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
 from core.study.meta_rows import MIN_RATINGS, choose_rows, methods
 from core.study.meta_table import COEFFICIENTS, META_MEASURES, Cell, MetaTable, cell_comparison, full_name, meta_table
@@ -47,6 +48,7 @@ __all__ = [
     "TESTS",
     "TITLES",
     "UNDEFINED",
+    "Alike",
     "BoardChoice",
     "Cell",
     "Correction",
@@ -61,6 +63,7 @@ __all__ = [
     "ToGrade",
     "Unjudged",
     "Verdicts",
+    "alike",
     "bank_summary",
     "board_name",
     "caption",
