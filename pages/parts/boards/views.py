@@ -15,6 +15,7 @@ from core.project import Project, boards
 from core.study import PANEL_MEASURES as MEASURES
 from core.study import (
     BoardChoice,
+    Test,
     board_name,
     compare_systems,
     make_board,
@@ -37,6 +38,7 @@ class Screen:
     Args:
         official: source and measure of the official board; None where there is none.
         queries: over which queries two boards are compared.
+        test: the paired test that says which systems differ.
     """
 
     project: Project
@@ -45,6 +47,7 @@ class Screen:
     official: tuple[str, str] | None
     ties: Ties
     queries: QueryChoice
+    test: Test
 
     def offered(self) -> dict[str, BoardChoice]:
         """Every board to choose from, among them those of the head."""
@@ -68,16 +71,15 @@ class Screen:
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
 
 
-def correlation_strip(compared: Comparison, with_what: str = "the official board") -> None:
-    """The coefficients, or why there are none, and over which queries."""
+def correlation_strip(compared: Comparison, with_what: str = "the official board", more: str = "") -> None:
+    """The coefficients, or why there are none, over which queries, and what else is to be known of the boards."""
     result = compared.correlation
     if result.undefined:
         st.info(ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:")
-        st.caption(compared.queries.says)
+        st.caption(f"{compared.queries.says} {more}")
         return
-    columns = st.columns(5)
-    for column, name, value, said in zip(
-        columns,
+    strip = st.container(horizontal=True, gap="large")
+    for name, value, said in zip(
         ("Spearman", "Kendall", "tau_AP", "Pearson"),
         (result.spearman, result.kendall, result.tau_ap, result.pearson),
         (
@@ -86,11 +88,11 @@ def correlation_strip(compared: Comparison, with_what: str = "the official board
             "Like Kendall, but swaps at the top of the official board weigh more",
             "Correlation of the scores themselves",
         ),
-        strict=False,
+        strict=True,
     ):
-        column.metric(name, ui.number(value), help=said)
-    columns[4].metric("Systems", result.systems, help="On both boards")
-    st.caption(compared.queries.says)
+        strip.metric(name, ui.number(value), help=said, width="content")
+    strip.metric("Systems", result.systems, help="On both boards", width="content")
+    st.caption(f"{compared.queries.says} {more}")
 
 
 def take(chart: str, **fields: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import textwrap
 from collections import Counter
@@ -135,7 +134,10 @@ def _beginning(names: Sequence[str]) -> int:
     """How many signs all names begin with, up to the end of a word; 0 where these are too few to leave out."""
     if len(names) < 2:
         return 0
-    shared = os.path.commonprefix([name[:-1] for name in names])
+    first, last = min(names), max(names)
+    # What the first and the last in the order of the alphabet share, all share; of each name something stays.
+    most = min(map(len, names)) - 1
+    shared = first[: next((at for at in range(most) if first[at] != last[at]), most)]
     end = max((shared.rfind(sign) for sign in BETWEEN), default=-1) + 1
     return end if end >= LEFT_OUT else 0
 
