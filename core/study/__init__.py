@@ -20,7 +20,16 @@ from core.study.figures import (
 from core.study.groups import Alike, alike
 from core.study.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
 from core.study.meta_rows import MIN_RATINGS, choose_rows, methods
-from core.study.meta_table import COEFFICIENTS, META_MEASURES, Cell, MetaTable, cell_comparison, full_name, meta_table
+from core.study.meta_table import (
+    COEFFICIENTS,
+    META_MEASURES,
+    Cell,
+    MetaTable,
+    TableRow,
+    cell_comparison,
+    full_name,
+    meta_table,
+)
 from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, Verdicts, select
 from core.study.significance import (
     ALPHA,
@@ -59,6 +68,7 @@ __all__ = [
     "QueryPoints",
     "QuestionDiagnosis",
     "SystemPoint",
+    "TableRow",
     "Test",
     "ToGrade",
     "Unjudged",

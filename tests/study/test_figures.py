@@ -29,8 +29,9 @@ from core.study import (
 )
 from core.study.significance import compare_all
 from core.types import Board, BoardRow, GraderSpec, Question
+from pages.parts.boards import system
 from tests.made.projects import copy_of, fill, grade, judge, only_read
-from tests.made.screens import as_text, board, metric, said, served, sound, visit
+from tests.made.screens import as_text, board, holds, metric, said, served, sound, tell, visit
 
 __all__ = ["served"]
 
@@ -220,7 +221,8 @@ class TestTheViewsOfTheLeaderboard:
         boards.set_value(["EXAM nDCG@10", "EXAM-Cover ≥ 2", "assessors AP"])
         sound(app.run())
         assert any(as_text(c.value).startswith("Systems in the order of assessors nDCG@10") for c in app.caption)
-        assert "poor, query by query" in said(app)
+        assert holds(app, system.KEY)["run"] == "poor"
+        assert holds(tell(app, system.KEY, "ask", "query q1"), system.KEY)["asked"] == "query q1"
 
     def test_two_boards_are_correlated_whichever_they_are(self, own: Project) -> None:
         app = visit("leaderboard", view="Two boards")

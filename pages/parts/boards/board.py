@@ -27,10 +27,16 @@ RUN, QUERY = "followed", "asked"
 ROOM = 0.04
 """Of a scale, left free at either end."""
 
+
+def scripts(name: str) -> str:
+    """What draws boards, and after it a component that draws them."""
+    return "\n".join((HERE / f"{one}.js").read_text(encoding="utf-8") for one in ("queries", "table", name))
+
+
 _component = st.components.v2.component(
     "board_of_systems",
     css=(HERE / "board.css").read_text(encoding="utf-8"),
-    js=(HERE / "queries.js").read_text(encoding="utf-8") + (HERE / "board.js").read_text(encoding="utf-8"),
+    js=scripts("board"),
 )
 
 
@@ -75,6 +81,29 @@ def draw(
         opened: the system that is open, as `detail` gives it.
         follow: callbacks for what is clicked, `on_open_change` and so on; nothing can be opened for None.
     """
+    _component(
+        key=KEY,
+        data={
+            "board": shown(mine, official, alike, columns, follow is not None),
+            "open": opened["run"] if opened else "",
+            "detail": opened,
+        },
+        **(follow or {}),
+    )
+
+
+def shown(
+    mine: Named,
+    official: Named | None = None,
+    alike: Alike | None = None,
+    columns: Sequence[Column] = (),
+    opens: bool = False,
+) -> dict[str, Any]:
+    """A board as its table takes it; arguments as in `draw`.
+
+    Args:
+        opens: whether its systems open to their queries.
+    """
     board = mine.board
     other = {system.run: system for system in official.board.systems} if official else {}
     own, theirs = _scale(board), _scale(official.board) if official else (0.0, 1.0)
@@ -83,28 +112,25 @@ def draw(
     runs = [system.run for system in board.systems]
     long, short = charts.short_names(runs, LONG_NAME), charts.short_names(runs, SHORT_NAME)
     place = {run: at for at, run in enumerate(runs)}
-    _component(
-        key=KEY,
-        data={
-            "board": {
-                "title": mine.title,
-                "caption": f"Systems by {mine.title}",
-                "domain": own,
-                "official": {"title": official.title, "domain": theirs} if official else None,
-                "systems": [
-                    _system(s) | {"long": long[s.run], "short": short[s.run], "official": _system(other.get(s.run))}
-                    for s in board.systems
-                ],
-                "columns": [vars(column) for column in columns],
-                "groups": alike.groups if alike else [],
-                "alike": [[place[run] for run in alike.of[one]] for one in runs] if alike else [],
-                "opens": follow is not None,
-            },
-            "open": opened["run"] if opened else "",
-            "detail": opened,
-        },
-        **(follow or {}),
-    )
+    return {
+        "title": mine.title,
+        "caption": f"Systems by {mine.title}",
+        "domain": own,
+        "official": {"title": official.title, "domain": theirs} if official else None,
+        "systems": [
+            _system(system)
+            | {
+                "long": long[system.run],
+                "short": short[system.run],
+                "official": _system(other[system.run]) if system.run in other else None,
+            }
+            for system in board.systems
+        ],
+        "columns": [vars(column) for column in columns],
+        "groups": alike.groups if alike else [],
+        "alike": [[place[run] for run in alike.of[one]] for one in runs] if alike else [],
+        "opens": opens,
+    }
 
 
 def followed() -> tuple[str | None, str | None]:
@@ -115,12 +141,13 @@ def followed() -> tuple[str | None, str | None]:
 def follow() -> dict[str, Callable[[], None]]:
     """Callbacks for what is clicked on the board."""
     return {
-        "on_open_change": lambda: _put(RUN, st.session_state[KEY].get("open")),
-        "on_ask_change": lambda: _put(QUERY, st.session_state[KEY].get("ask")),
+        "on_open_change": lambda: put(RUN, st.session_state[KEY].get("open")),
+        "on_ask_change": lambda: put(QUERY, st.session_state[KEY].get("ask")),
     }
 
 
-def _put(name: str, value: object) -> None:
+def put(name: str, value: object) -> None:
+    """Put what was clicked into the address, or take out what was closed."""
     if name == RUN:
         st.query_params.pop(QUERY, None)
     if value:
@@ -129,9 +156,7 @@ def _put(name: str, value: object) -> None:
         st.query_params.pop(name, None)
 
 
-def _system(system: System | None) -> dict[str, Any] | None:
-    if system is None:
-        return None
+def _system(system: System) -> dict[str, Any]:
     return {"run": system.run, "score": system.score, "error": system.std_error, "rank": system.rank}
 
 

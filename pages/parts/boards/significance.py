@@ -68,7 +68,7 @@ def matrix(screen: Screen) -> None:
     st.caption(
         f"{differ:,} of {len(rows):,} pairs differ at {ALPHA:.0%} after correction for all of them (blue);"
         f" the error bars of {tied:,} overlap (dot). A column is a"
-        " system, named below it, and a row one that scores lower, named at its left."
+        " system, by its place, and a row one that scores lower, by name and place."
         " Click a pair to see its queries. The test is chosen under *More*; the columns *differs from* that can be had"
         " there are corrected for fewer comparisons, and may find more."
     )

@@ -17,8 +17,6 @@ from pages.parts.shared.vega import Spec, chart, either, layer, number, word
 GREY = "#737b87"
 ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
-FRAME_HEIGHT = 90
-"""The title and the axis of a chart; its height has to hold them beside its rows."""
 NAME_LENGTH = 22
 LEFT_OUT = 4
 """So many signs that all names begin with are worth leaving out."""
@@ -34,72 +32,11 @@ TITLE_LENGTH = 24
 TITLE_LINE = 14
 
 
-def board(
-    found: Leaderboard,
-    title: str,
-    order: Sequence[str] | None = None,
-    marked: str | None = None,
-    height: int | None = None,
-) -> Spec:
-    """Systems as dots with bars of one standard error.
-
-    Args:
-        title: what the board is, before its measure.
-        order: the systems from top to bottom, for a board that stands beside another, whose names it
-            shares; its own order with names for None.
-        marked: the run to point out.
-        height: another height than its systems need.
-    """
-    names = order is None
-    order = [system.run for system in found.systems] if order is None else list(order)
-    table = pd.DataFrame(
-        [
-            {
-                "run": s.run,
-                "score": s.score,
-                "low": s.score - (s.std_error or 0),
-                "high": s.score + (s.std_error or 0),
-                "error": s.std_error,
-                "rank": s.rank,
-                "marked": s.run == marked,
-            }
-            for s in found.systems
-            if s.run in order
-        ],
-        columns=["run", "score", "low", "high", "error", "rank", "marked"],
-    )
-    axis = {
-        "labelLimit": 0, "labelExpr": name_labels(order), "labelOverlap": False, "labelFlush": False, "labels": names,
-        "ticks": False, "domain": False, "grid": True,
-    }  # fmt: skip
-    base = {
-        "y": word("run", sort=order, title=None, axis=axis, scale={"domain": order}),
-        "color": either("datum.marked", ACCENT, GREY),
-        "tooltip": [
-            word("run", title="Run"),
-            number("rank", title="Rank"),
-            number("score", title=found.measure, format=".4f"),
-            number("error", title="Standard error", format=".4f"),
-        ],
-    }
-    # Flush, the first and the last number stay within the chart.
-    ends = {"tickCount": 4, "grid": False, "labelFlush": True}
-    low = number("low", title=None, scale={"zero": False, "nice": True}, axis=ends)
-    return chart(
-        table,
-        layer("rule", base | {"x": low, "x2": {"field": "high"}}, strokeWidth=1.5),
-        layer("circle", base | {"x": number("score")}, size=70, opacity=1),
-        title={"text": f"{title}: {found.measure}", "anchor": "start"},
-        height=(ROW_HEIGHT * max(3, len(order)) + FRAME_HEIGHT) if height is None else height,
-        padding=PADDING,
-    )
-
-
 def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
     """The names of runs as there is room for them, by the whole ones: long ones are told apart by where they differ.
 
     What all names begin with is left out. Of a name that is still too long those words go first that most of the
-    names with the same first word have too, then those of most others, as long as the name stays one of its own; what
+    names with the same first word have too, as long as the name stays one of its own; what
     is left out is an ellipsis.
 
     Args:
@@ -155,7 +92,7 @@ def _letters(name: str) -> str:
 def _without_common(
     words: list[str], common: list[tuple[int, int]], length: int, begun: bool, others: set[str], whole: str
 ) -> str:
-    """A name without as many of its words as needed, the most common first; the first word stays.
+    """A name without as many of its words as needed, the most common first, from the left; the first word stays.
 
     Args:
         common: how many names with the same first word have each word too, and how many in all.
@@ -164,7 +101,7 @@ def _without_common(
         whole: how the name is shown where nothing goes.
     """
     kept, said = dict(enumerate(words)), whole
-    for at in sorted(range(1, len(words)), key=lambda at: common[at], reverse=True):
+    for at in sorted(range(1, len(words)), key=lambda at: (-common[at][0], at)):
         if len(said) <= length or common[at][1] < 2:
             break
         fewer = {place: word for place, word in kept.items() if place != at}
