@@ -9,7 +9,7 @@ import streamlit as st
 from core.labels import Policy, basis, readiness
 from core.leaderboard import Leaderboard, compare, leaderboard, official_board
 from core.measures import Ties, parse_measure
-from core.project import Project, boards, gold_name, official_sources
+from core.project import Project, boards
 from core.study import Alike, alike, labelled, remembered_pairs
 from pages.parts.boards import board as board_table
 from pages.parts.boards import gold_texts, significance
@@ -18,7 +18,6 @@ from pages.parts.boards.budget import by_budget
 from pages.parts.boards.views import Screen, all_boards, correlation_strip, two_boards, two_systems
 from pages.parts.shared import policy_widgets, ui
 
-NO_BOARD = "No official board"
 BOARD = "Board"
 STAR = "\N{BLACK STAR}"
 VIEWS = {
@@ -92,7 +91,7 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     if run in mine.board.scores:
         # A system can be followed into all its queries, not only into those that the boards are compared over.
         found = leaderboard(project, measure, "exam", policy)
-        beside = official_board(project, against, measure, policy, official_measure) if official else None
+        beside = official_board(project, against, measure, policy, official_measure) if against else None
         name = official.title if official else ""
         opened = board_table.detail(project, found, beside, str(run), name, asked, groups)
     elif run:
@@ -100,25 +99,23 @@ def systems(mine: Named, official: Named | None, further: list[Column]) -> None:
     board_table.draw(mine, official, groups, further, opened, follow)
 
 
-ui.begin("Leaderboard")
+ui.begin()
 project = ui.project()
-looking = st.container()
-with st.container(key="boards-head", horizontal=True, vertical_alignment="bottom"):
-    with st.container(width=215):
-        has_gold = gold_name(project) is not None
-        measure = policy_widgets.measure("Measure", cover=True, key="measure", shares=True, gold=has_gold)
-    with st.container(width=215):
-        against = st.selectbox(
-            "Official board", [*official_sources(project), NO_BOARD], key="against", bind="query-params"
-        )
-    more = st.popover("More", icon=":material/tune:", help="Measure of the official board, ties, queries, tests, gold")
+looking = policy_widgets.view()
+policy, measure, against = looking.policy, looking.measure, looking.against
 imported = dict(boards(project))
-official_measure = imported.get(against, measure)
+official_measure = imported.get(against or "", measure)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    view = st.segmented_control(
+        "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    more = st.popover("More", icon=":material/tune:", help="Measure of the official board, ties, queries, tests, gold")
 with more:
     if against in imported:
         st.text_input("Official measure", official_measure, disabled=True)
-    elif against != NO_BOARD:
-        same = measure if parse_measure(measure).takes_judgments else "nDCG@10"
+    elif against is not None:
+        same = measure if parse_measure(measure).takes_judgments else policy_widgets.DEFAULT_MEASURE
         official_measure = policy_widgets.measure("Official measure", cover=False, key=f"official {same}", default=same)
     queries = policy_widgets.queries()
     ties = st.segmented_control(
@@ -127,22 +124,14 @@ with more:
     )  # fmt: skip
     test, differs_from = significance.choices()
     gold_texts.choose(project)
-with looking:
-    choices = (*policy_widgets.LABELS, "cutoff", "relevant")
-    policy = policy_widgets.line(project, choices, drawn=(measure, against)).policy
-view = st.segmented_control(
-    "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
-    label_visibility="collapsed",
-)  # fmt: skip
 screen = Screen(
-    project, policy, measure, None if against == NO_BOARD else (against, official_measure), cast(Ties, ties), queries,
-    test,
-)  # fmt: skip
+    project, policy, measure, None if against is None else (against, official_measure), cast(Ties, ties), queries, test
+)
 if view in VIEWS:
     VIEWS[view](screen)
     st.stop()
 official = None
-if against == NO_BOARD:
+if against is None:
     board = leaderboard(project, measure, "exam", policy)
     if said := rests_on(project, policy, board):
         st.caption(said)

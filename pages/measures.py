@@ -85,15 +85,20 @@ def cells(table: MetaTable) -> None:
     agreements.draw(table, shown, view == HEAT, detail, on_pick=agreements.picked)
 
 
-ui.begin("Meta-evaluation")
+ui.begin()
 project = ui.project()
 against_known = official_sources(project)
 if not against_known:
     ui.empty("There is nothing to compare with.", "Import judgments or an official leaderboard.", "home")
 st.caption("Which grader, min rating and measure orders the systems as the official board does?")
+looking = policy_widgets.seen()
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    with st.container(width=200):
-        against = str(st.selectbox("Official board", against_known, key="against", bind="query-params"))
+    # Judgments and imported leaderboards can be compared before anything has been graded.
+    against = looking.against if looking else None
+    if against is None:
+        with st.container(width=200):
+            key = "compared-with" if looking else "against"
+            against = str(st.selectbox("Official board", against_known, key=key, bind="query-params"))
     with st.container(width=250):
         names = several("Rows", methods(project), "rows", "All there are")
     with st.container(width=250):
@@ -115,10 +120,6 @@ with more:
         "Correlation", COEFFICIENTS, selection_mode="multi", default=list(COEFFICIENTS[:2]),
         format_func=TITLES.__getitem__, key="coefficients", bind="query-params",
     )  # fmt: skip
-    relevant = st.selectbox(
-        "Judged ≥", [1, 2, 3], key="relevant", bind="query-params",
-        help="The judgment from which a passage is relevant on the official board.",
-    )  # fmt: skip
     queries = policy_widgets.queries()
     ties = cast(
         Ties,
@@ -131,7 +132,7 @@ with more:
                     format_func=policy_widgets.LABEL_RULES.__getitem__)  # fmt: skip
     numbers = several("Bank versions", [str(v.version) for v in versions(project)], "versions", "The newest")
 
-official = Policy(min_judgment=int(relevant))
+official = Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
     view = st.segmented_control(

@@ -222,7 +222,7 @@ class TestTheViewsOfTheLeaderboard:
         sound(app.run())
         assert any(as_text(c.value).startswith("Systems in the order of assessors nDCG@10") for c in app.caption)
         assert holds(app, system.KEY)["run"] == "poor"
-        assert holds(tell(app, system.KEY, "ask", "query q1"), system.KEY)["asked"] == "query q1"
+        assert holds(tell(app, system.KEY, "ask", "q1"), system.KEY)["asked"] == "q1"
 
     def test_two_boards_are_correlated_whichever_they_are(self, own: Project) -> None:
         app = visit("leaderboard", view="Two boards")

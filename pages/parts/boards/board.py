@@ -14,7 +14,7 @@ from core.labels import Policy
 from core.leaderboard import Leaderboard, QueryScore, System, inspect_query, per_query_scores
 from core.project import Project, sources
 from core.study import Alike
-from pages.parts.shared import charts, ui
+from pages.parts.shared import address, charts, ui
 
 HERE = Path(__file__).parent
 LONG_NAME, SHORT_NAME = 60, 32
@@ -243,5 +243,6 @@ def _returned(project: Project, policy: Policy, run: str, query: str, judged_by:
 
 
 def link(screen: str, **query: str) -> str:
-    """A link to another screen, which keeps the project."""
-    return f"{screen}?{urlencode({'project': str(st.session_state['project']), **query})}"
+    """A link to another screen, which keeps the project and what is chosen everywhere."""
+    where = {"project": str(st.session_state["project"]), **address.travelling(), **query}
+    return f"{screen}?{urlencode(where)}"
