@@ -31,7 +31,7 @@ function cellOf(state, row, at, name, cell) {
     style: cell.value === null ? null : `--size:${Math.round(55 * cell.value * cell.value)}%`,
   }, make("button", {
     type: "button", onclick: pick, title: about, "data-cell": `${row}.${at}.${name}`, "aria-expanded": String(Boolean(open)),
-  }, cell.said, cell.interval ? make("span", { class: "interval" }, cell.interval) : null));
+  }, cell.said.replace(/^(-?)0\./, "$1."), cell.interval ? make("span", { class: "interval" }, cell.interval) : null));
 }
 
 function drawAgreements(root, state) {
