@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.leaderboard.board import Leaderboard, order_systems
+from core.leaderboard.board import Leaderboard, System, order_systems
 from core.leaderboard.comparison import (
     DEFAULT_MEASURE,
     Comparison,
@@ -33,6 +33,7 @@ __all__ = [
     "QueryChoice",
     "QueryScore",
     "Shift",
+    "System",
     "compare",
     "correlation_shift",
     "cover_curves",

@@ -17,9 +17,19 @@ from core.study.figures import (
     query_points,
     system_points,
 )
+from core.study.groups import Alike, alike
 from core.study.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
 from core.study.meta_rows import MIN_RATINGS, choose_rows, methods
-from core.study.meta_table import COEFFICIENTS, META_MEASURES, Cell, MetaTable, cell_comparison, full_name, meta_table
+from core.study.meta_table import (
+    COEFFICIENTS,
+    META_MEASURES,
+    Cell,
+    MetaTable,
+    TableRow,
+    cell_comparison,
+    full_name,
+    meta_table,
+)
 from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, Verdicts, select
 from core.study.significance import (
     ALPHA,
@@ -47,6 +57,7 @@ __all__ = [
     "TESTS",
     "TITLES",
     "UNDEFINED",
+    "Alike",
     "BoardChoice",
     "Cell",
     "Correction",
@@ -57,10 +68,12 @@ __all__ = [
     "QueryPoints",
     "QuestionDiagnosis",
     "SystemPoint",
+    "TableRow",
     "Test",
     "ToGrade",
     "Unjudged",
     "Verdicts",
+    "alike",
     "bank_summary",
     "board_name",
     "caption",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -160,6 +160,7 @@ def meta_table(
     samples: int = 0,
     seed: int = 0,
     queries: QueryChoice = "common",
+    told: Callable[[MetaTable], None] = lambda table: None,
 ) -> MetaTable:
     """Correlate the board that every row gives under every measure with the official board.
 
@@ -174,6 +175,7 @@ def meta_table(
         within_error: whether systems whose error bars overlap are tied, too; with `random` only.
         samples: resamples of the queries for intervals; 0 for none.
         queries: over which queries each row is compared; see `core.leaderboard.sides`.
+        told: is given the rows so far after each one that has to be computed, as a table of their own.
 
     Returns:
         The table. In every column and coefficient the best value is marked, what is within `NEAR`
@@ -213,6 +215,7 @@ def meta_table(
                     raise InputError(other, "Choose another official measure.")
                 cells.append(_cell(column.measure, board, other, ties, repeats, within_error, samples, seed, queries))
             drawn.append(_table_row(project, row, found.values(), cells))
+            told(MetaTable(columns, tuple(_marked(drawn)), ties, samples))
         return MetaTable(columns, tuple(_marked(drawn)), ties, samples)
 
     return project.remember(key, compute)

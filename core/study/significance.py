@@ -118,8 +118,8 @@ def compare_all(
 
 
 def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[Difference]:
-    """What `compare_all` gives, computed again only when the board or the project changed."""
-    key = ("all pairs", board.measure, board.source, board.policy, test)
+    """What `compare_all` gives, computed again only when the board, its queries or the project changed."""
+    key = ("all pairs", board.measure, board.source, board.policy, test, tuple(board.query_ids))
     return project.remember(key, lambda: compare_all(board, test))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import altair
+import pandas
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
@@ -239,8 +240,23 @@ def charts(app: AppTest) -> list[dict[str, Any]]:
 
 
 def board(app: AppTest) -> Any:
-    """The table of systems, by run."""
-    return next(table.value for table in app.dataframe if "Run" in table.value).set_index("Run")
+    """The board of systems as a table, by run; scores of the official board have `Official` before their names."""
+    held = holds(app, "systems")["board"]
+    names = {"Rank": "rank", "Score": "score", "± error": "error"}
+    rows = [
+        {"Run": system["run"]}
+        | {name: system[field] for name, field in names.items()}
+        | (
+            {f"Official {name}": (system["official"] or {}).get(field) for name, field in names.items()}
+            if held["official"]
+            else {}
+        )
+        for system in held["systems"]
+    ]
+    found = pandas.DataFrame(rows).set_index("Run")
+    for column in held["columns"]:
+        found[column["title"]] = column["values"]
+    return found
 
 
 def as_text(markdown: str) -> str:

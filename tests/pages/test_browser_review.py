@@ -155,10 +155,10 @@ def merged_kappa(twin: Project) -> str:
 def expect_board(page: Page, twin: Project) -> list[str]:
     """Wait until the leaderboard on the screen is the one of the twin; returns its runs, best first."""
     expected = leaderboard(twin, "nDCG@10", "exam", Policy()).systems
-    rows = page.get_by_test_id("data-grid-canvas").first.locator("table tbody tr")
+    rows = page.locator("tr.system")
     for at, system in enumerate(expected):
-        expect(rows.nth(at).locator("td").nth(1)).to_have_text(system.run)
-        expect(rows.nth(at).locator("td").nth(2)).to_have_text(repr(system.score))
+        expect(rows.nth(at).get_by_role("rowheader")).to_have_text(re.compile(system.run))
+        expect(rows.nth(at).locator(".score data").first).to_have_attribute("value", repr(system.score))
     expect(rows).to_have_count(len(expected))
     return [system.run for system in expected]
 

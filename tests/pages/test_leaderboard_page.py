@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.labels import Policy
 from core.leaderboard import compare, leaderboard, per_query_scores
 from core.project import Project, gold_name
-from pages.parts.boards.system import table_key
+from core.study import alike
+from core.study.significance import compare_all
 from pages.parts.shared.charts import short_names
 from tests.made.projects import fill, judge
 from tests.made.screens import (
@@ -19,6 +22,7 @@ from tests.made.screens import (
     board,
     charts,
     choose,
+    holds,
     looked_at,
     metric,
     named,
@@ -28,6 +32,7 @@ from tests.made.screens import (
     shared,
     small,
     sound,
+    tell,
     visit,
 )
 
@@ -59,7 +64,7 @@ class TestLeaderboard:
             choose(app, label, value)
         expected = leaderboard(shared, measure, "exam", policy)
         shown = board(app)
-        assert shown[expected.measure].to_dict() == pytest.approx(expected.scores)
+        assert shown["Score"].to_dict() == pytest.approx(expected.scores)
         assert shown["± error"].to_dict() == pytest.approx(expected.std_errors)
         assert shown.index.tolist() == [system.run for system in expected.systems]
 
@@ -69,7 +74,7 @@ class TestLeaderboard:
         choose(app, "Judged ≥", 2)
         expected = compare(shared, "AP", "assessors", policy=Policy(min_judgment=2))
         assert expected.official.scores != compare(shared, "AP", "assessors").official.scores
-        assert board(app)["Official AP"].to_dict() == pytest.approx(expected.official.scores)
+        assert board(app)["Official Score"].to_dict() == pytest.approx(expected.official.scores)
         assert metric(app, "Spearman") == f"{expected.correlation.spearman:.3f}"
         assert metric(app, "Kendall") == f"{expected.correlation.kendall:.3f}"
         assert metric(app, "tau_AP") == f"{expected.correlation.tau_ap:.3f}"
@@ -89,7 +94,7 @@ class TestLeaderboard:
         fill(project, QUESTIONS, RATINGS, RUNS)
         app = visit("leaderboard")
         assert not app.metric
-        assert board(app)["nDCG@10"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
+        assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(project, "nDCG@10").scores)
         assert not [name for name in board(app) if "fficial" in name]
 
     def test_the_official_board_can_be_put_away(self, shared: Project) -> None:
@@ -121,7 +126,7 @@ class TestLeaderboard:
 
     def test_another_measure_can_be_typed(self, shared: Project) -> None:
         app = visit("leaderboard", measure="P@2")
-        assert board(app)["P@2"].to_dict() == pytest.approx(leaderboard(shared, "P@2").scores)
+        assert board(app)["Score"].to_dict() == pytest.approx(leaderboard(shared, "P@2").scores)
 
     def test_an_unknown_measure_gives_a_sentence(self, shared: Project) -> None:
         app = visit("leaderboard", measure="goodness")
@@ -131,52 +136,83 @@ class TestLeaderboard:
     def test_a_link_carries_the_choices(self, shared: Project) -> None:
         app = visit("leaderboard", project=shared.name, measure="AP", tau="3", label="Supported by 2 questions")
         expected = leaderboard(shared, "AP", "exam", Policy(min_rating=3, label="support:2"))
-        assert board(app)["AP"].to_dict() == pytest.approx(expected.scores)
+        assert board(app)["Score"].to_dict() == pytest.approx(expected.scores)
 
     def test_a_score_can_be_followed_down_to_the_passages(self, shared: Project) -> None:
-        app = visit("leaderboard")
-        app.session_state["systems"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
-        sound(app.run())
-        best = leaderboard(shared, "nDCG@10").systems[0].run
-        assert f"{best}, query by query" in said(app)
         found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
+        best = found.systems[0].run
+        app = tell(visit("leaderboard"), "systems", "open", best)
+        opened = holds(app, "systems")["detail"]
         scores = per_query_scores(shared, found, official, best)
-        app.session_state[table_key(best, scores)] = {"selection": {"rows": [0], "columns": [], "cells": []}}
-        sound(app.run())
-        assert "text of p1" in said(app)
-        assert "label 5 · judged 2 · What is A?" in as_text(
-            next(c.value for c in app.caption if c.value.startswith("label 5"))
-        )
-        places = [(link.proto.page, link.proto.query_string) for link in app.main.get("page_link")]
+        assert opened["run"] == best
+        assert [(row["id"], row["score"], row["official"]) for row in opened["queries"]] == [
+            (row.query_id, pytest.approx(row.score), pytest.approx(row.official)) for row in scores
+        ]
+        assert opened["passages"] is None
         asked = scores[0].query_id
-        for screen in ("question_bank", "disagreements"):
-            assert any(page == screen and f"query={asked}" in query for page, query in places)
-        read = [query for page, query in places if page == "passages"]
-        assert read
-        assert all(f"query={asked}" in query and "passage=p" in query for query in read)
+        opened = holds(tell(app, "systems", "ask", asked), "systems")["detail"]
+        first = opened["passages"][0]
+        assert (first["text"], first["label"], first["judgment"]) == ("text of p1", 5, 2)
+        assert first["question"] == "What is A?"
+        for href, screen in zip([link["href"] for link in opened["links"]], ("question_bank", "disagreements"),
+                                strict=True):  # fmt: skip
+            assert href == f"{screen}?project={shared.name}&query={asked}"
+        for row in opened["passages"]:
+            assert row["link"].startswith(f"passages?project={shared.name}&query={asked}&passage=p")
+
+    def test_the_address_keeps_what_is_open_and_a_second_click_closes_it(self, shared: Project) -> None:
+        app = visit("leaderboard", followed="fair", asked="q1")
+        held = holds(app, "systems")
+        assert (held["open"], held["detail"]["asked"]) == ("fair", "q1")
+        app = tell(app, "systems", "open", "good")
+        assert (app.query_params["followed"], "asked" in app.query_params) == ("good", False)
+        app = tell(app, "systems", "open", "")
+        held = holds(app, "systems")
+        assert (held["open"], held["detail"]) == ("", None)
+        assert "followed" not in app.query_params
+
+    def test_a_system_that_is_not_there_says_so(self, shared: Project) -> None:
+        app = visit("leaderboard", followed="nobody")
+        assert "There is no system nobody" in as_text(app.info[0].value)
+        assert holds(app, "systems")["open"] == ""
 
     def test_queries_stand_with_the_greatest_loss_against_the_official_board_first(self, shared: Project) -> None:
-        app = visit("leaderboard")
-        app.session_state["systems"] = {"selection": {"rows": [1], "columns": [], "cells": []}}
-        sound(app.run())
         found, official = (leaderboard(shared, "nDCG@10", source) for source in ("exam", "assessors"))
         run = found.systems[1].run
-        table = next(table.value for table in app.dataframe if "Difference" in table.value)
-        losses = table["nDCG@10"] - table["Official nDCG@10"]
-        assert table["Difference"].tolist() == pytest.approx(losses.tolist())
-        assert table["Difference"].is_monotonic_increasing
+        queries = holds(visit("leaderboard", followed=run), "systems")["detail"]["queries"]
+        differences = [row["score"] - row["official"] for row in queries]
+        assert differences == sorted(differences)
         mine, theirs = found.per_query[run], official.per_query[run]
-        assert table["Difference"].iloc[0] == pytest.approx(min(mine[query] - theirs[query] for query in mine))
+        assert differences[0] == pytest.approx(min(mine[query] - theirs[query] for query in mine))
+
+    def test_both_boards_are_drawn_on_one_scale_only_where_the_measure_is_the_same(self, shared: Project) -> None:
+        held = holds(visit("leaderboard"), "systems")["board"]
+        assert held["domain"] == held["official"]["domain"]
+        for source in ("exam", "assessors"):
+            for system in leaderboard(shared, "nDCG@10", source).systems:
+                assert held["domain"][0] < system.score - (system.std_error or 0)
+                assert system.score + (system.std_error or 0) < held["domain"][1]
+        held = holds(visit("leaderboard", measure="EXAM-Cover"), "systems")["board"]
+        assert held["domain"] != held["official"]["domain"]
+
+    def test_systems_that_cannot_be_told_apart_are_bracketed_and_said(self, shared: Project) -> None:
+        app = visit("leaderboard")
+        mine = compare(shared, "nDCG@10", "assessors").board
+        expected = alike(mine, compare_all(mine))
+        held = holds(app, "systems")["board"]
+        assert [tuple(group) for group in held["groups"]] == expected.groups
+        runs = [system["run"] for system in held["systems"]]
+        assert {run: [runs[at] for at in held["alike"][place]] for place, run in enumerate(runs)} == expected.of
+        assert ("differ" in said(app)) and "corrected by Holm's method" in said(app)
 
     def test_coverage_as_a_share_of_the_pool_can_be_typed_and_shows_lengths(self, shared: Project) -> None:
         app = visit("leaderboard", measure="EXAM-Cover@2/pool")
         expected = leaderboard(shared, "EXAM-Cover@2/pool")
         shown = board(app)
-        assert shown["EXAM-Cover@2/pool"].to_dict() == pytest.approx(expected.scores)
+        assert shown["Score"].to_dict() == pytest.approx(expected.scores)
         assert shown["Passages"].to_dict() == {run: length.passages for run, length in expected.lengths.items()}
         assert {run for run, star in shown["\N{BLACK STAR}"].items() if star} == expected.starred
-        assert "Official nDCG@10" in shown
-        assert len(charts(app)) == 3
+        assert holds(app, "systems")["board"]["official"]["title"] == "assessors nDCG@10"
         for view, drawn in {"All boards": 1, "Two boards": 2, "Two systems": 1, "Significance": 1}.items():
             app = visit("leaderboard", measure="EXAM-Cover@2/pool", view=view)
             assert not app.error
@@ -187,9 +223,32 @@ class TestLeaderboard:
             assert "There are no gold texts" in as_text(visit("leaderboard", measure=measure).error[0].value)
 
 
-def test_charts_cut_long_names_of_runs_and_still_tell_them_apart() -> None:
-    names = ["team_gpt4o_fusion_rerank", "team_gpt4o_nonp_fusion_rerank", "bm25", "x" * 40 + "a" + "x" * 20, "x" * 61]
-    shown = short_names(names)
-    assert len(set(shown.values())) == len(names)
-    assert shown["bm25"] == "bm25"
-    assert max(map(len, shown.values())) <= 22
+class TestNames:
+    def test_long_names_are_cut_and_still_told_apart(self) -> None:
+        names = ["team_gpt4o_fusion_rerank", "team_gpt4o_nonp_fusion_rerank", "bm25", "x" * 40 + "a" + "x" * 20,
+                 "x" * 61]  # fmt: skip
+        shown = short_names(names)
+        assert len(set(shown.values())) == len(names)
+        assert shown["bm25"] == "bm25"
+        assert max(map(len, shown.values())) <= 22
+
+    def test_what_all_begin_with_is_left_out(self) -> None:
+        names = ["lab-2024/bm25", "lab-2024/dense", "lab-2024/dense_2"]
+        assert list(short_names(names).values()) == ["…bm25", "…dense", "…dense_2"]
+        assert short_names(["lab-2024/bm25"]) == {"lab-2024/bm25": "lab-2024/bm25"}
+        assert list(short_names(["run_1", "run_1_a"]).values()) == ["…1", "…1_a"]
+        assert list(short_names(["a_b", "a_c"]).values()) == ["a_b", "a_c"], "too little to leave out"
+
+    def test_words_that_tell_names_apart_stay(self) -> None:
+        tails = ("v1_reranked_top_100", "v2_reranked_top_100", "v1_reranked_top_20")
+        shown = short_names([f"{system}_of_the_team_{tail}" for system in ("dense", "sparse") for tail in tails], 20)
+        assert [name.split("_")[0] for name in shown.values()] == ["dense"] * 3 + ["sparse"] * 3
+        for name, short in shown.items():
+            assert len(short) <= 20
+            assert ("v2" in short, "20" in short.removeprefix("…")) == ("v2" in name, name.endswith("_20"))
+
+    @given(st.lists(st.text("ab_-", min_size=1, max_size=40), max_size=12, unique=True), st.integers(8, 40))
+    def test_no_two_names_are_shown_alike(self, names: list[str], length: int) -> None:
+        shown = short_names(names, length)
+        assert len(set(shown.values())) == len(names)
+        assert all(shown.values())

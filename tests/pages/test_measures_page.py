@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,9 +15,10 @@ from core.exchange import import_files
 from core.formats import Source
 from core.labels import Policy
 from core.project import Project
-from core.study import choose_rows, meta_table
+from core.study import MetaTable, cell_comparison, choose_rows, meta_table
+from pages.parts.boards import agreements
 from tests.made.projects import fill, judge
-from tests.made.screens import charts, looking_at, served, shared, sound, visit
+from tests.made.screens import holds, looking_at, served, shared, tell, visit
 from tests.study.test_meta_evaluation import BANK, JUDGED, RUNS
 from tests.study.test_meta_evaluation import GRADES as META_GRADES
 
@@ -43,24 +48,38 @@ def said(app: AppTest) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind)).replace("\\", "")
 
 
-def select(app: AppTest, row: int, column: str) -> AppTest:
+def table(app: AppTest) -> dict[str, Any]:
+    """The table as a person sees it: names of rows, what stands beside them, and the numbers by column."""
+    held = holds(app, "agreements")["table"]
+    heads = [(at, name, f"{head['title']} {sign['sign']}") for at, head in enumerate(held["heads"])
+             for name, sign in enumerate(head["signs"])]  # fmt: skip
+    return (
+        {"Method": [row["name"] for row in held["rows"]]}
+        | {column["title"]: [row["fixed"][column["title"]] for row in held["rows"]] for column in held["fixed"]}
+        | {title: [row["cells"][at][name]["said"] for row in held["rows"]] for at, name, title in heads}
+    )
+
+
+def select(app: AppTest, row: int, measure: int) -> AppTest:
     """Click a cell of the table."""
-    app.session_state["agreements"] = {"selection": {"rows": [], "columns": [], "cells": [(row, column)]}}
-    return sound(app.run())
+    return tell(app, "agreements", "pick", [row, measure])
 
 
-def links(app: AppTest) -> list[str]:
-    return [element.proto.query_string for element in app.main.get("page_link")]
+def opened(app: AppTest) -> dict[str, Any]:
+    found: dict[str, Any] = holds(app, "agreements")["detail"]
+    return found
 
 
 def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: Project) -> None:
     app = visit("measures")
-    shown = app.dataframe[0].value
-    table = meta_table(shared, choose_rows(shared), ["assessors"])
-    assert list(shown["Method"]) == [row.name for row in table.rows]
-    assert list(shown["Min rating"]) == [str(row.min_rating) for row in table.rows]
-    expected = [row.cells[1].value("spearman") for row in table.rows]
-    assert list(shown["nDCG@10 ρ"]) == ["†" if value is None else f"{value:.3f}" for value in expected]
+    shown = table(app)
+    expected = meta_table(shared, choose_rows(shared), ["assessors"])
+    assert shown["Method"] == [row.name for row in expected.rows]
+    assert shown["Min rating"] == [str(row.min_rating) for row in expected.rows]
+    values = [row.cells[1].value("spearman") for row in expected.rows]
+    assert shown["nDCG@10 ρ"] == ["†" if value is None else f"{value:.3f}" for value in values]
+    marks = [row["cells"][1][0]["mark"] for row in holds(app, "agreements")["table"]["rows"]]
+    assert marks == [row.cells[1].marks["spearman"] for row in expected.rows]
     # One of the six pairs of the first query failed.
     assert shown["Pairs"][0] == "88%"
     assert "within 0.05" in said(app) and "below 0.5 grey" in said(app)
@@ -68,50 +87,83 @@ def test_the_table_has_a_row_for_everything_and_the_numbers_of_the_core(shared: 
 
 
 def test_the_address_chooses_rows_measures_and_correlations(shared: Project) -> None:
-    app = visit(
-        "measures", rows=["test grader"], measures=["P@30"], ratings=["2", "5"], coefficients=["tau_AP"], relevant="2"
-    )
-    shown = app.dataframe[0].value
-    assert [c for c in shown.columns if c not in ("Method", "Min rating", "Queries", "Pairs")] == ["P@30 τ_AP"]
-    assert list(shown["Min rating"]) == ["2", "5"]
+    shown = table(
+        visit("measures", rows=["test grader"], measures=["P@30"], ratings=["2", "5"], coefficients=["tau_AP"],
+              relevant="2")
+    )  # fmt: skip
+    assert [column for column in shown if column not in ("Method", "Min rating", "Queries", "Pairs")] == ["P@30 τ_AP"]
+    assert shown["Min rating"] == ["2", "5"]
     official = Policy(min_judgment=2)
-    table = meta_table(shared, choose_rows(shared, ["test grader"], [2, 5], policy=official), ["assessors"], ["P@30"],
-                       official=official)  # fmt: skip
-    expected = [row.cells[0].value("tau_ap") for row in table.rows]
-    assert list(shown["P@30 τ_AP"]) == ["†" if value is None else f"{value:.3f}" for value in expected]
+    expected = meta_table(shared, choose_rows(shared, ["test grader"], [2, 5], policy=official), ["assessors"],
+                          ["P@30"], official=official)  # fmt: skip
+    values = [row.cells[0].value("tau_ap") for row in expected.rows]
+    assert shown["P@30 τ_AP"] == ["†" if value is None else f"{value:.3f}" for value in values]
+
+
+def test_rows_come_as_they_are_scored(shared: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[tuple[int, set[str]]] = []
+    draw = agreements.draw
+
+    def note(found: MetaTable, *given: Any, **options: Any) -> None:
+        draw(found, *given, **options)
+        drawn.append((len(found.rows), set(options)))
+
+    # However fast the machine is, every row is late.
+    monkeypatch.setattr(agreements, "draw", note)
+    monkeypatch.setattr(time, "monotonic", itertools.count().__next__)
+    rows = choose_rows(shared, min_ratings=[1, 4])
+    app = visit("measures", ratings=["1", "4"], ties="random")
+    assert [count for count, _ in drawn] == list(range(1, len(rows) + 1))
+    assert len(table(app)["Method"]) == len(rows)
 
 
 def test_a_cell_opens_to_its_two_boards_and_leads_to_the_leaderboard(shared: Project) -> None:
-    app = select(visit("measures", ratings=["3"]), 0, "AP ρ")
-    assert "AP of test grader, min rating 3, against AP of assessors" in said(app)
-    found = {metric.label: metric.value for metric in app.metric}
-    assert found["Systems"] == "3"
-    (link,) = [query for query in links(app) if "measure=AP" in query]
-    assert "tau=3" in link and "against=assessors" in link
+    app = select(visit("measures", ratings=["3"]), 0, 0)
+    detail = opened(app)
+    assert detail["title"] == "AP of test grader, min rating 3, against AP of assessors"
+    assert {fact["name"]: fact["value"] for fact in detail["facts"]}["Systems on both boards"] == "3"
+    compared = cell_comparison(shared, choose_rows(shared, min_ratings=[3])[0],
+                               meta_table(shared, choose_rows(shared), ["assessors"]).columns[0])  # fmt: skip
+    systems = detail["board"]["systems"]
+    assert {system["run"]: system["score"] for system in systems} == compared.board.scores
+    assert {system["run"]: system["official"]["score"] for system in systems} == compared.official.scores
+    assert app.query_params["cell"] == "0,0"
+    query = dict(parse_qsl(urlsplit(detail["href"]).query))
+    assert (query["measure"], query["tau"], query["against"]) == ("AP", "3", "assessors")
 
-    app = visit("leaderboard", grader="test grader", tau="3", label="Best rating", measure="AP", against="assessors")
+    del query["project"]
+    app = visit("leaderboard", **query)
     chosen = {box.label: box.value for box in app.selectbox}
     assert (chosen["Min rating"], chosen["Label"], chosen["Measure"]) == (3, "max", "AP")
+
+    app = select(select(visit("measures", ratings=["3"], cell="0,0"), 0, 1), 0, 1)
+    assert opened(app)["place"] == [0, 1]
+    assert opened(tell(app, "agreements", "pick", [])) is None
+
+
+@pytest.mark.parametrize("cell", ["99,0", "0,99", "x", "-1,0", "1"])
+def test_an_address_that_names_no_cell_opens_none(shared: Project, cell: str) -> None:
+    assert opened(visit("measures", cell=cell)) is None
 
 
 def test_a_cell_without_a_value_says_why(shared: Project) -> None:
     app = visit("measures", ratings=["1"])
-    row = list(app.dataframe[0].value["Method"]).index(MARKUP)
-    app = select(app, row, "AP τ")
-    assert "Undefined: All 3 common systems are tied" in said(app)
-    assert MARKUP in said(app)
+    row = table(app)["Method"].index(MARKUP)
+    detail = opened(select(app, row, 0))
+    assert detail["undefined"].startswith("All 3 common systems are tied")
+    assert MARKUP in detail["title"]
 
 
 def test_the_heat_map_shows_the_same_numbers(shared: Project) -> None:
     app = visit("measures", view="Heat map")
-    assert not app.dataframe
-    (chart,) = charts(app)
-    assert chart["layer"]
+    assert holds(app, "agreements")["table"]["heat"]
+    assert table(app) == table(visit("measures"))
 
 
 def test_intervals_come_when_asked_for(shared: Project) -> None:
     app = visit("measures", rows=["test grader"], measures=["nDCG@10"], ratings=["4"], intervals="true")
-    assert "[" in app.dataframe[0].value["nDCG@10 ρ"][0]
+    (row,) = holds(app, "agreements")["table"]["rows"]
+    assert " to " in row["cells"][0][0]["interval"]
     assert "resamples of the queries" in said(app)
 
 
@@ -119,11 +171,10 @@ def test_imported_boards_are_compared_with_an_imported_board(project: Project) -
     content = b"run\tours\ttheirs\nx\t1\t1\ny\t2\t3\nz\t3\t2\n"
     import_files(project, "leaderboard", [Source("boards.tsv", data=content)], "ann")
     app = visit("measures", against="boards theirs")
-    shown = app.dataframe[0].value
-    assert list(shown["theirs ρ"]) == ["0.500", "1.000"]
-    assert "Min rating" not in shown.columns
-    app = select(app, 0, "theirs ρ")
-    assert "ours of boards ours, against theirs of boards theirs" in said(app)
+    shown = table(app)
+    assert shown["theirs ρ"] == ["0.500", "1.000"]
+    assert "Min rating" not in shown
+    assert opened(select(app, 0, 0))["title"] == "ours of boards ours, against theirs of boards theirs"
 
 
 def test_downloads_hold_the_table(shared: Project) -> None:

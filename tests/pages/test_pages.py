@@ -29,6 +29,7 @@ from tests.made.screens import (
     board,
     choose,
     holding,
+    holds,
     links,
     metric,
     named,
@@ -38,6 +39,7 @@ from tests.made.screens import (
     served,
     small,
     sound,
+    tell,
     visit,
 )
 
@@ -105,7 +107,7 @@ class TestGrading:
         assert table[["State", "Graded", "Failed", "By"]].values.tolist() == [["done", 18, 0, "ann"]]
         assert [(j.state, j.graded) for j in jobs(project)] == [("done", 18)]
         assert "leaderboard" in links(app)
-        assert board(visit("leaderboard"))["nDCG@10"].notna().all()
+        assert board(visit("leaderboard"))["Score"].notna().all()
 
 
 class TestExport:
@@ -201,13 +203,9 @@ def test_text_from_outside_is_shown_as_text(project: Project) -> None:
     sound(app.button("history q/1").click().run())
     assert question.text in [text.value for text in app.text]
 
-    app = visit("leaderboard")
-    app.session_state["systems"] = {"selection": {"rows": [0], "columns": [], "cells": []}}
-    app.session_state[f"queries of {MARKUP} {hash((MARKED,))}"] = {
-        "selection": {"rows": [0], "columns": [], "cells": []}
-    }
-    sound(app.run())
-    assert as_text(app.subheader[0].value) == f"{MARKUP}, query by query"
-    assert f"text of {MARKED}" in [text.value for text in app.text]
-    label = next(c.value for c in app.caption if c.value.startswith("label"))
-    assert as_text(label) == f"label 5 · judged 1 · {question.text}"
+    app = tell(tell(visit("leaderboard"), "systems", "open", MARKUP), "systems", "ask", MARKED)
+    detail = holds(app, "systems")["detail"]
+    assert detail["run"] == MARKUP
+    (passage,) = detail["passages"]
+    assert (passage["text"], passage["label"], passage["judgment"]) == (f"text of {MARKED}", 5, 1)
+    assert passage["question"] == question.text

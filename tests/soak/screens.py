@@ -122,9 +122,12 @@ def leaderboard(person: Person) -> str | None:
     if not view.is_checked():
         return None
     measure = person.page.get_by_role("combobox", name=re.compile("Measure")).first.input_value()
-    table = person.page.get_by_test_id("data-grid-canvas").first.locator("table")
-    said = {row[1]: float(row[2]) for row in grid(table)}
-    common = person.there(person.page.get_by_role("radio", name="common", exact=True, checked=True))
+    said: dict[str, float] = dict(
+        person.page.locator("tr.system").evaluate_all(
+            "rows => rows.map(row => [row.dataset.run, Number(row.querySelector('.score data').value)])"
+        )
+    )
+    common = "over-queries" not in person.asked()
     official = person.page.get_by_role("combobox", name=re.compile("Official board")).first
     against = official.input_value() if common else None
     meant = person.facts("board", policy=policy(person), measure=measure, against=against)

@@ -36,7 +36,7 @@ def lines(found: CoverCurves, chosen: list[str]) -> Spec:
         "color": word(
             "run", title=None, scale={"domain": chosen, "scheme": "tableau10"},
             legend={
-                "orient": "top", "columns": 5, "labelLimit": 0, "labelExpr": charts.name_labels(chosen),
+                "orient": "top", "columns": 2, "labelLimit": 0, "labelExpr": charts.name_labels(chosen),
                 "symbolOpacity": 1,
             },
         ),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import streamlit as st
 
 from core.leaderboard import Leaderboard
 from core.study import ALPHA, Test, compare_neighbours, compare_systems, make_board, remembered_pairs
+from pages.parts.boards.board import Column
 from pages.parts.boards.views import Screen, board_choice, system_pair, take
 from pages.parts.shared import figures, ui
 
@@ -16,26 +17,30 @@ BARS = {True: "overlap", False: "apart", None: "unknown"}
 BEST, ABOVE = "the best", "the one above"
 
 
-def test_choice() -> Test:
-    """The paired test to use."""
-    return cast(
+def choices() -> tuple[Test, str | None]:
+    """Widgets for the paired test, and for what further columns of the board compare each system with."""
+    test = cast(
         Test,
         st.segmented_control(
             "Paired test", list(TEST_NAMES), default="t", key="test", required=True, bind="query-params",
             format_func=TEST_NAMES.__getitem__, help="Over queries, two-sided, corrected by Holm's method.",
         ),
     )  # fmt: skip
+    against = st.segmented_control(
+        "Columns: differs from", [BEST, ABOVE], key="differs-from", bind="query-params",
+        help="Corrected for these comparisons alone, which are fewer than those of every two systems.",
+    )  # fmt: skip
+    return test, against
 
 
-def columns(board: Leaderboard) -> dict[str, list[Any]]:
-    """Further columns for the table of systems, as the person chose; none at first."""
-    left, right = st.columns([3, 4], vertical_alignment="bottom")
-    with left:
-        against = st.segmented_control("Differs from", [BEST, ABOVE], key="differs-from", bind="query-params")
+def columns(board: Leaderboard, against: str | None, test: Test) -> list[Column]:
+    """Further columns for the table of systems, as the person chose.
+
+    Args:
+        against: what each system is compared with; no columns for None.
+    """
     if against is None:
-        return {}
-    with right:
-        test = test_choice()
+        return []
     rows = compare_systems(board, None, test) if against == BEST else compare_neighbours(board, test)
     # The one that all others are compared with has no comparison of its own.
     by_run = {row.run: row for row in rows}
@@ -43,23 +48,19 @@ def columns(board: Leaderboard) -> dict[str, list[Any]]:
     for reason in sorted({row.undefined for row in rows if row.undefined}):
         st.caption(f":material/help: No p value where: {ui.plain(reason)}")
     answers = {True: "yes", False: "no", None: "no test"}
-    return {
-        f"Differs from {against}": [answers[row.differs] if row else "" for row in found],
-        "p, corrected": [row.corrected if row else None for row in found],
-        "Error bars": [BARS[row.error_bars_overlap] if row else "" for row in found],
-    }
+    return [
+        Column(f"Differs from {against}", [answers[row.differs] if row else "" for row in found]),
+        Column("p, corrected", [row.corrected if row else "" for row in found], digits=4),
+        Column("Error bars", [BARS[row.error_bars_overlap] if row else "" for row in found]),
+    ]
 
 
 def matrix(screen: Screen) -> None:
     """Every two systems of a board: whether they differ, by a paired test and by their error bars."""
     offered = screen.offered()
-    left, right = st.columns([1, 2])
-    with left:
-        name = board_choice("Board", offered, screen.names(offered)[1], "tested board")
-    with right:
-        test = test_choice()
+    name = board_choice("Board", offered, screen.names(offered)[1], "tested board")
     board = make_board(screen.project, offered[name], screen.policy)
-    rows = remembered_pairs(screen.project, board, test)
+    rows = remembered_pairs(screen.project, board, screen.test)
     if not rows:
         st.info("There is only one system: nothing to compare.", icon=":material/help:")
         return
@@ -67,9 +68,9 @@ def matrix(screen: Screen) -> None:
     st.caption(
         f"{differ:,} of {len(rows):,} pairs differ at {ALPHA:.0%} after correction for all of them (blue);"
         f" the error bars of {tied:,} overlap (dot). A column is a"
-        " system, named below it, and a row one that scores lower, named at its left."
-        " Click a pair to see its queries. *Differs from* on the Board corrects for its fewer comparisons, and may find"
-        " more."
+        " system, by its place, and a row one that scores lower, by name and place."
+        " Click a pair to see its queries. The test is chosen under *More*; the columns *differs from* that can be had"
+        " there are corrected for fewer comparisons, and may find more."
     )
     for reason in sorted({row.undefined for row in rows if row.undefined}):
         st.caption(f":material/help: No test where: {ui.plain(reason)}")

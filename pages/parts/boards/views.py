@@ -15,6 +15,7 @@ from core.project import Project, boards
 from core.study import PANEL_MEASURES as MEASURES
 from core.study import (
     BoardChoice,
+    Test,
     board_name,
     compare_systems,
     make_board,
@@ -26,6 +27,8 @@ from core.study import (
 from pages.parts.boards.system import closer, query_links, returned
 from pages.parts.shared import charts, figures, ui
 
+AXIS_TITLE = 60
+"""Signs of the name of a system along an axis."""
 OTHERS = 5
 """Boards drawn beside the reference: with it as many as there are colours to tell apart."""
 
@@ -37,6 +40,7 @@ class Screen:
     Args:
         official: source and measure of the official board; None where there is none.
         queries: over which queries two boards are compared.
+        test: the paired test that says which systems differ.
     """
 
     project: Project
@@ -45,6 +49,7 @@ class Screen:
     official: tuple[str, str] | None
     ties: Ties
     queries: QueryChoice
+    test: Test
 
     def offered(self) -> dict[str, BoardChoice]:
         """Every board to choose from, among them those of the head."""
@@ -68,16 +73,15 @@ class Screen:
         return board_name(offered, BoardChoice(self.official[1], self.official[0])) or study, study
 
 
-def correlation_strip(compared: Comparison, with_what: str = "the official board") -> None:
-    """The coefficients, or why there are none, and over which queries."""
+def correlation_strip(compared: Comparison, with_what: str = "the official board", more: str = "") -> None:
+    """The coefficients, or why there are none, over which queries, and what else is to be known of the boards."""
     result = compared.correlation
     if result.undefined:
         st.info(ui.plain(f"Correlation with {with_what} is undefined: {result.undefined}"), icon=":material/help:")
-        st.caption(compared.queries.says)
+        st.caption(f"{compared.queries.says} {more}")
         return
-    columns = st.columns(5)
-    for column, name, value, said in zip(
-        columns,
+    strip = st.container(horizontal=True, gap="large")
+    for name, value, said in zip(
         ("Spearman", "Kendall", "tau_AP", "Pearson"),
         (result.spearman, result.kendall, result.tau_ap, result.pearson),
         (
@@ -86,11 +90,11 @@ def correlation_strip(compared: Comparison, with_what: str = "the official board
             "Like Kendall, but swaps at the top of the official board weigh more",
             "Correlation of the scores themselves",
         ),
-        strict=False,
+        strict=True,
     ):
-        column.metric(name, ui.number(value), help=said)
-    columns[4].metric("Systems", result.systems, help="On both boards")
-    st.caption(compared.queries.says)
+        strip.metric(name, ui.number(value), help=said, width="content")
+    strip.metric("Systems", result.systems, help="On both boards", width="content")
+    st.caption(f"{compared.queries.says} {more}")
 
 
 def take(chart: str, **fields: str) -> None:
@@ -157,7 +161,7 @@ def follow(screen: Screen, board: Leaderboard, run: str) -> None:
     if screen.official and screen.official[0] != board.source:
         offered = screen.offered()
         official = make_board(screen.project, offered[screen.names(offered)[0]], screen.policy)
-    closer(screen.project, board, official, board.policy, run)
+    closer(screen.project, board, official, run)
 
 
 def two_boards(screen: Screen) -> None:
@@ -183,7 +187,7 @@ def two_boards(screen: Screen) -> None:
     correlation_strip(compared, first)
     if not points:
         return
-    slope, scatter = st.columns([10, 11], gap="small")
+    slope, scatter = st.container(key="beside-boards").columns([10, 11], gap="small")
     slope.vega_lite_chart(charts.slope(compared.official, compared.board, run, (first, second)))
     chart = "scatter of systems"
     with scatter:
@@ -196,7 +200,7 @@ def two_boards(screen: Screen) -> None:
         )
         st.caption(f"Bars are one standard error.{some} Click a system to follow it down to its queries.")
     if run:
-        closer(screen.project, y, x, y.policy, run, beside=first)
+        closer(screen.project, y, x, run, beside=first)
 
 
 def two_systems(screen: Screen) -> None:
@@ -204,15 +208,15 @@ def two_systems(screen: Screen) -> None:
     offered = {name: choice for name, choice in screen.offered().items() if choice.source not in screen.imported}
     study = board_name(offered, BoardChoice(screen.measure, "exam", screen.policy.grader, screen.policy.min_rating))
     default = study or next(iter(offered))
-    columns = st.columns(4)
+    columns = [*st.columns(2), *st.columns(2)]
     with columns[0]:
         first_board = board_choice("First board", offered, default, "x board")
-    with columns[2]:
+    with columns[1]:
         second_board = board_choice("Second board", offered, default, "y board")
     x = make_board(screen.project, offered[first_board], screen.policy)
     y = x if first_board == second_board else make_board(screen.project, offered[second_board], screen.policy)
     runs = [system.run for system in x.systems]
-    with columns[1]:
+    with columns[2]:
         first = st.selectbox("First system", runs, key="first system", bind="query-params")
     with columns[3]:
         second = st.selectbox(
@@ -236,27 +240,32 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         st.info("No query is on both boards for both.", icon=":material/help:")
         return
     same = x == y
-    short = charts.short_names(dict.fromkeys((first, second)))
     names = [
-        short[run] if same else f"{short[run]}: {board.source} {board.measure}"
+        ui.shortened(run, AXIS_TITLE) if same else f"{ui.shortened(run, AXIS_TITLE)}: {board.source} {board.measure}"
         for board, run in ((x, first), (y, second))
     ]
-    cells = st.columns(5)
-    cells[0].metric("First better", found.count("first"), help=f"Queries on which {ui.plain(names[0])} scores higher")
-    cells[1].metric("Second better", found.count("second"), help=f"Queries on which {ui.plain(names[1])} does")
-    cells[2].metric("Equal", found.count("equal"))
+    strip = st.container(horizontal=True, gap="medium")
+    counts = (
+        ("First better", found.count("first"), f"Queries on which {ui.plain(names[0])} scores higher"),
+        ("Second better", found.count("second"), f"Queries on which {ui.plain(names[1])} does"),
+        ("Equal", found.count("equal"), "Queries on which both score the same"),
+    )
+    for name, count, said in counts:
+        strip.metric(name, count, help=said, width="content")
     if same:
-        cells[3].metric("Difference", f"{found.means[1] - found.means[0]:+.4f}", help="Second less first, in the mean")
+        strip.metric(
+            "Difference", f"{found.means[1] - found.means[0]:+.4f}", help="Second less first, in the mean",
+            width="content",
+        )  # fmt: skip
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
-        cells[4].metric(
-            "p", p_value(row.p), help=ui.plain(row.undefined or "") or "Paired t test of these two alone, two-sided"
-        )
+        why = ui.plain(row.undefined or "") or "Paired t test of these two alone, two-sided"
+        strip.metric("p", p_value(row.p), help=why, width="content")
     if found.left_out:
         st.caption(f"{found.left_out} queries are left out: only one side has a score for them.")
     texts = {point.query_id: point.text for point in found.points}
     query = st.session_state.get("compared")
     chart = "scatter of queries"
-    left, right = st.columns([12, 9], gap="medium")
+    left, right = st.container(key="beside-systems").columns([12, 9], gap="medium")
     with left:
         st.vega_lite_chart(
             figures.query_scatter(found, names[0], names[1], x.measure == y.measure, query), key=chart,

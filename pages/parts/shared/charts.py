@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
@@ -15,9 +17,13 @@ from pages.parts.shared.vega import Spec, chart, either, layer, number, word
 GREY = "#737b87"
 ACCENT = "#3b73b9"
 ROW_HEIGHT = 22
-FRAME_HEIGHT = 90
-"""The title and the axis of a chart; its height has to hold them beside its rows."""
 NAME_LENGTH = 22
+LEFT_OUT = 4
+"""So many signs that all names begin with are worth leaving out."""
+ELLIPSIS = "…"
+BETWEEN = "_-+./: "
+WORD = re.compile(rf"[^{re.escape(BETWEEN)}]+[{re.escape(BETWEEN)}]*|[{re.escape(BETWEEN)}]+")
+"""A word of a name with the signs after it."""
 # Room for a name of that length and a rank on either side, as long as the lines keep some.
 SLOPE_ENDS = [{"expr": "min(160, width * 0.46)"}, {"expr": "width - min(160, width * 0.46)"}]
 PADDING = {"left": 5, "right": 14, "top": 5, "bottom": 20}
@@ -26,79 +32,85 @@ TITLE_LENGTH = 24
 TITLE_LINE = 14
 
 
-def board(
-    found: Leaderboard,
-    title: str,
-    order: Sequence[str] | None = None,
-    marked: str | None = None,
-    height: int | None = None,
-) -> Spec:
-    """Systems as dots with bars of one standard error.
+def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
+    """The names of runs as there is room for them, by the whole ones: long ones are told apart by where they differ.
+
+    What all names begin with is left out. Of a name that is still too long those words go first that most of the
+    names with the same first word have too, as long as the name stays one of its own; what
+    is left out is an ellipsis.
 
     Args:
-        title: what the board is, before its measure.
-        order: the systems from top to bottom, for a board that stands beside another, whose names it
-            shares; its own order with names for None.
-        marked: the run to point out.
-        height: another height than its systems need.
+        length: signs that a name may take; more only where it would be taken for another one.
     """
-    names = order is None
-    order = [system.run for system in found.systems] if order is None else list(order)
-    table = pd.DataFrame(
-        [
-            {
-                "run": s.run,
-                "score": s.score,
-                "low": s.score - (s.std_error or 0),
-                "high": s.score + (s.std_error or 0),
-                "error": s.std_error,
-                "rank": s.rank,
-                "marked": s.run == marked,
-            }
-            for s in found.systems
-            if s.run in order
-        ],
-        columns=["run", "score", "low", "high", "error", "rank", "marked"],
-    )
-    axis = {
-        "labelLimit": 0, "labelExpr": name_labels(order), "labelOverlap": False, "labelFlush": False, "labels": names,
-        "ticks": False, "domain": False, "grid": True,
-    }  # fmt: skip
-    base = {
-        "y": word("run", sort=order, title=None, axis=axis, scale={"domain": order}),
-        "color": either("datum.marked", ACCENT, GREY),
-        "tooltip": [
-            word("run", title="Run"),
-            number("rank", title="Rank"),
-            number("score", title=found.measure, format=".4f"),
-            number("error", title="Standard error", format=".4f"),
-        ],
+    whole = list(dict.fromkeys(names))
+    shared = _beginning(whole)
+    shown = {name: (ELLIPSIS if shared else "") + name[shared:] for name in whole}
+    words = {name: WORD.findall(name[shared:]) for name in whole}
+    times = Counter(word for found in words.values() for word in _bare(found))
+    near = Counter((found[0], word) for found in words.values() for word in _bare(found) if found)
+    for name, found in words.items():
+        common = [(near[found[0], word.strip(BETWEEN)], times[word.strip(BETWEEN)]) for word in found]
+        others = {_letters(said) for other, said in shown.items() if other != name}
+        shown[name] = _without_common(found, common, length, bool(shared), others, shown[name])
+    shown = {
+        # Names of runs often differ at their end: what is cut is the middle.
+        name: said if len(said) <= length else f"{said[: length // 3 + 1]}{ELLIPSIS}{said[length // 3 + 2 - length :]}"
+        for name, said in shown.items()
     }
-    # Flush, the first and the last number stay within the chart.
-    ends = {"tickCount": 4, "grid": False, "labelFlush": True}
-    low = number("low", title=None, scale={"zero": False, "nice": True}, axis=ends)
-    return chart(
-        table,
-        layer("rule", base | {"x": low, "x2": {"field": "high"}}, strokeWidth=1.5),
-        layer("circle", base | {"x": number("score")}, size=70, opacity=1),
-        title={"text": f"{title}: {found.measure}", "anchor": "start"},
-        height=(ROW_HEIGHT * max(3, len(order)) + FRAME_HEIGHT) if height is None else height,
-        padding=PADDING,
-    )
-
-
-def short_names(names: Iterable[str]) -> dict[str, str]:
-    """The names of runs as charts show them, cut where they are long and told apart all the same, by the whole ones."""
-    # Names of runs often differ at their end: what is cut is the middle.
-    found = {name: name if len(name) <= NAME_LENGTH else f"{name[:8]}…{name[-13:]}" for name in names}
-    for alike in _alike(found):
+    for alike in _alike(shown):
         # Where that is not enough, they are shown from the place where they part.
         part = next((at for at, signs in enumerate(zip(*alike, strict=False)) if len(set(signs)) > 1), 0)
         apart = max(part - 2, 0)
-        found |= {name: f"{name[:5]}…{name[apart:][:8]}…{name[-7:]}" for name in alike}
-    for alike in _alike(found):
-        found |= {name: name for name in alike}
-    return found
+        shown |= {name: f"{name[:5]}{ELLIPSIS}{name[apart:][:8]}{ELLIPSIS}{name[-7:]}" for name in alike}
+    for alike in _alike(shown):
+        shown |= {name: name for name in alike}
+    return shown
+
+
+def _beginning(names: Sequence[str]) -> int:
+    """How many signs all names begin with, up to the end of a word; 0 where these are too few to leave out."""
+    if len(names) < 2:
+        return 0
+    first, last = min(names), max(names)
+    # What the first and the last in the order of the alphabet share, all share; of each name something stays.
+    most = min(map(len, names)) - 1
+    shared = first[: next((at for at in range(most) if first[at] != last[at]), most)]
+    end = max((shared.rfind(sign) for sign in BETWEEN), default=-1) + 1
+    return end if end >= LEFT_OUT else 0
+
+
+def _bare(words: list[str]) -> set[str]:
+    """The words of a name without the signs between them."""
+    return {word.strip(BETWEEN) for word in words}
+
+
+def _letters(name: str) -> str:
+    """A name without the signs between its words, in which alone two names should not differ."""
+    return "".join(sign for sign in name if sign not in BETWEEN + ELLIPSIS)
+
+
+def _without_common(
+    words: list[str], common: list[tuple[int, int]], length: int, begun: bool, others: set[str], whole: str
+) -> str:
+    """A name without as many of its words as needed, the most common first, from the left; the first word stays.
+
+    Args:
+        common: how many names with the same first word have each word too, and how many in all.
+        begun: whether the beginning is left out already.
+        others: the letters of how other names are shown.
+        whole: how the name is shown where nothing goes.
+    """
+    kept, said = dict(enumerate(words)), whole
+    for at in sorted(range(1, len(words)), key=lambda at: (-common[at][0], at)):
+        if len(said) <= length or common[at][1] < 2:
+            break
+        fewer = {place: word for place, word in kept.items() if place != at}
+        shorter = ELLIPSIS * begun
+        for place in range(len(words)):
+            shorter += fewer.get(place, "" if shorter.endswith(ELLIPSIS) else ELLIPSIS)
+        if _letters(shorter) not in others and len(shorter) < len(said):
+            kept, said = fewer, shorter
+    return said
 
 
 def _alike(shown: Mapping[str, str]) -> list[list[str]]:

@@ -20,8 +20,10 @@ OUTSTANDING = 6
 """Of more systems, so many carry theirs: those whose rank differs most."""
 FEW = 8
 """Up to so many systems there is room to spare."""
-NAMES_HEIGHT = 230
-"""Room for the legend above a chart and the names below it."""
+LEGEND_HEIGHT = 115
+"""Room for the legend of a chart and its axis."""
+BOARD_HEIGHT = 8
+"""Of the row of a system, so much for each board that it is on."""
 SCALED = "Score, from lowest 0 to highest 1"
 VERDICTS = ("differs", "does not differ", "no test")
 
@@ -38,19 +40,17 @@ def panel(found: Panel, marked: str | None = None) -> Spec:
     """
     table = pd.DataFrame([vars(mark) for mark in found.marks])
     boards = list(dict.fromkeys(mark.board for mark in found.marks))
+    # Names beside each other would cover each other; below each other there is room for any number of systems.
     names = {
-        "labelAngle": -60, "labelLimit": 0, "labelExpr": charts.name_labels(found.order), "labelOverlap": False,
+        "labelLimit": 0, "labelExpr": charts.name_labels(found.order), "labelOverlap": False, "labelFlush": False,
         "ticks": False, "grid": True, "labelColor": charts.ink(), "domain": False,
     }  # fmt: skip
-    padding = 0.8 if len(found.order) <= FEW else 0.3
     base = {
-        "x": word(
-            "run", sort=found.order, title=None, axis=names, scale={"domain": found.order, "paddingInner": padding}
-        ),
-        "xOffset": word("board", sort=boards),
+        "y": word("run", sort=found.order, title=None, axis=names, scale={"domain": found.order, "paddingInner": 0.4}),
+        "yOffset": word("board", sort=boards),
         "color": word(
             "board", sort=boards, title=None,
-            legend={"orient": "top", "columns": 3, "labelLimit": 0, "symbolOpacity": 1, "symbolSize": 90},
+            legend={"orient": "top", "columns": 2, "labelLimit": 0, "symbolOpacity": 1, "symbolSize": 90},
         ),
         # A click on the legend lets one board stand out.
         "opacity": {"condition": {"param": "legend", "value": 1}, "value": 0.12},
@@ -64,18 +64,22 @@ def panel(found: Panel, marked: str | None = None) -> Spec:
     }  # fmt: skip
     scaled = number("scaled", title=SCALED, axis={"tickCount": 6})
     dots = base | {
-        "y": scaled,
+        "x": scaled,
         "shape": word("board", sort=boards, title=None),
         "size": either(f"datum.run === {json.dumps(marked or '')}", 150, 48),
     }
     return chart(
         table,
-        layer("line", base | {"y": scaled, "detail": word("board")}, strokeWidth=1, strokeOpacity=0.45),
-        layer("rule", base | {"y": number("low", title=SCALED), "y2": {"field": "high"}}, strokeWidth=1.2),
+        layer(
+            "line", base | {"x": scaled, "detail": word("board"), "order": number("place")},
+            strokeWidth=1, strokeOpacity=0.45,
+        ),
+        layer("rule", base | {"x": number("low", title=SCALED), "x2": {"field": "high"}}, strokeWidth=1.2),
         clickable(layer("point", dots, filled=True)),
         params=[_picked("run", "board"), selection("legend", "board", bind="legend")],
-        height=540,
-    )
+        height=max(BOARD_HEIGHT * len(boards) + 8, charts.ROW_HEIGHT) * len(found.order) + LEGEND_HEIGHT,
+        padding=charts.PADDING,
+    )  # fmt: skip
 
 
 def system_scatter(points: Sequence[SystemPoint], x_name: str, y_name: str, marked: str | None = None) -> Spec:
@@ -203,6 +207,8 @@ def query_scatter(found: QueryPoints, x_name: str, y_name: str, alike: bool, mar
 def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
     """Every two systems: blue where they differ, a dot where error bars overlap; a click picks `run` and `against`.
 
+    A row has the place and the name of its system, a column the place alone, so that any number finds room.
+
     Args:
         order: the systems, best first.
     """
@@ -218,12 +224,17 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
     )
     colours = dict(zip(VERDICTS, (charts.ACCENT, charts.faint(), "transparent"), strict=True))
     verdicts = {verdict: colour for verdict, colour in colours.items() if (table["verdict"] == verdict).any()}
+    short = charts.short_names(order)
+    places = {run: str(at) for at, run in enumerate(order, 1)}
+    rows_named = {run: f"{short[run]}  {place}" for run, place in places.items()}
     x_axis, y_axis = (
         {
-            "labelLimit": 0, "labelExpr": charts.name_labels(order), "labelOverlap": False, "labelFlush": False,
-            "labelAngle": angle, "labelColor": charts.ink(), "ticks": False, "domain": False, "grid": False,
+            "labelLimit": 0, "labelExpr": f"{json.dumps(labels)}[datum.label]", "labelFlush": False, "labelAngle": 0,
+            "labelColor": charts.ink(), "ticks": False, "domain": False, "grid": False, **options,
         }
-        for angle in (-60, 0)
+        for labels, options in (
+            (places, {"orient": "top", "labelOverlap": "parity"}), (rows_named, {"labelOverlap": False})
+        )
     )  # fmt: skip
     base = {
         "x": word("run", sort=list(order), title=None, axis=x_axis, scale={"domain": list(order)[:-1]}),
@@ -251,5 +262,5 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
         clickable(layer("rect", base | {"color": colour}, stroke=charts.faint(), strokeWidth=1)),
         layer("circle", dots, only="datum.bars === 'overlap'", size=16, opacity=1),
         params=[_picked("run", "against")],
-        height=side * max(3, len(order) - 1) + NAMES_HEIGHT,
+        height=side * max(3, len(order) - 1) + LEGEND_HEIGHT,
     )

@@ -125,6 +125,9 @@ STYLE = """
   background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
 @keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
 [data-stale="true"], [data-stale="true"] button { cursor: progress; }
+/* Charts beside each other stand below each other where they would have no room to be read. */
+[class*="st-key-beside"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
+[class*="st-key-beside"] [data-testid="stColumn"] { min-width: min(24rem, 100%); }
 /* Parts that listen and show nothing take no room. */
 .st-key-remember, .st-key-bank-window { display: none; }
 """

@@ -1,0 +1,151 @@
+"""The table of the Meta-evaluation screen: correlations as numbers or colours, and the two boards behind a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.leaderboard import Comparison
+from core.study import TITLES, UNDEFINED, Cell, MetaTable, TableRow, full_name
+from pages.parts.boards import board as boards
+from pages.parts.boards.board import HERE, Named
+from pages.parts.shared import ui
+
+KEY = "agreements"
+PLACE = "cell"
+SIGNS = {"spearman": "ρ", "kendall": "τ", "tau_ap": "τ_AP"}
+MIN_RATING = "Min rating"
+FIXED = {
+    MIN_RATING: "From this value on a passage is relevant in binary measures.",
+    "Queries": "The queries that both boards have, of the row's own / the official board's own.",
+    "Pairs": "Share of the needed pairs that the labels rest on; the rest is ungraded or failed.",
+}
+
+_component = st.components.v2.component(
+    "agreements",
+    css="".join((HERE / name).read_text(encoding="utf-8") for name in ("board.css", "agreements.css")),
+    js=boards.scripts("agreements"),
+)
+
+
+def draw(
+    table: MetaTable,
+    shown: Sequence[str],
+    heat: bool,
+    detail: Mapping[str, Any] | None = None,
+    so_far: bool = False,
+    on_pick: Callable[[], None] = lambda: None,
+) -> None:
+    """Draw the table.
+
+    Args:
+        shown: the coefficients, from left to right within each measure.
+        heat: whether cells are coloured by their value; else by how they stand in their column.
+        detail: the cell that is open, as `behind` gives it.
+        so_far: whether rows are still missing, so that no cell is the best yet.
+        on_pick: is called when a cell was clicked.
+    """
+    fixed = [_fixed(row) for row in table.rows]
+    # What no row has says nothing.
+    told = [name for name in FIXED if any(row[name] for row in fixed)]
+    _component(
+        key=f"{KEY} after {len(table.rows)}" if so_far else KEY,
+        data={
+            "table": {
+                "heat": heat,
+                "fixed": [{"title": name, "help": FIXED[name]} for name in told],
+                "heads": [
+                    {
+                        "title": column.title,
+                        "help": f"Against {column.against_measure} of {column.against}",
+                        "signs": [{"sign": SIGNS[name], "name": TITLES[name]} for name in shown],
+                    }
+                    for column in table.columns
+                ],
+                "rows": [
+                    {
+                        "name": row.name,
+                        "fixed": values,
+                        "cells": [[_cell(cell, name, so_far) for name in shown] for cell in row.cells],
+                    }
+                    for row, values in zip(table.rows, fixed, strict=True)
+                ],
+            },
+            "open": list(detail["place"]) if detail else None,
+            "detail": detail,
+        },
+        on_pick_change=on_pick,
+    )
+
+
+def _fixed(row: TableRow) -> dict[str, str]:
+    return {
+        MIN_RATING: "" if row.min_rating is None else str(row.min_rating),
+        "Queries": row.queries,
+        "Pairs": ui.percent(row.usable / row.needed) if row.usable < row.needed else "",
+    }
+
+
+def _cell(cell: Cell, name: str, so_far: bool) -> dict[str, Any]:
+    value, interval = cell.value(name), cell.intervals.get(name)
+    return {
+        "coefficient": TITLES[name],
+        "value": value,
+        "said": UNDEFINED if value is None else f"{value:.3f}",
+        "mark": "plain" if so_far else cell.marks[name],
+        "why": cell.correlation.undefined or "",
+        "interval": f"{interval[0]:.2f} to {interval[1]:.2f}" if value is not None and interval else None,
+    }
+
+
+def place(table: MetaTable) -> tuple[int, int] | None:
+    """Row and measure of the cell that the address says is open; None where there is none."""
+    parts = st.query_params.get(PLACE, "").split(",")
+    if len(parts) != 2 or not all(part.isdecimal() for part in parts):
+        return None
+    row, at = int(parts[0]), int(parts[1])
+    return (row, at) if row < len(table.rows) and at < len(table.columns) else None
+
+
+def picked() -> None:
+    """Put the cell that was clicked into the address, or take the one out that was closed."""
+    if chosen := st.session_state[KEY].get("pick"):
+        st.query_params[PLACE] = ",".join(str(int(part)) for part in chosen)
+    else:
+        st.query_params.pop(PLACE, None)
+
+
+def behind(table: MetaTable, at: tuple[int, int], compared: Comparison | None, href: str | None) -> dict[str, Any]:
+    """The two boards behind a cell, and how well they agree.
+
+    Args:
+        compared: the boards; None where the cell has none.
+        href: where both stand on the Leaderboard screen, if they can.
+    """
+    row, column = table.rows[at[0]], table.columns[at[1]]
+    cell = row.cells[at[1]]
+    facts = [
+        {
+            "name": name,
+            "value": ui.number(cell.value(coefficient)),
+            "more": f"95 %: {interval[0]:.3f} to {interval[1]:.3f}"
+            if (interval := cell.intervals.get(coefficient))
+            else "",
+        }
+        for coefficient, name in TITLES.items()
+    ]
+    return {
+        "place": at,
+        "title": f"{cell.measure} of {full_name(row)}, against {column.against_measure} of {column.against}",
+        "undefined": cell.correlation.undefined,
+        "facts": [*facts, {"name": "Systems on both boards", "value": str(cell.correlation.systems), "more": ""}],
+        "says": cell.queries.says if cell.queries else "",
+        "href": href,
+        "board": compared
+        and boards.shown(
+            Named(f"Row {compared.board.measure}", compared.board),
+            Named(f"{column.against} {compared.official.measure}", compared.official),
+        ),
+    }

@@ -1,0 +1,80 @@
+"""Which systems cannot be told apart: stretches of the board, and who is alike whom."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.project import Project
+from core.study import Difference, alike, remembered_pairs
+from core.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
+from tests.study.test_significance import board_of, random_scores
+
+FOUR = board_of({run: {"q": score} for run, score in zip("abcd", (0.9, 0.8, 0.7, 0.6), strict=True)})
+
+
+def pairs(differ: Sequence[str], undefined: str | None = None) -> list[Difference]:
+    """Every two of four systems; those that are named differ."""
+    return [
+        Difference(run, other, 0.1, None, 9, None if undefined else 0.5,
+                   None if undefined else 0.01 if run + other in differ else 0.5, undefined)
+        for at, run in enumerate("abcd") for other in "abcd"[at + 1 :]
+    ]  # fmt: skip
+
+
+def test_where_no_two_differ_all_are_one_group() -> None:
+    assert alike(FOUR, pairs([])).groups == [(0, 3)]
+
+
+def test_where_all_differ_there_is_no_group() -> None:
+    found = alike(FOUR, pairs(["ab", "ac", "ad", "bc", "bd", "cd"]))
+    assert found.groups == []
+    assert found.of == {run: [] for run in "abcd"}
+
+
+def test_groups_overlap_where_only_their_ends_differ() -> None:
+    found = alike(FOUR, pairs(["ad"]))
+    assert found.groups == [(0, 2), (1, 3)]
+    assert found.of["a"] == ["b", "c"]
+    assert found.of["b"] == ["a", "c", "d"]
+
+
+def test_a_group_ends_where_any_two_of_it_differ_though_the_first_differs_from_none() -> None:
+    assert alike(FOUR, pairs(["bc"])).groups == [(0, 1), (2, 3)]
+
+
+def test_systems_that_score_the_same_everywhere_are_alike_and_untested_pairs_are_not_said_to_be() -> None:
+    assert alike(FOUR, pairs([], SAME)).groups == [(0, 3)]
+    assert alike(FOUR, pairs([], SAME)).untested == []
+    for why in (NO_SPREAD, NO_QUERIES):
+        found = alike(FOUR, pairs([], why))
+        assert found.groups == []
+        assert found.untested == [why]
+
+
+@given(st.integers(1, 12), st.integers(2, 12), st.integers(0, 10_000))
+def test_groups_are_the_longest_stretches_without_a_difference(systems: int, queries: int, seed: int) -> None:
+    board = board_of(random_scores(systems, queries, seed))
+    compared = compare_all(board)
+    found = alike(board, compared)
+    order = [system.run for system in board.systems]
+    stretches = [
+        (first, last)
+        for first in range(len(order))
+        for last in range(first + 1, len(order))
+        if all(set(order[first : last + 1]) - {run} <= set(found.of[run]) for run in order[first : last + 1])
+    ]
+    longest = [(a, b) for a, b in stretches if not any((c, d) != (a, b) and c <= a and b <= d for c, d in stretches)]
+    assert found.groups == longest
+    for row in compared:
+        assert not (row.differs and row.against in found.of[row.run])
+
+
+def test_pairs_are_tested_again_over_other_queries(project: Project) -> None:
+    board = board_of(random_scores(3, 6, 1))
+    fewer = dataclasses.replace(board, query_ids=board.query_ids[:3])
+    assert {row.queries for row in remembered_pairs(project, board, "t")} == {6}
+    assert {row.queries for row in remembered_pairs(project, fewer, "t")} == {3}
