@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.graders import provide_access, provide_endpoints, provide_keys
 from pages.parts.bank import window as bank_window
+from pages.parts.home import tour
 from pages.parts.shared import address, failures, policy_widgets, presses, screens, ui, visitor
 
 if __name__ == "__main__":
@@ -26,6 +27,7 @@ if __name__ == "__main__":
         screens.menu(address.travelling())
     with ui.errors():
         bank_window.take_in()
+        tour.accompany()
         screen.run()
         ui.say_reopened()
     presses.presses().forget()

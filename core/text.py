@@ -91,6 +91,11 @@ def how_many(number: int, things: str) -> str:
     return " of ".join([f"1 {one}", *rest])
 
 
+def file_size(octets: int) -> str:
+    """The size of a file for people: 12.3 KB, 4.5 MB."""
+    return f"{octets / 1e6:,.1f} MB" if octets >= 1e5 else f"{octets / 1e3:,.1f} KB"
+
+
 def _joined(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 

@@ -10,24 +10,31 @@ from pages.parts.shared import presses, screens, ui
 from pages.parts.shared.html import visible
 
 ACTS_A_PAGE = 25
+# What was done takes the room there is; where it leads stands beside it, or below where the window is narrow.
+STYLE = """
+[class*="st-key-act-"] { flex-wrap: wrap; gap: 0 0.6rem; }
+[class*="st-key-act-"] > :first-child { flex: 1 1 24rem; min-width: min(100%, 24rem); }
+.st-key-sought { flex-wrap: wrap; }
+.st-key-sought > * { flex: 1 1 9rem; min-width: min(100%, 9rem); }
+"""
 NOTHING_SOUGHT = {"find": "", "who": None, "act": None, "since": None, "until": None}
 
 
 def filters(project: Project) -> Sought:
     """The widgets that say which acts are listed; the choice is in the URL."""
-    words, who, act, since, until = st.columns([4, 3, 3, 2, 2], vertical_alignment="bottom")
-    return Sought(
-        words=words.text_input(
-            "Find", key="find", bind="query-params", placeholder="A name, a note, a reason, a question"
-        ) or "",
-        who=who.selectbox("Who", people(project), index=None, key="who", bind="query-params", placeholder="Anybody"),
-        act=act.selectbox(
-            "Act", kinds_of_act(project), index=None, key="act", bind="query-params", placeholder="Any act",
-            format_func=str.capitalize,
-        ),
-        since=since.date_input("From", None, key="since", bind="query-params", format="YYYY-MM-DD"),
-        until=until.date_input("To", None, key="until", bind="query-params", format="YYYY-MM-DD"),
-    )  # fmt: skip
+    with st.container(key="sought", horizontal=True, vertical_alignment="bottom"):
+        return Sought(
+            words=st.text_input(
+                "Find", key="find", bind="query-params", placeholder="A name, a note, a reason, a question"
+            ) or "",
+            who=st.selectbox("Who", people(project), index=None, key="who", bind="query-params", placeholder="Anybody"),
+            act=st.selectbox(
+                "Act", kinds_of_act(project), index=None, key="act", bind="query-params", placeholder="Any act",
+                format_func=str.capitalize,
+            ),
+            since=st.date_input("From", None, key="since", bind="query-params", format="YYYY-MM-DD"),
+            until=st.date_input("To", None, key="until", bind="query-params", format="YYYY-MM-DD"),
+        )  # fmt: skip
 
 
 def _clear() -> None:
@@ -35,30 +42,34 @@ def _clear() -> None:
 
 
 def row(act: Act) -> None:
-    """One act: when, who, what, and a link to where its object can be seen."""
-    said, link = st.columns([11, 2], vertical_alignment="center")
-    said.html(
-        '<div class="asked" dir="auto">'
-        f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{visible(act.author)}</b>'
-        f' <span class="words">{visible(act.said)}</span></div>'
-    )
-    if act.place is not None:
-        screen, query = act.place
-        with link:
+    """One act: when, who, what, its number, and a link to where its object can be seen."""
+    with st.container(key=f"act-{act.key}", horizontal=True, vertical_alignment="center"):
+        st.html(
+            '<div class="asked" dir="auto">'
+            f'<span class="gray">{act.happened_at:%H:%M}</span> <b>{visible(act.author)}</b>'
+            f' <span class="words">{visible(act.said)}</span> <span class="gray">act {act.key}</span></div>'
+        )
+        if act.brought_back:
+            st.caption("Brought back", width="content")
+        if act.place is not None:
+            screen, query = act.place
             ui.go(screen, screens.SCREENS[screen][0], **query)
-    if act.replaced and presses.button(
-        "Bring back what it replaced", at=said, key=f"bring back {act.key}", icon=":material/undo:"
-    ):
-        try:
-            bring_back(project, act.key, ui.author())
-        except WorkbenchError as error:
-            ui.show_error(error)
+        if not act.replaced or act.brought_back:
             return
-        st.toast("It is back. What stood there is kept, and can be brought back likewise.")
-        st.rerun()
+        if presses.button(
+            "Bring back what it replaced", key=f"bring back {act.key}", type="tertiary", icon=":material/undo:"
+        ):
+            try:
+                bring_back(project, act.key, ui.author())
+            except WorkbenchError as error:
+                ui.show_error(error)
+                return
+            st.toast("It is back. What stood there is kept, and can be brought back likewise.")
+            st.rerun()
 
 
 ui.begin()
+st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 if not kinds_of_act(project):
     ui.empty("Nothing has happened yet.", "What people import, edit, grade, judge and export is recorded here.", "home")

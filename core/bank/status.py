@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from core.bank.asked import bank_for
 from core.bank.questions import latest_version
 from core.project import Project
+from core.text import how_many
 from core.types import GraderSpec
 
 _COUNTS = {
@@ -85,23 +86,37 @@ class NextStep:
     screen: str
 
 
-def next_step(found: dict[str, int]) -> NextStep:
-    """What is most useful to do next in a project with these counts."""
-    for missing, sentence, screen in (
+def next_step(found: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale: int = 0) -> NextStep:
+    """What is most useful to do next.
+
+    Args:
+        found: what the project holds, as `counts` says it.
+        ungraded: pairs behind the labels that nobody was asked yet.
+        unsaved: changes to the bank that the person has not saved.
+        stale: overrides whose question was reworded since.
+    """
+    for open_now, sentence, screen in (
         (
-            "queries",
+            not found["queries"],
             "Import queries to begin: a JSON map, TSV or JSONL, or a graded file that has all.",
             "home",
         ),
-        ("pooled passages", "Import runs or judgments, so that there are passages to grade.", "home"),
+        (not found["pooled passages"], "Import runs or judgments, so that there are passages to grade.", "home"),
         (
-            "questions",
+            not found["questions"],
             "Write or import questions: they say what a relevant passage answers.",
             "question_bank",
         ),
-        ("grades", "Grade the pool: every passage against every question of its query.", "grading"),
-        ("runs", "Import runs to see a leaderboard.", "home"),
+        (not found["grades"], "Grade the pool: every passage against every question of its query.", "grading"),
+        (ungraded, f"Grade what is missing: {how_many(ungraded, 'pairs')} of a question and a passage.", "grading"),
+        (unsaved, f"Look at what your {how_many(unsaved, 'unsaved changes')} would do, and save.", "question_bank"),
+        (
+            stale,
+            f"Confirm or withdraw {how_many(stale, 'overrides')}: the question was reworded since.",
+            "passages",
+        ),
+        (not found["runs"], "Import runs to see a leaderboard.", "home"),
     ):
-        if not found[missing]:
+        if open_now:
             return NextStep(sentence, screen)
     return NextStep("Look at the leaderboard that your questions make, beside the official one.", "leaderboard")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core.exchange import exporting
-from core.exchange.bundle import bundle, bundle_again, overrides_csv
-from core.exchange.demo import FILES, make_demo
+from core.exchange.bundle import bundle, bundle_again, bundled, overrides_csv
+from core.exchange.demo import FILES, is_demo, make_demo
 from core.exchange.downloads import project_zip, qrels_head, recorded, runs_zip
 from core.exchange.exporting import bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, qrels
 from core.exchange.importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
@@ -24,12 +24,14 @@ __all__ = [
     "board_tsv",
     "bundle",
     "bundle_again",
+    "bundled",
     "export_project",
     "exporting",
     "graded_file",
     "import_files",
     "import_groups",
     "import_project",
+    "is_demo",
     "make_demo",
     "manifest_json",
     "overrides_csv",

@@ -50,11 +50,24 @@ def bundle(project: Project, policy: Policy, author: str, binary: bool = False, 
         publication = publish(project, policy, author, binary, note)
         files = _files(project, publication)
         hashes = _hashes(files)
-        log(cursor, author, _ACT, publication=publication.manifest["publication"], files=sorted(files), sha256=hashes)
+        sizes = {name: len(content) for name, content in sorted(files.items())}
+        number = publication.manifest["publication"]
+        log(cursor, author, _ACT, publication=number, files=sorted(files), sha256=hashes, bytes=sizes)
     return _packed(files)
 
 
 _ACT = "export bundle"
+
+
+def bundled(project: Project) -> dict[int, dict[str, int | None]]:
+    """What the bundles have that were made: bytes by file by publication; None where they were not recorded."""
+    found: dict[int, dict[str, int | None]] = {}
+    for (text,) in project.rows(_MADE, [_ACT]):
+        detail = json.loads(text)
+        if detail.get("publication") is not None:
+            sizes = detail.get("bytes") or {}
+            found.setdefault(int(detail["publication"]), {name: sizes.get(name) for name in detail.get("files", ())})
+    return found
 
 
 def bundle_again(project: Project, manifest: Manifest, author: str) -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from core.errors import GradingError, InputError
+from core.errors import GradingError, InputError, Report
 from core.exchange.importing import Options, import_files
-from core.formats import Source
+from core.formats import Source, queries
 from core.graders import make_grader
 from core.grading import Request, run_job
-from core.project import create
+from core.project import Project, create
 
 FILES = Path(__file__).resolve().parents[2] / "data" / "demo"
 
@@ -52,3 +52,13 @@ def make_demo(path: Path, author: str, grade: bool, tell: Callable[[str], None])
     finally:
         project.close()
     making.rename(path)
+
+
+def is_demo(project: Project) -> bool:
+    """Whether a project has the queries of the demo collection and no others, whatever it is called."""
+
+    def compute() -> bool:
+        ids = {query.query_id for query in queries.read_queries(Source.of(FILES / "queries.jsonl"), Report())}
+        return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")}
+
+    return project.remember("is demo", compute)

@@ -7,9 +7,12 @@ import re
 from core.formats.file_kind import Beginning, Form
 from core.formats.kinds import KINDS_OF_FILE
 from core.formats.source import Source, peek
+from core.text import one_line
 
 PEEKED = 1 << 16
 LINES = 40
+FIRST_LINE = 80
+"""Characters that are shown of the first line of a file that nothing fits."""
 OBJECTS = re.compile(r"\{[^\n]+\}\r?\n\s*\{")
 
 
@@ -30,6 +33,15 @@ def detect(source: Source) -> str | None:
             if form in kind.looks_like and kind.looks_like[form](beginning):
                 return kind.name
     return None
+
+
+def unrecognised(source: Source) -> str:
+    """Why a file was not recognised: how it begins, and what was looked for, as sentences."""
+    beginning = _beginning(source)
+    if beginning is None:
+        return "It is empty, or cannot be unpacked."
+    looked_for = "; ".join(kind.what for kind in KINDS_OF_FILE.values())
+    return f"It begins with “{one_line(beginning.lines[0], FIRST_LINE)}”. Looked for: {looked_for}."
 
 
 def _beginning(source: Source) -> Beginning | None:

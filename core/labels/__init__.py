@@ -8,8 +8,9 @@ from core.labels.labels import answered_questions, label_qrels, labels
 from core.labels.one_query import QueryRatings, labels_under, load_ratings, scored, wording
 from core.labels.overrides import Override, confirm, override, overrides, withdraw, write_override, write_withdrawal
 from core.labels.policy import Policy, Skipped
+from core.labels.progress import Progress, failed_pairs, progress
 from core.labels.ratings import graded_pairs, ratings
-from core.labels.readiness import Readiness, failed_pairs, readiness
+from core.labels.readiness import Readiness, readiness
 from core.labels.rules import MISSING, Ratings, coverage_of, label_sql, labels_of, weight_sql, weights_of
 from core.labels.summary import pool_summary
 from core.labels.union import coverage_of_union
@@ -20,6 +21,7 @@ __all__ = [
     "Basis",
     "Override",
     "Policy",
+    "Progress",
     "QueryRatings",
     "Ratings",
     "Readiness",
@@ -45,6 +47,7 @@ __all__ = [
     "override",
     "overrides",
     "pool_summary",
+    "progress",
     "ratings",
     "readiness",
     "reference_coverage",

@@ -13,14 +13,14 @@ from core.tables import csv_text
 
 # Acts name things by id or key; what people call them is looked up here, a question by its wording when the act was
 # done, that of an override by its wording when the override was made.
-_ACTS = (
-    "(SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
+_TOLD = (
+    "SELECT a.activity_key, a.happened_at, a.author, a.act, a.detail,"
     " coalesce(was.text, said.text) AS question_text, coalesce(asked.question_id, o_asked.question_id) AS question_id,"
     " coalesce(q.query_id, qq.query_id, oq.query_id) AS query_id, coalesce(q.text, qq.text, oq.text) AS query_text,"
     " coalesce(p.passage_id, op.passage_id) AS passage_id, coalesce(t.text, ot.text) AS passage_text,"
     " a.activity_key IN (SELECT activity_key FROM replacements) AS replaced"
     " FROM (SELECT *, detail->>'$.question' AS question, detail->>'$.passage' AS passage,"
-    "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key FROM activity) a"
+    "  detail->>'$.query' AS query, try_cast(detail->>'$.override' AS INTEGER) AS override_key FROM {acts}) a"
     " LEFT JOIN questions asked ON asked.question_id = a.question"
     " ASOF LEFT JOIN (SELECT question_key, text_key, saved_at FROM question_revisions JOIN bank_versions"
     "  USING (version)) r ON r.question_key = asked.question_key AND r.saved_at <= a.happened_at"
@@ -32,16 +32,20 @@ _ACTS = (
     " LEFT JOIN queries oq ON oq.query_key = o_asked.query_key"
     " LEFT JOIN passages p ON p.passage_id = a.passage LEFT JOIN passage_texts t ON t.text_key = p.text_key"
     " LEFT JOIN passages op ON op.passage_key = o.passage_key"
-    " LEFT JOIN passage_texts ot ON ot.text_key = op.text_key)"
+    " LEFT JOIN passage_texts ot ON ot.text_key = op.text_key"
 )
 
 _SOUGHT = (
-    "($who IS NULL OR author = $who) AND ($act IS NULL OR act = $act)"
+    "(FROM activity WHERE ($who IS NULL OR author = $who) AND ($act IS NULL OR act = $act)"
     " AND ($since IS NULL OR happened_at >= $since::DATE)"
-    " AND ($until IS NULL OR happened_at < $until::DATE + INTERVAL 1 DAY)"
-    " AND ($words = '' OR contains(lower(concat_ws(' ', author, act, detail, question_text, query_text)), $words)"
+    " AND ($until IS NULL OR happened_at < $until::DATE + INTERVAL 1 DAY))"
+)
+
+_WITH_WORDS = (
+    "SELECT activity_key FROM ({told})"
+    " WHERE contains(lower(concat_ws(' ', author, act, detail, question_text, query_text)), $words)"
     # The detail is JSON, in which quotes, backslashes and line ends are written otherwise.
-    "  OR contains(lower(detail), $escaped))"
+    " OR contains(lower(detail), $escaped)"
 )
 
 
@@ -72,6 +76,7 @@ class Act:
         said: a sentence without its subject, such as "saved bank version 3".
         place: the screen where its object can be seen; None where there is none.
         replaced: whether it replaced something that can be brought back (`core.project.bringing_back`).
+        brought_back: whether that was done since, and not undone.
     """
 
     key: int
@@ -82,6 +87,7 @@ class Act:
     said: str
     place: Place | None
     replaced: bool = False
+    brought_back: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,19 +105,38 @@ def activity(project: Project, sought: Sought | None = None, page_size: int = 50
         page_size: acts a page; 0 for all of them on one.
         page: from 1.
     """
-    values = _values(sought or Sought())
-    total = project.value(f"SELECT count(*) FROM {_ACTS} WHERE {_SOUGHT}", values)
+    sought = sought or Sought()
+    values, acts = _values(sought), _SOUGHT
+    if sought.words.strip():
+        values |= {"words": sought.words.strip().lower()}
+        values |= {"escaped": json.dumps(values["words"], ensure_ascii=False)[1:-1]}
+        acts = f"(FROM {_SOUGHT} WHERE activity_key IN ({_WITH_WORDS.format(told=_TOLD.format(acts=_SOUGHT))}))"
+    total = project.value(f"SELECT count(*) FROM {acts}", values)
     paged = f" LIMIT {page_size:d} OFFSET {page_size * (max(page, 1) - 1):d}" if page_size else ""
-    rows = project.rows(f"SELECT * FROM {_ACTS} WHERE {_SOUGHT} ORDER BY activity_key DESC{paged}", values)
-    return Log(int(total), [_act(row) for row in rows])
+    # What an act is about is looked up for the acts of the page alone.
+    shown = f"(FROM {acts} ORDER BY activity_key DESC{paged})"
+    rows = project.rows(f"{_TOLD.format(acts=shown)} ORDER BY a.activity_key DESC", values)
+    undone = _brought_back(project) if any(row[-1] for row in rows) else frozenset()
+    return Log(int(total), [_act(row, row[0] in undone) for row in rows])
+
+
+def _brought_back(project: Project) -> frozenset[int]:
+    """The acts whose replacements were brought back by an act that was not itself undone by another."""
+    found: set[int] = set()
+    for key, undone in project.rows(
+        "SELECT activity_key, try_cast(detail->>'$.undone' AS INTEGER) FROM activity WHERE act = 'bring back'"
+        " ORDER BY activity_key DESC"
+    ):
+        if key not in found and undone is not None:
+            found.add(undone)
+    return frozenset(found)
 
 
 def _values(sought: Sought) -> dict[str, Any]:
-    words = sought.words.strip().lower()
-    return {**vars(sought), "words": words, "escaped": json.dumps(words, ensure_ascii=False)[1:-1]}
+    return {"who": sought.who, "act": sought.act, "since": sought.since, "until": sought.until}
 
 
-def _act(row: tuple[Any, ...]) -> Act:
+def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
     key, happened_at, author, act, text, question, question_id, query_id, query, passage_id, passage, replaced = row
     detail = json.loads(text)
     known = {
@@ -130,6 +155,7 @@ def _act(row: tuple[Any, ...]) -> Act:
         sentence(act, {**detail, **found, **known}),
         place_of(act, detail, found),
         replaced,
+        brought_back,
     )
 
 

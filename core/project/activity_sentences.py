@@ -58,6 +58,14 @@ def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None
 
 
 _SCREENS = {
+    "import queries": "question_bank",
+    "import bank": "question_bank",
+    "import passages": "passages",
+    "import graded": "passages",
+    "import responses": "passages",
+    "import runs": "leaderboard",
+    "import leaderboard": "leaderboard",
+    "import qrels": "disagreements",
     "import ": "home",
     "bring back": "home",
     "save bank": "changes",

@@ -36,10 +36,21 @@ from core.review.passages.desk import AskedQuestion, Desk, Said, label_if, read_
 from core.review.passages.gaps import strays, uncovered
 from core.review.passages.marks import Segment, Span, find_answer, segments
 from core.review.passages.search import NONE, Filters, Found, Listed, State, search
+from core.review.standing import (
+    Agreeing,
+    Leading,
+    ToCurate,
+    Waiting,
+    agreeing,
+    leading,
+    stale_overrides,
+    to_curate,
+)
 
 __all__ = [
     "NONE",
     "NO_REASON",
+    "Agreeing",
     "Agreement",
     "AskedQuestion",
     "Case",
@@ -57,6 +68,7 @@ __all__ = [
     "LabelChange",
     "LabelFlip",
     "Labels",
+    "Leading",
     "Listed",
     "Order",
     "Outcome",
@@ -71,7 +83,10 @@ __all__ = [
     "State",
     "StateChanges",
     "SystemChange",
+    "ToCurate",
+    "Waiting",
     "acts",
+    "agreeing",
     "agreement",
     "case_of",
     "changes",
@@ -80,6 +95,7 @@ __all__ = [
     "find_answer",
     "flips_csv",
     "label_if",
+    "leading",
     "machine",
     "outcome",
     "override_labels",
@@ -99,10 +115,12 @@ __all__ = [
     "settled",
     "settling",
     "side_name",
+    "stale_overrides",
     "state_changes",
     "strays",
     "table_csv",
     "table_latex",
+    "to_curate",
     "uncovered",
     "version_edits",
     "why",

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import streamlit as st
 from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
 
+from core import bank
 from core.bank import counts
 from core.cli import cli
+from core.exchange import FILES, import_files
+from core.formats import Source
+from core.labels import override
 from core.project import Project, official_sources, open_project
 from core.types import Question
+from pages.parts.home import tour
 from tests.made.projects import fill, new_project
 from tests.made.screens import (
+    QUESTIONS,
     RUNS,
     as_text,
+    holds,
     links,
     metric,
     named,
@@ -24,10 +34,27 @@ from tests.made.screens import (
     served,
     small,
     sound,
+    tell,
     visit,
 )
 
 __all__ = ["served", "small"]
+
+
+def panel(app: AppTest, key: str, title: str) -> dict[str, Any]:
+    """A panel of Home, by its title."""
+    return next(one for one in holds(app, key)["panels"] if one["title"] == title)
+
+
+def counted(app: AppTest) -> dict[str, str]:
+    """How many of what the project has, as Home says it."""
+    return {one["text"]: one["count"] for one in panel(app, "state", "What is here")["blocks"][0]["lines"]}
+
+
+def lines(app: AppTest, door: str) -> dict[str, dict[str, Any]]:
+    """The lines of a door, by their words."""
+    (shown,) = holds(app, f"door {door}")["panels"]
+    return {one["text"]: one for block in shown["blocks"] if block["kind"] == "lines" for one in block["lines"]}
 
 
 class TestHome:
@@ -69,9 +96,56 @@ class TestHome:
         app = visit("home")
         found = counts(small)
         for name in ("queries", "passages", "runs", "judgments", "questions", "grades"):
-            assert metric(app, name.capitalize()) == f"{found[name]:,}"
-        assert "1 pairs were asked and gave no usable rating" in said(app)
+            assert counted(app)[name] == f"{found[name]:,}"
         assert links(app) == ["leaderboard"]
+
+    def test_the_picture_has_what_is_graded_and_failed_the_labels_and_the_board(self, small: Project) -> None:
+        app = visit("home")
+        pairs, labels = (block for block in panel(app, "state", "Graded")["blocks"] if block["kind"] == "bar")
+        assert [(part["name"], part["count"]) for part in pairs["parts"]] == [("graded", 17), ("failed", 1)]
+        assert sum(part["count"] for part in labels["parts"]) == 7
+        (systems,) = (b for b in panel(app, "state", "Leaderboard")["blocks"] if b["kind"] == "systems")
+        assert systems["rows"][0]["name"] == "good"
+        (agreement,) = (b for b in panel(app, "state", "Agreement")["blocks"] if b["kind"] == "bar")
+        assert sum(part["count"] for part in agreement["parts"]) == 6
+
+    def test_every_number_leads_to_what_is_behind_it(self, small: Project) -> None:
+        app = visit("home")
+        failed = next(p for p in panel(app, "state", "Graded")["blocks"][0]["parts"] if p["name"] == "failed")
+        assert failed["to"] == "passages?project=test&pairs=failed"
+        (systems,) = (b for b in panel(app, "state", "Leaderboard")["blocks"] if b["kind"] == "systems")
+        tell(app, "state", "go", systems["rows"][0]["to"])
+        assert app.title[0].value == "Leaderboard"
+        assert app.query_params["system"] == "good"
+
+    def test_with_pairs_ungraded_the_next_step_is_to_grade_them(self, small: Project) -> None:
+        bank.save(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
+        app = visit("home")
+        assert "Grade what is missing: 4 pairs" in said(app).replace("\\", "")
+        assert links(app) == ["grading"]
+        waiting = lines(app, "curate")["query with ungraded pairs"]
+        assert waiting["count"] == "1"
+        assert [(one["count"], "query=q1" in one["to"]) for one in waiting["more"]] == [("4", True)]
+
+    def test_what_waits_for_a_person_stands_at_its_door(self, small: Project) -> None:
+        bank.put_draft(small, "ann", replace(QUESTIONS[3], weight=2.0))
+        bank.put_draft(small, "bob", replace(QUESTIONS[4], weight=2.0))
+        bank.save(small, [replace(QUESTIONS[1], active=False), replace(QUESTIONS[0], active=False)], "", "bob")
+        bank.save(small, [replace(QUESTIONS[2], active=False)], "", "bob")
+        app = visit("home")
+        curate = lines(app, "curate")
+        assert curate["query without active questions"]["more"][0]["text"] == "query q1"
+        assert curate["unsaved change of yours"]["more"][0]["text"] == "query q2"
+        assert lines(app, "review")["open disagreements with assessors"]["count"] == "2"
+        assert lines(app, "publish")["labels in the qrels"]["count"] == "3"
+        assert "Look at what your 1 unsaved change would do" in said(app)
+
+    def test_a_stale_override_is_named_and_leads_to_its_passage(self, small: Project) -> None:
+        override(small, "q1/a", "p2", 4, "it names A", "ann")
+        bank.save(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
+        stale = lines(visit("home"), "review")["override is stale: its question was reworded"]
+        assert stale["more"][0]["text"] == "Who is A?"
+        assert "passage=p2" in stale["more"][0]["to"]
 
     def test_files_are_previewed_and_imported_only_when_told(self, project: Project) -> None:
         app = visit("home")
@@ -81,7 +155,7 @@ class TestHome:
         assert counts(project)["queries"] == 0
         press(app, "Import")
         assert counts(project)["queries"] == 2
-        assert metric(app, "Queries") == "2"
+        assert counted(app)["queries"] == "2"
 
     @pytest.mark.parametrize(
         ("kind", "file", "content"),
@@ -123,6 +197,74 @@ class TestHome:
         assert "Nothing has been imported." in said(app)
         assert "Import" not in [button.label for button in app.button]
         assert counts(small)["runs"] == len(RUNS)
+
+    def test_a_broken_file_among_others_is_marked_in_its_row_and_can_be_left_out(self, small: Project) -> None:
+        app = visit("home")
+        app.file_uploader[0].upload("fine.run", b"q1 Q0 p1 1 2.0 fine\n")
+        app.file_uploader[0].upload("more.run", b"q1 Q0 p1 1 2.0 x\nq1 Q0 p2 2 much x\n")
+        sound(app.run())
+        (marked,) = [one.proto.body for one in app.get("html") if "Refused" in one.proto.body]
+        assert "line 2" in marked
+        rows = [button for button in app.button if button.label == "Leave out"]
+        sound(rows[1].click().run())
+        assert "more.run  (0.0 KB), left out" in said(app)
+        assert not app.error
+        press(app, "Import")
+        assert counts(small)["runs"] == len(RUNS) + 1
+
+    def test_a_file_that_nothing_fits_says_what_was_looked_for(self, project: Project) -> None:
+        app = visit("home")
+        app.file_uploader[0].upload("notes.txt", b"These are notes of a meeting\n")
+        sound(app.run())
+        (marked,) = [one.proto.body for one in app.get("html") if "Not recognised" in one.proto.body]
+        assert "These are notes of a meeting" in marked
+        assert "runs of systems in TREC&#x27;s six columns" in marked
+        assert "Import" not in [button.label for button in app.button]
+
+
+@pytest.fixture
+def demo(project: Project) -> Project:
+    """A project with the demo's queries, and no more."""
+    import_files(project, "queries", [Source.of(FILES / "queries.jsonl")], "ann")
+    return project
+
+
+class TestTour:
+    def test_the_demo_greets_until_the_tour_is_skipped(self, demo: Project) -> None:
+        app = visit("home")
+        assert [stop["title"] for stop in holds(app, "greeting")["stops"]] == [stop.title for stop in tour.STOPS]
+        tell(app, "greeting", "end")
+        assert holds(app, "tour again")["mode"] == "about"
+        assert "embedding model" in holds(app, "tour again")["why"]
+
+    def test_a_browser_that_had_the_tour_is_not_asked_again(
+        self, demo: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tour, "_had", lambda: True)
+        assert holds(visit("home"), "tour again")["mode"] == "about"
+
+    def test_other_projects_greet_nobody(self, small: Project) -> None:
+        assert not [part for part in visit("home").get("bidi_component") if part.proto.id.endswith("greeting")]
+
+    def test_a_stop_is_shown_where_it_is_done_until_the_end(self, demo: Project) -> None:
+        app = visit("home")
+        tell(app, "greeting", "stop", 0)
+        assert app.title[0].value == "Question bank"
+        assert app.query_params["query"] == "tacoma-bridge"
+        assert holds(app, "tour")["title"] == tour.STOPS[0].title
+        # The harness forgets which screen the app went to by itself.
+        tell(sound(app.switch_page("pages/question_bank.py").run()), "tour", "stop", 2)
+        assert app.title[0].value == "Export"
+        sound(app.switch_page("pages/export.py").run())
+        tell(app, "tour", "end")
+        assert not [part for part in app.get("bidi_component") if part.proto.id.endswith("-tour")]
+
+    def test_its_stops_are_in_the_demo(self) -> None:
+        bank_file, passages = ((FILES / name).read_text() for name in ("bank.jsonl", "passages.jsonl"))
+        for stop in tour.STOPS:
+            for name, text in (("query", bank_file), ("question", bank_file), ("passage", passages)):
+                assert stop.query.get(name, "") in text
+        assert tour.STOPS[0].points_at[1] in bank_file
 
 
 def test_the_pool_can_be_made_deeper(project: Project) -> None:

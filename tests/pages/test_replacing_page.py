@@ -44,5 +44,15 @@ def test_what_an_import_replaces_needs_a_tick_and_activity_brings_it_back(tmp_pa
     sound(back.click().run())
     assert judgments(path) == [("p1", 2), ("p2", 1)]
     project = open_project(path)
-    assert activity(project).acts[0].said.startswith("brought back 2 judgments of nist")
+    newest, replacing = activity(project).acts[:2]
+    assert newest.said.startswith("brought back 2 judgments of nist")
+    assert replacing.brought_back and not newest.brought_back
     project.close()
+    # What was brought back has no button any more; that act itself can be taken back.
+    assert [button.key for button in app.button if button.key and button.key.startswith("bring back")] == [
+        f"bring back {newest.key}"
+    ]
+    assert f"act {replacing.key}<" in "".join(element.proto.body for element in app.get("html"))
+    sound(app.button(f"bring back {newest.key}").click().run())
+    assert judgments(path) == [("p1", 0)]
+    assert f"bring back {replacing.key}" in [button.key for button in app.button]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import bank, labels
-from core.exchange import downloads, publications, publish, reproduce
+from core.exchange import bundle, downloads, publications, publish, reproduce
 from core.labels import Policy
 from core.project import Project, activity
 from core.types import Question
@@ -154,7 +155,10 @@ class TestChanges:
 class TestExport:
     def test_the_gate_says_what_is_missing_and_where_to_grade_it(self, shared: Project) -> None:
         app = visit("export")
-        assert "Of 4 pairs 2 are ungraded and 0 failed. 2 labels rest on a part." in app.warning[0].value
+        assert app.warning[0].value.splitlines() == [
+            "- Of 4 pairs 2 are ungraded and 0 failed.",
+            "- 2 labels rest on a part.",
+        ]
         assert "grading" in [page for page, _ in linked(app)]
         assert "Download qrels" in downloads_of(app)
 
@@ -168,8 +172,9 @@ class TestExport:
         bank.save(small, [replace(BANK[0], text="Who is A?")], "a person", "bob")
         grade(small, {("Who is A?", "p1"): None, ("Who is A?", "p2"): 1}, SPEC)
         app = visit("export")
-        assert "0 are ungraded and 1 failed" in app.warning[0].value
-        assert "1 override stale" in app.warning[0].value
+        stale, failed = app.warning[0].value.splitlines()[:2]
+        assert "1 override stale" in stale
+        assert "0 are ungraded and 1 failed" in failed
         assert "passages" in [page for page, _ in linked(app)]
 
     def test_publishing_records_who_and_why_and_lists_it(self, small: Project) -> None:
@@ -196,6 +201,12 @@ class TestExport:
         offered = downloads_of(visit("export"))
         assert offered.count("ZIP") == 2
         assert {"JSONL", "CSV", "JSONL.GZ", "TSV", "LaTeX", "Publish as a bundle"} <= set(offered)
+
+    def test_a_bundle_says_which_files_it_has(self, small: Project) -> None:
+        bundle(small, Policy(), "ann")
+        shown = said(visit("export")).replace("\\", "")
+        assert "Bundle: README.txt (" in shown
+        assert re.search(r"test\.qrels \(\d+\.\d KB\)", shown)
 
     def test_what_is_taken_away_is_on_record(self, small: Project) -> None:
         content = downloads.recorded(small, "ann", "bank", "b.csv", lambda: "text")

@@ -135,7 +135,7 @@ def download(person: Person) -> str:
             ("Whole project", "ZIP", "export project"),
         ]
     )
-    box = person.page.get_by_test_id("stColumn").filter(has=person.page.get_by_text(what, exact=True))
+    box = person.page.locator("[class*='st-key-file-']").filter(has=person.page.get_by_text(what, exact=True))
     content = _download(person, button, box.last)
     person.expected = [act]
     if not content:

@@ -57,7 +57,9 @@ def grid(table: Locator) -> list[list[str]]:
 
 def home(person: Person) -> str | None:
     """The numbers of things."""
-    said = {name: person.count(name.capitalize()) for name in person.facts("counts")}
+    shown = person.page.locator(".st-key-state .count")
+    texts = shown.evaluate_all("all => all.map(one => [...one.children].map(part => part.textContent))")
+    said = {name: int(number.replace(",", "")) for number, name in texts}
     return differ(said, person.facts("counts"))
 
 

@@ -25,7 +25,7 @@ LABELS: tuple[Choice, ...] = ("grader", "tau", "label", "weights")
 """The choices that make labels."""
 
 MATTERS: dict[str, tuple[Choice, ...]] = {
-    "home": (*LABELS, "measure", "against", "cutoff"),
+    "home": (*LABELS, "measure", "against", "cutoff", "relevant"),
     "question_bank": (*LABELS, "measure", "against", "cutoff"),
     "passages": (*LABELS, "relevant"),
     "disagreements": (*LABELS, "relevant"),

@@ -1,0 +1,117 @@
+"""How far the pairs that labels need are graded: in all, and query by query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from core.bank import bank_for
+from core.labels.basis import Basis
+from core.labels.labels import labels
+from core.labels.ratings import graded_pairs, ratings
+from core.project import Project
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The pairs of a pooled passage and an active question of positive weight; each is in one of five states.
+
+    Args:
+        needed: all of them.
+        graded: those where a usable grade of the grader counts.
+        failed: those that were asked and gave nothing usable.
+        ungraded: those that were never asked, but could be.
+        without_text: those that cannot be asked, since the text of the passage is missing.
+        overridden: those where a person's rating counts.
+        stale_overrides: overrides of active questions that were reworded since: they do not count.
+        ungraded_of: number of ungraded pairs by id of the query, for those that have any, in the pool's order.
+        labels: how many pooled passages have each label, highest first; under None those without one.
+        partial_labels: labels where some pairs behind them have no rating.
+    """
+
+    needed: int
+    graded: int
+    failed: int
+    ungraded: int
+    without_text: int
+    overridden: int
+    stale_overrides: int
+    partial_labels: int
+    ungraded_of: dict[str, int] = field(default_factory=dict)
+    labels: dict[int | None, int] = field(default_factory=dict)
+
+    @property
+    def rated(self) -> int:
+        """Pairs with a rating, whoever gave it."""
+        return self.graded + self.overridden
+
+    @property
+    def share(self) -> float | None:
+        """Which share of the needed pairs has a rating; None where none is needed."""
+        return self.rated / self.needed if self.needed else None
+
+
+def progress(project: Project, base: Basis) -> Progress:
+    """Say how far the pairs behind the labels of a policy are graded; remembered until something of it changes."""
+    return project.remember(("progress", base.key), lambda: _progress(project, base))
+
+
+def _progress(project: Project, base: Basis) -> Progress:
+    table = labels(project, base)
+    overridden = stale = 0
+    if base.overridden:
+        # Of a grader that never graded anything, only what people said remains.
+        overridden = project.value(
+            f"SELECT count(*) FROM ({graded_pairs(base)}) WHERE rating IS NOT NULL AND weight > 0",
+            base.parameters | {"grader": -1},
+        )
+        stale = project.value(
+            "SELECT count(*) FROM overrides o JOIN bank_at($version) r USING (question_key)"
+            " WHERE withdrawn_at IS NULL AND active AND o.question_text_key <> r.text_key",
+            {"version": base.version},
+        )
+    failed = _by_query(project, base, failed_pairs(base))
+    without_text = _by_query(
+        project,
+        base,
+        f"SELECT query_key FROM pool p JOIN {bank_for(base.grader.spec)} b USING (query_key)"
+        " WHERE p.text_key IS NULL AND weight > 0 AND $grader IS NOT NULL",
+    )
+    sums = table.groupby("query_id", sort=False)[["needed", "usable"]].sum()
+    missing = zip(sums.index.tolist(), (sums["needed"] - sums["usable"]).tolist(), strict=True)
+    open_of = {query: n - failed.get(query, 0) - without_text.get(query, 0) for query, n in missing}
+    counted = table["label"].value_counts(dropna=True).sort_index(ascending=False)
+    labelled = table["label"].notna()
+    needed, usable = int(sums["needed"].sum()), int(sums["usable"].sum())
+    return Progress(
+        needed=needed,
+        graded=usable - overridden,
+        failed=sum(failed.values()),
+        ungraded=needed - usable - sum(failed.values()) - sum(without_text.values()),
+        without_text=sum(without_text.values()),
+        overridden=overridden,
+        stale_overrides=stale,
+        partial_labels=int((labelled & (table["usable"] < table["needed"])).sum()),
+        ungraded_of={query: n for query, n in open_of.items() if n > 0},
+        labels=dict(zip(counted.index.tolist(), counted.tolist(), strict=True)) | {None: int((~labelled).sum())},
+    )
+
+
+def failed_pairs(base: Basis) -> str:
+    """The needed pairs that were asked and have no rating, as a query: query_key, question_key, passage_key."""
+    return (
+        "SELECT p.query_key, b.question_key, p.passage_key FROM"
+        " (SELECT DISTINCT question_text_key, passage_text_key FROM failures WHERE grader_key = $grader) f"
+        f" ANTI JOIN {ratings(base)} r USING (question_text_key, passage_text_key)"
+        f" JOIN {bank_for(base.grader.spec)} b ON b.text_key = f.question_text_key"
+        " JOIN pool p ON p.query_key = b.query_key AND p.text_key = f.passage_text_key WHERE b.weight > 0"
+    )
+
+
+def _by_query(project: Project, base: Basis, pairs: str) -> dict[str, int]:
+    """How many of some pairs each query has, by its id."""
+    return dict(
+        project.rows(
+            f"SELECT query_id, count(*) FROM ({pairs}) JOIN queries USING (query_key) GROUP BY query_id",
+            base.parameters,
+        )
+    )

@@ -1,0 +1,1 @@
+"""Parts of Export: publications, and every other file of the project."""

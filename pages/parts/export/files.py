@@ -1,0 +1,114 @@
+"""Every file of the project besides its qrels, and the buttons that give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import streamlit as st
+
+from core.exchange import (
+    bank_csv,
+    bank_jsonl,
+    board_latex,
+    board_tsv,
+    graded_file,
+    overrides_csv,
+    project_zip,
+    recorded,
+    runs_zip,
+)
+from core.labels import overrides
+from core.project import Project, official_sources, rankings
+from core.text import how_many
+from pages.parts.shared import policy_widgets, ui
+
+
+def download(
+    project: Project,
+    label: str,
+    what: str,
+    file: str,
+    make: Callable[[], str | bytes],
+    author: str,
+    primary: bool = False,
+) -> None:
+    """A button whose file is made, and put on record, when it is clicked.
+
+    Args:
+        what: the file in a word, as the activity log names it.
+        make: gives its content.
+        author: who takes it; empty for somebody who has not said a name, and cannot.
+    """
+    st.download_button(
+        label,
+        lambda: recorded(project, author, what, file, make),
+        file_name=file,
+        type="primary" if primary else "secondary",
+        icon=":material/download:" if primary else None,
+        key=f"download {file}",
+        on_click="ignore",
+        disabled=not author,
+    )
+
+
+@contextmanager
+def _kind(title: str) -> Iterator[None]:
+    with st.container(border=True, key=f"file {title}"):
+        st.markdown(f"**{title}**")
+        yield
+
+
+def others(project: Project) -> None:
+    """Everything else that can be written."""
+    st.subheader("Other files", anchor=False)
+    author, name = ui.person(), project.name
+    with st.container(key="files", horizontal=True):
+        with _kind("Question bank"):
+            st.caption("The newest version, all questions, active or not.")
+            with st.container(horizontal=True):
+                download(project, "JSONL", "bank", f"{name}-bank.jsonl", lambda: bank_jsonl(project), author)
+                download(project, "CSV", "bank", f"{name}-bank.csv", lambda: bank_csv(project), author)
+        with _kind("Graded file"):
+            st.caption("Pool, grades, judgments and rankings in the Autograder/RUBRIC format.")
+            download(project, "JSONL.GZ", "graded", f"{name}-graded.jsonl.gz", lambda: graded_file(project), author)
+        with _kind("Leaderboard"):
+            _board(project, author)
+        with _kind("Runs"):
+            found = len(rankings(project))
+            st.caption(f"{how_many(found, 'runs')} as TREC runs." if found else "No run has been imported.")
+            if found:
+                download(project, "ZIP", "runs", f"{name}-runs.zip", lambda: runs_zip(project), author)
+        with _kind("Overrides"):
+            given = len(overrides(project))
+            st.caption(
+                f"{how_many(given, 'overrides')}, with author, reason and state." if given else "There are none."
+            )
+            if given:
+                download(project, "CSV", "overrides", f"{name}-overrides.csv", lambda: overrides_csv(project), author)
+        with _kind("Whole project"):
+            st.caption("Every table as Parquet with a manifest; becomes a project again with exam import project.")
+            st.download_button(
+                "ZIP",
+                lambda: project_zip(project, author),
+                file_name=f"{name}-project.zip",
+                mime="application/zip",
+                key="download project",
+                on_click="ignore",
+                disabled=not author,
+            )
+
+
+def _board(project: Project, author: str) -> None:
+    if not rankings(project):
+        st.caption("There are no runs to rank.")
+        return
+    source = st.selectbox("Source", ["exam", *official_sources(project)], key="board source")
+    measure = policy_widgets.measure("Measure", cover=source == "exam", key="board measure", shares=source == "exam")
+    policy = policy_widgets.chosen(project)
+    with st.container(horizontal=True):
+        for ending, label, write in (("tsv", "TSV", board_tsv), ("tex", "LaTeX", board_latex)):
+            download(
+                project, label, "leaderboard", f"{project.name}-{source}-{measure}.{ending}",
+                lambda write=write: write(project, measure, source, policy), author,
+            )  # fmt: skip

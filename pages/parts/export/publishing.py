@@ -1,0 +1,141 @@
+"""Publishing the qrels, alone or in a bundle, and having those published before once more."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.exchange import Manifest, bundle, bundled, manifest_json, publications, publish, reproduce
+from core.labels import Policy
+from core.project import Project
+from core.text import file_size
+from pages.parts.shared import policy_widgets, presses, ui
+
+PUBLICATIONS_A_PAGE = 6
+LOOK = 1.0
+"""Seconds between two looks whether a bundle is ready."""
+PATIENCE = 120
+"""Looks after which a bundle is waited for no longer."""
+
+
+def publishing(project: Project, policy: Policy, binary: bool) -> None:
+    """Publish the qrels, alone or in a bundle, and have those published before once more."""
+    st.subheader("Publish", anchor=False)
+    st.caption(
+        "A publication keeps what the qrels rest on in a manifest. The same bytes can be made again from it, whatever"
+        " is edited or graded later."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        number = st.session_state.get("published", 0)
+        note = st.text_input("Note", key=f"publication note {number}", placeholder="Why, and for whom")
+        if presses.button("Publish", type="primary", icon=":material/publish:"):
+            try:
+                with st.spinner("Publishing"):
+                    publish(project, policy, ui.author(), binary, note)
+            except WorkbenchError as error:
+                ui.show_error(error)
+            else:
+                st.session_state["published"] = number + 1
+                st.toast("Published.", icon=":material/publish:")
+                st.rerun()
+        author = ui.person()
+        st.download_button(
+            "Publish as a bundle",
+            lambda: bundle(project, policy, author, binary, note),
+            file_name=f"{project.name}-bundle.zip",
+            mime="application/zip",
+            icon=":material/folder_zip:",
+            on_click=_await_bundle,
+            args=(len(publications(project)),),
+            disabled=not author or project.read_only,
+            help="Publishes, and packs the qrels with their manifest, the bank, leaderboards and overrides.",
+        )
+    past = publications(project)
+    if (before := st.session_state.get("publications before the bundle")) is not None:
+        if len(past) == before:
+            _look(project, before)
+        else:
+            st.session_state.pop("publications before the bundle")
+            _say_bundled(project, past[0])
+    if not past:
+        st.caption("Nothing has been published yet.")
+        return
+    pages = -(-len(past) // PUBLICATIONS_A_PAGE)
+    page = st.pagination(pages, key="publications page") if pages > 1 else 1
+    for manifest in past[(page - 1) * PUBLICATIONS_A_PAGE : page * PUBLICATIONS_A_PAGE]:
+        _publication(project, manifest)
+
+
+def _await_bundle(before: int) -> None:
+    st.session_state["publications before the bundle"] = before
+    st.session_state["looks for the bundle"] = 0
+
+
+@st.fragment(run_every=LOOK)
+def _look(project: Project, before: int) -> None:
+    """The browser fetches a bundle by itself, and the page is not told when it has it: look again and again."""
+    st.caption(":material/hourglass_top: Publishing, and packing the bundle ...")
+    st.session_state["looks for the bundle"] += 1
+    if st.session_state["looks for the bundle"] > PATIENCE:
+        st.session_state.pop("publications before the bundle", None)
+    if len(publications(project)) > before or st.session_state["looks for the bundle"] > PATIENCE:
+        st.rerun()
+
+
+def _say_bundled(project: Project, manifest: Manifest) -> None:
+    """What a bundle has that was just made, and where it went."""
+    files = bundled(project).get(manifest["publication"], {})
+    st.success(
+        f"Published, and packed as {ui.plain(project.name)}-bundle.zip into the downloads of your browser:"
+        f" {ui.plain(_files(files))}.",
+        icon=":material/folder_zip:",
+    )
+
+
+def _files(files: dict[str, int | None]) -> str:
+    return ", ".join(name if size is None else f"{name} ({file_size(size)})" for name, size in files.items())
+
+
+def _publication(project: Project, manifest: Manifest) -> None:
+    number = manifest["publication"]
+    file = f"{project.name}-publication-{number}"
+    counts, policy = manifest["counts"], manifest["policy"]
+    open_pairs = counts["ungraded"] + counts["failed"]
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        with st.container():
+            when = datetime.fromisoformat(manifest["published_at"])
+            note = f": {manifest['note']}" if manifest["note"] else ""
+            st.markdown(f"**{when:%d %B %Y, %H:%M} UTC** by {ui.plain(manifest['published_by'] + note)}")
+            rule = policy_widgets.LABEL_RULES.get(policy["label"], policy["label"]).lower()
+            st.caption(
+                ui.plain(
+                    f"{manifest['qrels']['lines']:,} lines, {manifest['qrels']['values']} · bank version"
+                    f" {manifest['bank']['version']} · {manifest['grader']['name']} · {rule}, min rating"
+                    f" {policy['min_rating']} · {open_pairs:,} pairs ungraded or failed,"
+                    f" {counts['overridden']:,} overridden"
+                )
+            )
+            if files := bundled(project).get(number):
+                st.caption(f":material/folder_zip: Bundle: {ui.plain(_files(files))}")
+        author = ui.person()
+        st.download_button(
+            "Qrels again",
+            lambda: reproduce(project, manifest, author),
+            file_name=f"{file}.qrels",
+            mime="text/plain",
+            key=f"qrels of {number}",
+            icon=":material/download:",
+            on_click="ignore",
+            disabled=not author,
+            help="The same bytes as were published.",
+        )
+        st.download_button(
+            "Manifest",
+            manifest_json(manifest),
+            file_name=f"{file}-manifest.json",
+            mime="application/json",
+            key=f"manifest of {number}",
+            on_click="ignore",
+        )

@@ -1,0 +1,45 @@
+"""Two ways to a new project: an empty one, or the demo."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.exchange import make_demo
+from core.project import create, projects_folder
+from pages.parts.shared import presses, ui
+
+
+def choose(name: str) -> None:
+    """Make a project the open one, from the next run of the script on."""
+    st.session_state["opened"] = name
+    st.rerun()
+
+
+def creation() -> None:
+    """Two ways to a new project: an empty one, or the demo."""
+    left, right = st.columns(2)
+    with left, st.form("create", border=True):
+        st.markdown("**New project**")
+        # File systems allow 255 bytes; a character takes up to four.
+        name = st.text_input("Name", placeholder="e.g. our-shared-task-2026", max_chars=60)
+        if st.form_submit_button("Create", type="primary"):
+            path = projects_folder() / f"{name.strip().replace(' ', '-')}.duckdb"
+            if not name.strip() or set(name) & {"/", "\\"} or name.strip().startswith("."):
+                st.error("Give the project a name without slashes.")
+            else:
+                create(path).close()
+                choose(path.stem)
+    with right, st.container(border=True):
+        st.markdown("**Demo**")
+        st.text(
+            "Nine queries with questions, passages, judgments and runs of good and bad systems,"
+            " graded on this machine in under a minute."
+        )
+        path = projects_folder() / "demo.duckdb"
+        if path.exists():
+            st.caption("The demo project is there: choose it on the left.")
+        elif presses.button("Make the demo project"):
+            with st.status("Making the demo project", expanded=True) as box:
+                make_demo(path, ui.author(), True, st.text)
+                box.update(state="complete")
+            choose("demo")

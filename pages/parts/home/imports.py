@@ -1,0 +1,183 @@
+"""Files dragged in: what was understood or refused of each, and the import of all of them or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.errors import LONGEST_FILE, FileError, WorkbenchError
+from core.exchange import IMPORTERS, Group, Imported, Options, import_groups
+from core.formats import KINDS_OF_FILE, Source, detect, unrecognised
+from core.project import Project
+from core.text import file_size, how_many, one_line
+from pages.parts.shared import presses, ui
+from pages.parts.shared.html import visible
+
+NOTES_SHOWN = 8
+
+
+@dataclass
+class Row:
+    """A file that was dragged in.
+
+    Args:
+        key: tells it from others of the same name.
+        kind: None where it is not known.
+        left_out: whether the person took it out.
+        place: where more can be said of it.
+    """
+
+    key: str
+    source: Source
+    kind: str | None
+    left_out: bool
+    place: DeltaGenerator
+
+
+def imports(project: Project) -> None:
+    """Drag files in, see what was understood or refused, then import all of it or nothing."""
+    st.subheader("Import files", anchor=False)
+    uploads = st.file_uploader(
+        f"{', '.join(KINDS_OF_FILE[kind].title for kind in IMPORTERS).capitalize()}; .gz too",
+        accept_multiple_files=True,
+        key=f"uploads {st.session_state.get('imports', 0)}",
+    )
+    if not uploads:
+        return
+    every = [_row(upload.file_id, Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
+    rows = [row for row in every if not row.left_out]
+    kinds = {row.kind for row in rows}
+    if not rows:
+        st.text("Every file is left out: take one in again, or choose others.")
+        return
+    if None in kinds:
+        for row in rows:
+            if row.kind is None:
+                _mark(row, f"Not recognised. {unrecognised(row.source)}")
+        st.warning("Say what each file is, or leave it out.", icon=":material/help:")
+        return
+    groups = _groups(rows)
+    try:
+        results = _preview(project, rows, groups)
+    except WorkbenchError as error:
+        _mark_broken(rows, error)
+        ui.show_error(error)
+        st.caption("Nothing has been imported.")
+        return
+    replaced = [str(one) for result in results for one in result.replaced]
+    meant = not replaced or _replacing(replaced)
+    if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant) and meant:
+        asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
+        with st.spinner("Importing"):
+            import_groups(project, asked, ui.author())
+        st.session_state["imports"] = st.session_state.get("imports", 0) + 1
+        st.toast("Imported.")
+        st.rerun()
+
+
+def _groups(rows: Sequence[Row]) -> list[Group]:
+    """The files by kind, with the choices that their kinds have."""
+    kinds = {row.kind for row in rows}
+    judging = [row for row in rows if KINDS_OF_FILE[str(row.kind)].judges]
+    name = None
+    if len(judging) == 1:
+        proposed = KINDS_OF_FILE[str(judging[0].kind)].source_name(judging[0].source)
+        name = st.text_input("Name of the source of judgments", value=proposed)
+    skip = not {"runs", "responses", "qrels"}.isdisjoint(kinds)
+    skip = skip and st.checkbox("Leave out lines about queries that are not in the project")
+    gold = "responses" in kinds and st.checkbox("The responses are gold texts, one a query")
+    return [
+        Group(
+            kind,
+            [row.source for row in rows if row.kind == kind],
+            Options(name if KINDS_OF_FILE[kind].judges else None, skip, gold),
+        )
+        for kind in IMPORTERS
+        if kind in kinds
+    ]
+
+
+def _row(file_id: str, source: Source) -> Row:
+    """A file with what it is taken for, and a button that leaves it out or takes it in again."""
+    left_out: set[str] = st.session_state.setdefault("files left out", set())
+    out = file_id in left_out
+    left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
+    left.text(f"{source.name}  ({file_size(len(source.data or b''))}){', left out' if out else ''}")
+    kind = None
+    if not out:
+        options, guess = list(IMPORTERS), detect(source)
+        kind = middle.selectbox(
+            "Kind of file",
+            options,
+            index=options.index(guess) if guess in options else None,
+            format_func=lambda kind: KINDS_OF_FILE[kind].title,
+            placeholder="What is this file?",
+            key=f"kind {file_id}",
+            label_visibility="collapsed",
+        )
+    right.button(
+        "Take in again" if out else "Leave out",
+        key=f"leave out {file_id}",
+        type="tertiary",
+        icon=":material/add:" if out else ":material/close:",
+        on_click=left_out.discard if out else left_out.add,
+        args=(file_id,),
+    )
+    return Row(file_id, source, kind, out, left)
+
+
+def _mark(row: Row, words: str) -> None:
+    """Say in the row of a file what is wrong with it."""
+    row.place.html(f'<div class="asked" role="alert"><span class="failed">{visible(words)}</span></div>')
+
+
+def _mark_broken(rows: Sequence[Row], error: WorkbenchError) -> None:
+    """Mark the files that an import was refused for."""
+    if isinstance(error, FileError):
+        first = {problem.file: problem for problem in reversed(error.problems)}
+    else:
+        # What does not fit the project names the files that it came with.
+        first = {row.source.name: None for row in rows if error.message.startswith(f"{row.source.name}: ")}
+    for row in rows:
+        if (name := one_line(row.source.name, LONGEST_FILE)) in first:
+            problem = first[name]
+            line = "" if problem is None or problem.line is None else f"line {problem.line}: "
+            _mark(row, "Refused" if problem is None else f"Refused: {line}{problem.reason}")
+
+
+def _replacing(replaced: list[str]) -> bool:
+    """What goes, and whether that is meant."""
+    st.warning("This import replaces what the project has of the same names:", icon=":material/swap_horiz:")
+    for one in replaced[:NOTES_SHOWN]:
+        st.text(one)
+    if (rest := len(replaced) - NOTES_SHOWN) > 0:
+        st.text(f"and {rest} more")
+    # Another list is another question.
+    return st.checkbox("Replace it", key=f"replace {replaced}", help="What goes is kept: Activity can bring it back.")
+
+
+def _preview(project: Project, rows: Sequence[Row], groups: list[Group]) -> list[Imported]:
+    key = (
+        str(project.path),
+        project.state(),
+        tuple((row.key, row.kind) for row in rows),
+        tuple(group.options for group in groups),
+    )
+    known = st.session_state.get("preview")
+    if known is None or known[0] != key:
+        with st.spinner("Reading the files"):
+            known = (key, import_groups(project, groups, ui.person(), preview=True))
+        st.session_state["preview"] = known
+    results: list[Imported] = known[1]
+    for result in results:
+        with st.container(border=True):
+            st.markdown(f"**{KINDS_OF_FILE[result.kind].title}** from {ui.plain(', '.join(result.files))}")
+            st.text(", ".join(how_many(count, name) for name, count in result.counts.items()))
+            for note in result.notes[:NOTES_SHOWN]:
+                st.caption(f":material/info: {ui.plain(str(note))}")
+            if (rest := len(result.notes) - NOTES_SHOWN) > 0:
+                st.caption(f"and {rest} more notes")
+    return results

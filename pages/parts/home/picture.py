@@ -1,0 +1,174 @@
+"""The state of a project as a picture: how far it is graded, what the labels say, who leads, what changed last."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from core.labels import Progress
+from core.project import Act, Project, activity
+from core.review import Agreeing, Leading
+from pages.parts.home.panels import Block, bar, count, lines, panel, text, to
+from pages.parts.shared import ui
+
+SYSTEMS = 6
+ACTS = 4
+
+COUNTED = {
+    "queries": "question_bank",
+    "passages": "passages",
+    "runs": "leaderboard",
+    "judgments": "disagreements",
+    "questions": "question_bank",
+    "grades": "grading",
+}
+"""What a project holds, and the screen where it is."""
+
+
+def counted(found: dict[str, int]) -> dict[str, Any]:
+    """What the project holds, and what of it is known by its id alone."""
+    missing = [
+        count(found[name], f"{name}: import {what}", tone="changed")
+        for name, what in (
+            ("passages without text", "their texts to grade them"),
+            ("questions without text", "the bank that has their words"),
+        )
+        if found[name]
+    ]
+    held = [count(found[name], name, to(screen)) for name, screen in COUNTED.items()]
+    return panel("What is here", [{"kind": "counts", "lines": held}, lines(missing) if missing else None])
+
+
+def grading(found: Progress | None, failed: int) -> dict[str, Any]:
+    """How far the pairs behind the labels are graded, and how the labels are distributed.
+
+    Args:
+        failed: pairs of any grader that failed, which is all there is to say before anything is graded.
+    """
+    address = to("grading")
+    if found is None:
+        more = f"{failed:,} pairs were asked and gave no usable rating." if failed else ""
+        return panel("Graded", [text("Nothing is graded yet."), text(more) if more else None], address)
+    labelled = [(label, number) for label, number in found.labels.items() if label is not None]
+    unlabelled = found.labels.get(None, 0)
+    return panel(
+        "Graded",
+        [
+            bar(
+                "Pairs of a question and a passage",
+                [
+                    ("graded", found.graded, "rated", address),
+                    ("overridden", found.overridden, "person", to("passages", overridden="true")),
+                    ("failed", found.failed, "failed", to("passages", pairs="failed")),
+                    ("ungraded", found.ungraded, "open", address),
+                    ("without text", found.without_text, "textless", to("passages")),
+                ],
+            ),
+            text("Labels of passages"),
+            bar(
+                "Labels of passages",
+                [
+                    *(
+                        (f"× {label}", number, f"r{label}", to("passages", has_label=str(label)))
+                        for label, number in labelled
+                    ),
+                    ("without", unlabelled, "none", to("passages", has_label="none")),
+                ],
+            ),
+        ],
+        address,
+        f"{ui.percent(found.share)} of {found.needed:,} pairs",
+    )
+
+
+def agreement(found: Agreeing | None) -> dict[str, Any]:
+    """How labels agree with judgments, both cut in two."""
+    address = to("disagreements")
+    if found is None:
+        return panel("Agreement", [text("There are no labels and judgments of the same passages to compare.")], address)
+    counts = found.merged.table.counts
+    kappa = found.merged.kappa
+    number = f"kappa {ui.number(kappa.value, 2)}" if kappa.value is not None else "kappa undefined"
+    return panel(
+        "Agreement",
+        [
+            bar(
+                f"Passages with a label and a judgment of {found.source}",
+                [
+                    ("relevant for both", int(counts[0, 0]), "rated", address),
+                    ("by label alone", int(counts[0, 1]), "one", address),
+                    ("by judgment alone", int(counts[1, 0]), "other", address),
+                    ("for neither", int(counts[1, 1]), "textless", address),
+                ],
+            ),
+            text(f"Labels beside judgments of {found.source}: {ui.percent(_same(found))} the same, {number}."),
+        ],
+        address,
+    )
+
+
+def _same(found: Agreeing) -> float | None:
+    counts = found.merged.table.counts
+    return float((counts[0, 0] + counts[1, 1]) / counts.sum()) if counts.sum() else None
+
+
+def board(found: Leading | None) -> dict[str, Any]:
+    """The first systems with their error bars, and how the official board agrees."""
+    address = to("leaderboard")
+    if found is None or not found.board.systems:
+        return panel("Leaderboard", [text("Systems are ranked once there are runs and labels.")], address)
+    systems = found.board.systems
+    shown = systems[:SYSTEMS]
+    spans = [(one.score - (one.std_error or 0), one.score + (one.std_error or 0)) for one in shown]
+    low, high = min(span[0] for span in spans), max(span[1] for span in spans)
+    width = (high - low) or 1.0
+    rows = [
+        {
+            "rank": str(one.rank),
+            "name": one.run,
+            "title": f"{one.run}: {one.score:.4f}" + (f" ± {one.std_error:.4f}" if one.std_error else ""),
+            "score": f"{one.score:.3f}",
+            "at": (one.score - low) / width,
+            "from": (span[0] - low) / width,
+            "till": (span[1] - low) / width,
+            "to": to("leaderboard", system=one.run),
+        }
+        for one, span in zip(shown, spans, strict=True)
+    ]
+    tied = sum(spans[0][0] <= span[1] for span in spans[1:])
+    said = []
+    if tied:
+        said.append(f"The best and {tied} of these cannot be told apart: their error bars overlap.")
+    correlation = found.correlation
+    if found.against and correlation is not None and correlation.spearman is not None:
+        said.append(f"Spearman {correlation.spearman:.2f} with the board by {found.against}.")
+    rest = f"{len(systems):,} systems by {found.board.measure}"
+    drawn: Block = {"kind": "systems", "rows": rows}
+    return panel("Leaderboard", [drawn, text(" ".join(said)) if said else None], address, rest, wide=True)
+
+
+def latest(project: Project, now: datetime | None = None) -> dict[str, Any]:
+    """What people did last."""
+    acts = activity(project, page_size=ACTS).acts
+    now = now or datetime.now(UTC).replace(tzinfo=None)
+    return panel(
+        "What changed last",
+        [lines([_act(act, now) for act in acts])] if acts else [text("Nothing has happened yet.")],
+        to("activity"),
+    )
+
+
+def _act(act: Act, now: datetime) -> dict[str, Any]:
+    screen, query = act.place or ("activity", {})
+    said = ui.shortened(f"{act.author} {act.said}", 150)
+    return count(None, said, to(screen, **query), aside=ago(act.happened_at, now))
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """How long ago something was: just now, 5 min ago, 3 h ago, the day."""
+    passed = now - then
+    if passed < timedelta(minutes=1):
+        return "just now"
+    if passed < timedelta(hours=1):
+        return f"{passed // timedelta(minutes=1)} min ago"
+    return f"{passed // timedelta(hours=1)} h ago" if passed < timedelta(days=1) else f"{then:%d %b %Y}"

@@ -1,0 +1,101 @@
+// The tour: a greeting with three things to do; then a card that stays in sight and points at the real thing.
+const make = (name, className, ...inside) => {
+  const made = document.createElement(name);
+  if (className) made.className = className;
+  made.append(...inside);
+  return made;
+};
+
+const button = (words, className, act) => {
+  const made = make("button", className, words);
+  made.type = "button";
+  made.onclick = act;
+  return made;
+};
+
+// Also inside parts of our own, which keep their elements to themselves.
+const all = (selector, root = document) => [
+  ...root.querySelectorAll(selector),
+  ...[...root.querySelectorAll("*")].flatMap((one) => (one.shadowRoot ? all(selector, one.shadowRoot) : [])),
+];
+
+const find = ({ kind, words }) =>
+  kind === "field"
+    ? all("textarea, input").find((one) => one.value.startsWith(words))
+    : all("main button, section button, button").find((one) => one.textContent.trim().startsWith(words));
+
+let looking = null;
+let pointed = null;
+
+const release = () => {
+  clearInterval(looking);
+  if (pointed) pointed.style.outline = pointed.style.outlineOffset = "";
+  looking = pointed = null;
+};
+
+const point = (data) => {
+  let seen = false;
+  release();
+  looking = setInterval(() => {
+    const found = find(data);
+    if (found === pointed && found?.style.outline) return;
+    if (pointed) pointed.style.outline = "";
+    pointed = found || null;
+    if (!found) return;
+    found.style.outline = "3px solid var(--st-primary-color, #2f6399)";
+    found.style.outlineOffset = "3px";
+    if (!seen) found.scrollIntoView({ block: "center", behavior: "smooth" });
+    seen = true;
+  }, 400);
+};
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".tour");
+  const told = JSON.stringify(data);
+  if (root.told === told) return release;
+  root.told = told;
+  const end = () => {
+    const secure = location.protocol === "https:" ? "; secure" : "";
+    document.cookie = `${data.cookie}=1; path=/; max-age=34560000; samesite=lax${secure}`;
+    release();
+    setTriggerValue("end", true);
+  };
+  root.className = `tour ${data.mode}`;
+  if (data.mode === "greeting") {
+    const stops = make("ol", "");
+    data.stops.forEach((stop, at) => {
+      const item = make("li", stop.done ? "done" : "", button(stop.title, "link", () => setTriggerValue("stop", at)));
+      if (stop.done) item.append(make("span", "soft", " seen"));
+      stops.append(item);
+    });
+    root.replaceChildren(
+      make("h2", "", "Welcome. Three things to do in a minute"),
+      stops,
+      make("p", "soft", data.why),
+      make("div", "row", button("Begin", "primary", () => setTriggerValue("stop", 0)), button("Skip the tour", "", end)),
+    );
+  } else if (data.mode === "about") {
+    root.replaceChildren(
+      make("p", "soft", data.why, " ", button("Take the tour", "link", () => setTriggerValue("again", true))),
+    );
+  } else {
+    const last = data.number === data.of;
+    root.setAttribute("role", "region");
+    root.setAttribute("aria-label", "Tour");
+    root.replaceChildren(
+      make("div", "soft", `Tour, ${data.number} of ${data.of}`),
+      make("h2", "", data.title),
+      make("p", "", data.todo),
+      make(
+        "div",
+        "row",
+        last
+          ? button("Done", "primary", end)
+          : button("Next", "primary", () => setTriggerValue("stop", data.number)),
+        last ? "" : button("End the tour", "", end),
+      ),
+    );
+    point(data);
+  }
+  return release;
+}

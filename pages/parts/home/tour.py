@@ -1,0 +1,152 @@
+"""The tour of the demo: three things to do in a minute, each pointed at where it is done; skipped once, it is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.parts.home import panels
+
+COOKIE = "exam-workbench-toured"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One thing to do.
+
+    Args:
+        title: in a few words.
+        todo: what to do there, and what to look at.
+        screen, query: where.
+        points_at: kind of thing (`field` or `button`) and the words it begins with, which the tour points at.
+    """
+
+    title: str
+    todo: str
+    screen: str
+    query: dict[str, str]
+    points_at: tuple[str, str]
+
+
+STOPS = (
+    Stop(
+        "Change a question, and see what flips",
+        "“What happened to the bridge?” is too broad: passages that are not relevant answer it. Give it a weight of 0"
+        " and look at the impact: which labels flip, which systems move. Reworded, it has to be graded anew. Nothing"
+        " counts until you save.",
+        "question_bank",
+        {"query": "tacoma-bridge"},
+        ("field", "What happened to the bridge?"),
+    ),
+    Stop(
+        "Correct a rating that is wrong",
+        "This passage only asks the question, and the grader, which measures likeness, takes that for an answer. Give"
+        " it a 0 with a reason: an override counts in place of the machine's rating, and can be withdrawn.",
+        "passages",
+        {"query": "fish-mercury", "passage": "fish-mercury-04", "question": "fish-mercury/q01"},
+        ("button", "Override"),
+    ),
+    Stop(
+        "Take the qrels with you",
+        "One click gives the labels as a file for trec_eval. Above the button stands what they rest on.",
+        "export",
+        {},
+        ("button", "Download qrels"),
+    ),
+)
+
+WHY_SO = (
+    "The demo's grader is a small embedding model. It measures likeness and does not read: adverts, bare questions and"
+    " copies with false facts mislead it, all put there on purpose, and it favours the systems called “dense”, which"
+    " search with the same model. So its leaderboard differs from the assessors'. Your questions and overrides can"
+    " set that right."
+)
+
+_HERE = Path(__file__)
+_tour = st.components.v2.component(
+    "tour",
+    html='<div class="tour"></div>',
+    css=_HERE.with_suffix(".css").read_text(),
+    js=_HERE.with_suffix(".js").read_text(),
+)
+
+
+def over() -> bool:
+    """Whether this browser has skipped or ended the tour."""
+    return bool(st.session_state.get("toured")) or _had()
+
+
+def _had() -> bool:
+    return st.context.cookies.get(COOKIE) == "1"
+
+
+def greet() -> None:
+    """On Home of the demo: three things to do, unless this browser had them; and why its board looks as it does."""
+    if over():
+        _draw("tour again", {"mode": "about", "why": WHY_SO})
+        return
+    done = st.session_state.setdefault("toured stops", set())
+    stops = [{"title": stop.title, "done": at in done} for at, stop in enumerate(STOPS)]
+    _draw("greeting", {"mode": "greeting", "stops": stops, "why": WHY_SO})
+
+
+def accompany() -> None:
+    """On the screen of a stop: what to do there, and where; nothing where nobody is on the tour."""
+    if (at := st.session_state.pop("tour asked", None)) is not None:
+        _go(at)
+    at = st.session_state.get("tour stop")
+    if at is None:
+        return
+    stop = STOPS[at]
+    following = STOPS[at + 1].title if at + 1 < len(STOPS) else ""
+    kind, words = stop.points_at
+    _draw(
+        "tour",
+        {
+            "mode": "stop",
+            "number": at + 1,
+            "of": len(STOPS),
+            "title": stop.title,
+            "todo": stop.todo,
+            "next": following,
+            "kind": kind,
+            "words": words,
+            "back": panels.to(stop.screen, **stop.query),
+        },
+    )
+
+
+def _go(at: int) -> None:
+    if not 0 <= at < len(STOPS):
+        return
+    st.session_state["tour stop"] = at
+    st.session_state.setdefault("toured stops", set()).add(at)
+    stop = STOPS[at]
+    panels.go(stop.screen, stop.query)
+
+
+def _draw(key: str, data: dict[str, Any]) -> None:
+    _tour(
+        key=key,
+        data=data | {"cookie": COOKIE},
+        on_stop_change=lambda: _asked(key),
+        on_end_change=_end,
+        on_again_change=_again,
+    )
+
+
+def _asked(key: str) -> None:
+    given = st.session_state[key]["stop"]
+    st.session_state["tour asked"] = given if isinstance(given, int) else None
+
+
+def _end() -> None:
+    st.session_state["toured"] = True
+    st.session_state.pop("tour stop", None)
+
+
+def _again() -> None:
+    st.session_state["tour asked"] = 0
