@@ -19,6 +19,12 @@ function button(words, title, act) {
   return node;
 }
 
+function arrow(sign) {
+  const node = make("span", "", sign);
+  node.setAttribute("aria-hidden", "true");
+  return node;
+}
+
 const same = (one, other) => Boolean(one && other && one[0] === other[0] && one[1] === other[1]);
 const count = (number) => number.toLocaleString("en");
 
@@ -26,8 +32,10 @@ class List {
   constructor(parent) {
     this.box = make("div", "list");
     const head = make("div", "head");
-    this.previous = button("‹ Previous", "The passage before (Alt+K)", () => this.walk(-1));
-    this.next = button("Next ›", "The next passage (Alt+J)", () => this.walk(1));
+    this.previous = button("Previous", "The passage before (Alt+K)", () => this.walk(-1));
+    this.previous.prepend(arrow("‹ "));
+    this.next = button("Next", "The next passage (Alt+J)", () => this.walk(1));
+    this.next.append(arrow(" ›"));
     this.where = make("span", "where");
     head.append(this.previous, this.where, this.next);
     this.rows = make("div", "rows");

@@ -294,7 +294,11 @@ class Desk {
     if (this.isMissing(one) && machine) {
       if (machine.status === "failed") box.append(make("span", "state failed", "✕ failed"));
       else if (machine.status === "ungraded") box.append(make("span", "state ungraded", "ungraded"));
-      else if (machine.status === "not asked") box.append(make("span", "state ungraded", "not asked"));
+      else if (machine.status === "not asked") {
+        const state = make("span", "state ungraded", "not asked");
+        state.title = "The grader is not asked this question: it does not count for the label";
+        box.append(state);
+      }
     }
     return box;
   }
@@ -325,7 +329,8 @@ class Desk {
     head.append(make("span", "words", one.words));
     if (one.gives) head.append(" ", make("span", "gives", "gives the label"));
     const more = [...one.about];
-    if (!data.hidden && !one.counts && one.number) more.push("not asked of the grader: it does not count");
+    const asked = one.said?.[0]?.status !== "not asked";
+    if (!data.hidden && one.number && !one.counts && asked) more.push("does not count for the label");
     if (more.length) head.append(" ", make("span", "dim", more.join(" · ")));
     box.append(head);
     if (data.hidden) return box;

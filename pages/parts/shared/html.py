@@ -83,7 +83,7 @@ def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
     else:
         lines.append(text_html(desk.text, marks))
     foot = [_label_html(desk)] if labelled else []
-    foot += [f'<span class="dim">{visible(desk.passage_id)}</span>']
+    foot += [f'<span class="dim">Passage {visible(desk.passage_id)}</span>']
     if desk.signs:
         found = ", ".join(sign.what + (f" (“{sign.words}”)" if sign.words else "") for sign in desk.signs)
         foot.append(f'<span class="speaks">Speaks to the grader: {visible(found)}.</span>')
@@ -107,7 +107,7 @@ def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
     """What is known of a passage beside its grades: judgments of all sources with their history, and its ranks."""
     parts = []
     if desk.judgments:
-        parts.append(_table("Judgments", ("Source", "Value"), [(name, str(value)) for name, value in desk.judgments]))
+        parts.append(_listed("Judgments", [(name, str(value)) for name, value in desk.judgments]))
     if history:
         acts = "".join(
             f"<li>{act.happened_at:%d %B %Y %H:%M}: {visible(act.author)} "
@@ -119,17 +119,16 @@ def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
         parts.append(f"<details><summary>History of judgments</summary><ul>{acts}</ul></details>")
     if desk.ranks:
         ranks = [(run, "–" if rank is None else f"{rank:,}") for run, rank in desk.ranks]
-        parts.append(_table("Rank in every run", ("Run", "Rank"), ranks))
+        parts.append(_listed("Rank in every run", ranks))
     return f'<div class="desk-known">{"".join(parts)}</div>'
 
 
-def _table(title: str, columns: tuple[str, str], rows: Sequence[tuple[str, str]]) -> str:
-    head = "".join(f"<th>{column}</th>" for column in columns)
-    body = "".join(f'<tr><td title="{visible(a)}">{visible(a)}</td><td>{visible(b)}</td></tr>' for a, b in rows)
-    return (
-        f'<div class="rows" tabindex="0" role="region" aria-label="{title}"><table><caption>{title}</caption>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+def _listed(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Names with a value each, under a title; what is long scrolls in itself."""
+    shown = [(visible(name), visible(value)) for name, value in rows]
+    terms = "".join(f'<dt title="{name}">{name}</dt><dd>{value}</dd>' for name, value in shown)
+    box = f'<div class="rows" tabindex="0" role="region" aria-label="{title}">'
+    return f'<h3>{title}</h3>{box}<dl class="values">{terms}</dl></div>'
 
 
 def effect_html(effect: Effect, title: str) -> str:
