@@ -217,7 +217,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     expect(reason).to_have_value("It dances, ")
     reason.press_sequentially("2 do not die")
     reason.press("Enter")
-    expect(label).to_have_text("Label 1 from question 3")
+    expect(label).to_have_text("Label 1 from questions 1, 2, 3")
     expect(effect).to_contain_text("What the override did")
     expect(blamed).to_contain_text("by ann")
     expect(blamed).to_contain_text("It dances, 2 do not die")
