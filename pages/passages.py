@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import streamlit as st
@@ -10,16 +11,16 @@ import streamlit as st
 from core.catalogue import graders
 from core.labels import Policy
 from core.project import Project, judged_pairs, judged_values, pooled_queries, run_names, source_of, sources
-from core.review import NONE, Desk, Filters, Found, Listed, State, read_passage, search
+from core.review import NONE, Filters, Found, State, read_passage, search
 from core.types import RATINGS
-from pages.parts.review import beside as passage_beside
-from pages.parts.review import desk as passage_parts
+from pages.parts.review import beside, passage_list
+from pages.parts.review import desk as desk_parts
+from pages.parts.review.passage_list import PASSAGES_A_PAGE
 from pages.parts.shared import policy_widgets, ui
-from pages.parts.shared.html import answer_marks, text_html
+from pages.parts.shared.html import answer_marks, passage_html
 
 T = TypeVar("T")
 
-PASSAGES_A_PAGE = 12
 NO_VALUE = {NONE: "none"}
 NO_FILTERS = {
     "words": "",
@@ -28,10 +29,14 @@ NO_FILTERS = {
 }
 """What the widgets of the list hold when nothing is asked for; the source alone asks for nothing."""
 
+OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "project", "author", *policy_widgets.LABELS,
+           "relevant", "measure", "against")  # fmt: skip
+"""Keys of the widgets around the desk, which itself is drawn anew without them."""
+
 STATES: dict[State, str] = {
-    "failed": "Some pairs failed",
-    "ungraded": "Some pairs ungraded",
-    "complete": "All pairs have a rating",
+    "failed": "Some questions failed",
+    "ungraded": "Some questions not graded yet",
+    "complete": "Every question has a rating",
 }
 
 
@@ -56,17 +61,17 @@ def filters(project: Project, policy: Policy | None, blind: bool) -> Filters:
     texts = ui.told_apart(pooled_queries(project))
     words = st.text_input(
         "Find in the text", key="words", placeholder="Find in the text", label_visibility="collapsed",
-        bind="query-params",
+        bind="query-params", width=220, icon=":material/search:",
     )  # fmt: skip
     query = st.selectbox(
         "Query", list(texts), index=None, format_func=lambda query_id: texts.get(query_id, query_id), key="of_query",
-        placeholder="All queries", label_visibility="collapsed", bind="query-params",
+        placeholder="All queries", label_visibility="collapsed", bind="query-params", width=320,
     )  # fmt: skip
     me = source_of(ui.person()) if ui.person() else None
     if blind:
         unjudged = st.checkbox("Not judged by me", key="unjudged", bind="query-params")
         return Filters(query_id=query, words=str(words or ""), unjudged_by=me if unjudged else None)
-    with st.popover("More filters", width="stretch"):
+    with st.popover("More filters"):
         label = _choice("Label", [NONE, *RATINGS], "has_label", NO_VALUE) if policy else None
         rating = _choice("Any question rated", list(RATINGS), "has_rating") if policy else None
         known = sources(project)
@@ -125,142 +130,106 @@ def opened(project: Project) -> tuple[str, str | None] | None:
 
 def find(project: Project, policy: Policy | None, wanted: Filters, place: tuple[str, str | None] | None) -> Found:
     """The page of the list to show: the one that was turned to, else the one of the open passage."""
-    if st.session_state.get("passages listed") != (wanted, place):
-        # Another list has a pager of its own, which begins at the open passage.
-        st.session_state["passages listed"] = (wanted, place)
-        st.session_state["passage lists"] = st.session_state.get("passage lists", 0) + 1
-    return search(project, policy, wanted, PASSAGES_A_PAGE, st.session_state.get(_pager()), place)
-
-
-def _pager() -> str:
-    return f"passages page {st.session_state.get('passage lists')}"
+    about, page = st.session_state.get("passages page", (None, None))
+    return search(project, policy, wanted, PASSAGES_A_PAGE, page if about == (wanted, place) else None, place)
 
 
 def _clear() -> None:
     st.session_state.update(NO_FILTERS)
 
 
-def passage_list(
-    found: Found,
-    place: tuple[str, str | None] | None,
-    blind: bool,
-    judged: set[tuple[str, str]],
-    filtered: bool,
-    graded: bool,
-) -> None:
-    """One page of the passages that were found, under their queries.
+def outside() -> dict[str, object]:
+    """All that the desk depends on and other parts of the screen say; the desk is drawn anew without them."""
+    return {key: st.session_state.get(key) for key in OUTSIDE}
+
+
+@st.fragment
+def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, blind: bool) -> None:
+    """The list, the open passage and what is known of it.
+
+    To go on to the next passage draws this part of the screen alone.
 
     Args:
-        judged: the pairs that this person has judged, which are shown openly even while `blind`.
-        filtered: whether any filter is set.
-        graded: whether anything has been graded at all.
+        shown: graders to look at.
     """
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{found.total:,} passage{'' if found.total == 1 else 's'}")
-        if filtered:
-            st.button("Clear filters", type="tertiary", icon=":material/filter_alt_off:", on_click=_clear)
-    if not found.total:
-        st.text("No passage fits. Take a filter away.")
-    last = None
-    for row in found.rows:
-        here = (row.query_id, row.passage_id)
-        if row.query_id != last:
-            st.caption(f"**{ui.plain(ui.shortened(row.query, 60))}**")
-            last = row.query_id
-        text = ui.plain(ui.shortened(" ".join((row.excerpt or row.passage_id).split()), 80))
-        said = f"  \n:small[{_said(row, graded)}]" if not blind or here in judged else ""
-        st.button(
-            text + said,
-            key=f"passage {row.query_id} {row.passage_id}",
-            type="secondary" if here == place else "tertiary",
-            width="stretch",
-            on_click=passage_parts.open_passage,
-            args=here,
-        )
-    pages = -(-found.total // PASSAGES_A_PAGE)
-    if pages > 1:
-        st.pagination(pages, key=_pager(), default=found.page, max_visible_pages=5)
+    if st.session_state["desk outside"] != outside():
+        # Streamlit sends what happens in one moment as one message, and draws this part alone where any of it
+        # happened here.
+        st.rerun()
+    with ui.errors():
+        desk_parts.act(project)
+        _desk(project, policy, shown, wanted, blind)
+        ui.say_reopened()
 
 
-def _said(row: Listed, graded: bool) -> str:
-    words = ["no label" if row.label is None else f"label {row.label}"] if graded else []
-    words += [] if row.judgment is None else [f"judged {row.judgment}"]
-    words += ["overridden"] if row.overridden else []
-    words += [f"{row.ungraded} ungraded"] if row.ungraded else []
-    failed = f" :red[· {row.failed} failed]" if row.failed else ""
-    return f":gray[{ui.plain(' · '.join(words))}]{failed}"
-
-
-def said_to_grader(desk: Desk) -> None:
-    """A calm mark where the text speaks to the grader: what it does and with which words."""
-    if desk.signs:
-        found = ", ".join(sign.what + (f" (“{sign.words}”)" if sign.words else "") for sign in desk.signs)
-        st.caption(f":material/campaign: {ui.plain(f'Speaks to the grader: {found}.')}")
-
-
-def neighbours(found: Found) -> None:
-    """On to the next passage of the list, or back to the one before."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for name, shortcut, row in (("Previous", "Alt+K", found.before), ("Next", "Alt+J", found.after)):
-            st.button(
-                name,
-                shortcut=shortcut,
-                disabled=row is None,
-                type="tertiary",
-                on_click=passage_parts.open_passage,
-                args=(row.query_id, row.passage_id) if row else None,
-            )
-        st.caption(f"{found.here.place:,} of {found.total:,}" if found.here else "Not among the passages listed")
-
-
-ui.begin()
-project = ui.project()
-if not pooled_queries(project):
-    ui.empty("There are no passages yet.", "Import passages, and runs or judgments that name them.", "home")
-policy, shown = measured_with(project)
-place = opened(project)
-left, middle, right = st.columns([3, 8, 3], gap="medium")
-with left, st.container(key="queries-list-passages"):
-    blind = st.toggle(
-        "Blind", key="blind", persist_state="session",
-        help="Hides ratings, labels, ranks and the judgments of others until you have judged the passage yourself.",
-    )  # fmt: skip
-    wanted = filters(project, policy, blind)
+def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filters, blind: bool) -> None:
+    place = opened(project)
     found = find(project, policy, wanted, place)
     if place is None or place[1] is None:
         first = found.after or next(iter(found.rows), None)
         place = (first.query_id, first.passage_id) if first else None
         found = find(project, policy, wanted, place)
     judged = judged_pairs(project, ui.person()) if blind and ui.person() else set()
-    passage_list(found, place, blind, judged, wanted != Filters(source=wanted.source), policy is not None)
-if place is None or place[1] is None:
-    st.stop()
-desk = read_passage(project, policy, place[0], place[1], shown if policy else ())
-st.query_params.update(query=place[0], passage=place[1])
-st.session_state["last passage"] = (project.name, place)
-st.session_state["last query"] = place[0]
-hidden = blind and place not in judged
-with right:
-    passage_beside.judge(project, desk)
-    if hidden:
-        st.caption("Blind: ratings, labels, ranks and the judgments of others appear once you have judged.")
-    else:
-        passage_beside.known(project, desk, policy)
-with middle:
-    neighbours(found)
-    st.subheader(ui.plain(ui.shortened(desk.query, ui.HEADING)), anchor=False)
-    if desk.narrative:
-        st.caption(ui.plain(ui.shortened(desk.narrative, ui.HEADING)))
-    with st.container(border=True):
-        if desk.text is None:
-            st.caption(ui.plain(f"The text of {desk.passage_id} has not been imported."))
-        else:
-            methods = {grader.spec.name: grader.spec.method for grader in graders(project)}
-            st.html(
-                text_html(desk.text, [] if hidden or not policy else answer_marks(desk, methods, policy.min_rating))
-            )
-        said_to_grader(desk)
-        st.caption(ui.plain(f"Passage {desk.passage_id}"))
-    passage_parts.questions(project, desk, policy, shown, hidden, passage_parts.official(project))
+
+    def turn() -> None:
+        if page := passage_list.turned():
+            st.session_state["passages page"] = (wanted, place), page
+
+    with st.container(key="desk"):
+        with st.container(key="desk-list"):
+            graded = policy is not None
+            passage_list.passage_list(found, place, lambda at: not blind or at in judged, graded, _open, turn)
+        if place is not None and place[1] is not None:
+            at = (place[0], place[1])
+            _passage(project, policy, shown, at, blind and at not in judged)
     if not blind:
-        passage_parts.override_list(project, policy)
+        desk_parts.override_list(project, policy)
+
+
+def _open() -> None:
+    if at := passage_list.chosen():
+        desk_parts.open_passage(*at)
+
+
+def _passage(project: Project, policy: Policy | None, shown: list[str], at: tuple[str, str], hidden: bool) -> None:
+    read = read_passage(project, policy, *at, shown if policy else ())
+    st.query_params.update(query=at[0], passage=at[1])
+    st.session_state["last passage"] = (project.name, at)
+    st.session_state["last query"] = at[0]
+    with st.container(key="desk-reading"):
+        methods = {grader.spec.name: grader.spec.method for grader in graders(project)}
+        marks = [] if hidden or policy is None else answer_marks(read, methods, policy.min_rating)
+        st.html(passage_html(read, marks, labelled=policy is not None and not hidden))
+        with st.container(key="desk-questions"):
+            foretold = desk_parts.questions(project, read, policy, shown, hidden)
+            if read.asked:
+                ui.go("question_bank", "These questions in the bank", query=read.query_id)
+    with st.container(key="desk-beside"):
+        beside.judge(project, read)
+        if hidden:
+            st.caption("Blind: ratings, labels, ranks and the judgments of others appear once you have judged.")
+            return
+        effect = st.container()
+        beside.known(project, read)
+        if policy is not None:
+            with effect:
+                desk_parts.effect(project, read, policy, foretold)
+
+
+ui.begin()
+project = ui.project()
+if not pooled_queries(project):
+    ui.empty("There are no passages yet.", "Import passages, and runs or judgments that name them.", "home")
+st.html(Path(__file__).parent / "parts" / "review" / "desk.css")
+policy, shown = measured_with(project)
+with st.container(horizontal=True, vertical_alignment="center", key="desk-filters"):
+    blind = st.session_state.get("blind", False)
+    wanted = filters(project, policy, blind)
+    if wanted != Filters(source=wanted.source):
+        st.button("Clear filters", type="tertiary", icon=":material/filter_alt_off:", on_click=_clear)
+    st.toggle(
+        "Blind", key="blind", persist_state="session",
+        help="Hides ratings, labels, ranks and the judgments of others until you have judged the passage yourself.",
+    )  # fmt: skip
+st.session_state["desk outside"] = outside()
+desk(project, policy, shown, wanted, blind)

@@ -6,7 +6,17 @@ from core.labels.basis import Basis, basis
 from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from core.labels.labels import answered_questions, label_qrels, labels
 from core.labels.one_query import QueryRatings, labels_under, load_ratings, scored, wording
-from core.labels.overrides import Override, confirm, override, overrides, withdraw, write_override, write_withdrawal
+from core.labels.overrides import (
+    Override,
+    confirm,
+    override,
+    override_all,
+    overrides,
+    withdraw,
+    withdraw_all,
+    write_override,
+    write_withdrawal,
+)
 from core.labels.policy import Policy, Skipped
 from core.labels.progress import Progress, failed_pairs, progress
 from core.labels.ratings import graded_pairs, ratings
@@ -45,6 +55,7 @@ __all__ = [
     "labels_under",
     "load_ratings",
     "override",
+    "override_all",
     "overrides",
     "pool_summary",
     "progress",
@@ -55,6 +66,7 @@ __all__ = [
     "weight_sql",
     "weights_of",
     "withdraw",
+    "withdraw_all",
     "wording",
     "write_override",
     "write_withdrawal",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -49,6 +50,27 @@ def override(project: Project, question_id: str, passage_id: str, rating: int, r
         return write_override(project, cursor, question_id, passage_id, rating, reason, author)
 
 
+def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], reason: str, author: str) -> list[int]:
+    """Give ratings for several questions and one passage, all for the same reason: all of them, or none.
+
+    Args:
+        ratings: by question id.
+
+    Returns:
+        The keys of the overrides, in the same order.
+
+    Raises:
+        InputError: there are no ratings, or as `override` says.
+    """
+    if not ratings:
+        raise InputError("No rating is given.", "Choose a rating for at least one question.")
+    with project.transaction() as cursor:
+        return [
+            write_override(project, cursor, question_id, passage_id, rating, reason, author)
+            for question_id, rating in ratings.items()
+        ]
+
+
 def write_override(
     project: Project, cursor: Cursor, question_id: str, passage_id: str, rating: int, reason: str, author: str
 ) -> int:
@@ -86,6 +108,17 @@ def withdraw(project: Project, key: int, author: str) -> None:
     """
     with project.transaction() as cursor:
         write_withdrawal(cursor, key, author)
+
+
+def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
+    """Withdraw several overrides: all of them, or none.
+
+    Raises:
+        InputError: there is no such override, or one has been withdrawn.
+    """
+    with project.transaction() as cursor:
+        for key in keys:
+            write_withdrawal(cursor, key, author)
 
 
 def write_withdrawal(cursor: Cursor, key: int, author: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.review.changes.causes import QuestionChange, why_label
 from core.review.changes.impact import Changes, Edits, LabelChange, changes, version_edits, why
-from core.review.changes.override_effect import Effect, override_labels, rating_effect
+from core.review.changes.override_effect import Effect, override_labels, rating_effect, ratings_effect
 from core.review.changes.rescoring import SystemChange
 from core.review.changes.states import LabelFlip, StateChanges, flips_csv, state_changes
 from core.review.disagreements import settling
@@ -32,7 +32,7 @@ from core.review.disagreements.settling import (
     side_name,
 )
 from core.review.disagreements.sides import Judgments, Labels, Person, Side, machine, people
-from core.review.passages.desk import AskedQuestion, Desk, Said, label_if, read_passage
+from core.review.passages.desk import AskedQuestion, Desk, Said, label_if, label_with, read_passage, strongest_first
 from core.review.passages.gaps import strays, uncovered
 from core.review.passages.marks import Segment, Span, find_answer, segments
 from core.review.passages.search import NONE, Filters, Found, Listed, State, search
@@ -96,12 +96,14 @@ __all__ = [
     "flips_csv",
     "label_if",
     "leading",
+    "label_with",
     "machine",
     "outcome",
     "override_labels",
     "people",
     "queue",
     "rating_effect",
+    "ratings_effect",
     "read_passage",
     "record",
     "record_csv",
@@ -118,6 +120,7 @@ __all__ = [
     "stale_overrides",
     "state_changes",
     "strays",
+    "strongest_first",
     "table_csv",
     "table_latex",
     "to_curate",

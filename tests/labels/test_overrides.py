@@ -11,7 +11,17 @@ import pytest
 from core.bank import save
 from core.errors import InputError
 from core.grading import make_plan
-from core.labels import Policy, basis, confirm, label_qrels, override, overrides, withdraw
+from core.labels import (
+    Policy,
+    basis,
+    confirm,
+    label_qrels,
+    override,
+    override_all,
+    overrides,
+    withdraw,
+    withdraw_all,
+)
 from core.leaderboard import leaderboard
 from core.project import Project
 from core.review import changes, override_labels
@@ -109,6 +119,33 @@ def test_an_override_can_be_withdrawn_once(own: Project) -> None:
     withdraw(own, key, "ann")
     with pytest.raises(InputError, match="no such override"):
         withdraw(own, key, "ann")
+
+
+def test_several_questions_are_overridden_for_one_reason_and_taken_back_together(own: Project) -> None:
+    override(own, "q1/b", "p1", 3, "earlier", "bob")
+    keys = override_all(own, "p1", {"q1/a": 0, "q1/b": 0}, "not relevant", "ann")
+    assert label(own, "p1") == 0
+    assert [one.reason for one in overrides(own)] == ["not relevant", "not relevant", "earlier"]
+    withdraw_all(own, keys, "ann")
+    assert [one.reason for one in overrides(own)] == ["earlier"]
+    assert label(own, "p1") == 5
+
+
+@pytest.mark.parametrize(
+    ("ratings", "reason"), [({}, "why"), ({"q1/a": 0, "q1/z": 0}, "why"), ({"q1/a": 0, "q1/b": 0}, " ")]
+)
+def test_of_several_overrides_all_are_made_or_none(own: Project, ratings: dict[str, int], reason: str) -> None:
+    with pytest.raises(InputError):
+        override_all(own, "p1", ratings, reason, "ann")
+    assert overrides(own) == []
+
+
+def test_of_several_overrides_all_are_withdrawn_or_none(own: Project) -> None:
+    keys = override_all(own, "p1", {"q1/a": 0, "q1/b": 0}, "not relevant", "ann")
+    withdraw(own, keys[1], "bob")
+    with pytest.raises(InputError, match="no such override"):
+        withdraw_all(own, keys, "ann")
+    assert [one.key for one in overrides(own)] == keys[:1]
 
 
 def test_the_list_says_their_effect_at_the_bank_version_of_the_policy(project: Project) -> None:

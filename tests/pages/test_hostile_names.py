@@ -208,7 +208,7 @@ def test_in_a_browser_a_long_word_pushes_nothing_aside_and_shortcodes_are_words(
         go_to(chromium_page, f"{server.address}/{screen}?project=long")
         assert not chromium_page.evaluate(TOO_WIDE), screen
     go_to(chromium_page, f"{server.address}/passages?project=shortcodes")
-    heading = chromium_page.get_by_role("heading", level=3).first
+    heading = chromium_page.get_by_role("heading", level=2).first
     assert heading.inner_text().replace(ui.JOINER, "") == f"q1 {MARKUP}"
     assert heading.locator("img, [role=img], [translate=no], a, b, strong, code").count() == 0
 

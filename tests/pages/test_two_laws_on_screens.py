@@ -14,7 +14,7 @@ from core.project import Project
 from core.types import Question
 from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, judge
-from tests.made.screens import served, sound, visit
+from tests.made.screens import holds, served, sound, visit
 
 __all__ = ["by_id", "served"]
 
@@ -85,4 +85,5 @@ def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:
 
 
 def test_the_passages_screen_shows_ratings_of_unknown_words_as_such(by_id: Project) -> None:
-    assert "q1/bread (words not known)" in html(visit("passages", query="q1", passage="p1"))
+    asked = holds(visit("passages", query="q1", passage="p1"), "ratings")["questions"]
+    assert "q1/bread (words not known)" in [one["words"] for one in asked]

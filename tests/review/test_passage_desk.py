@@ -15,7 +15,7 @@ from core import bank
 from core.catalogue import put_grader
 from core.errors import InputError
 from core.grading.grades import add_outcomes
-from core.labels import Policy, basis, label_qrels, override, withdraw
+from core.labels import Policy, basis, label_qrels, override, override_all, withdraw, withdraw_all
 from core.leaderboard import leaderboard
 from core.project import Project, refresh_pool, write_runs
 from core.project.judging import judge as assess
@@ -27,11 +27,14 @@ from core.review import (
     Said,
     find_answer,
     label_if,
+    label_with,
     override_labels,
     rating_effect,
+    ratings_effect,
     read_passage,
     search,
     segments,
+    strongest_first,
 )
 from core.types import Grade, GraderSpec, Question, Ranked
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
@@ -265,6 +268,23 @@ class TestReading:
             read_passage(pool, Policy(), "q1", "p99")
 
 
+class TestOrder:
+    def test_what_gives_the_label_comes_first_and_what_has_no_rating_last(self, graded: Project) -> None:
+        asked = strongest_first(read_passage(graded, Policy(), "q1", "p1").asked)
+        assert [(one.question.question_id, one.gives_label) for one in asked] == [
+            ("q1/a", True),
+            ("q1/x", False),
+            ("q1/b", False),
+        ]
+        failed = strongest_first(read_passage(graded, Policy(), "q1", "p2").asked)
+        assert [one.question.question_id for one in failed] == ["q1/a", "q1/b", "q1/x"]
+
+    def test_an_override_moves_its_question(self, graded: Project) -> None:
+        override(graded, "q1/a", "p1", 0, "no", "ann")
+        asked = strongest_first(read_passage(graded, Policy(), "q1", "p1").asked)
+        assert [one.question.question_id for one in asked] == ["q1/b", "q1/x", "q1/a"]
+
+
 class TestOverriding:
     def test_the_effect_foretold_is_the_effect_that_comes(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover", "alpha_nDCG@10", "AP"):
@@ -277,6 +297,19 @@ class TestOverriding:
             assert foretold.systems
             assert foretold.shift is not None
             withdraw(graded, key, "ann")
+
+    def test_the_effect_of_several_at_once_is_foretold_too(self, graded: Project) -> None:
+        for measure in ("nDCG@10", "EXAM-Cover"):
+            foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0), "q1/b": (2, 1)}, "assessors")
+            keys = override_all(graded, "p1", {"q1/a": 0, "q1/b": 1}, "no", "ann")
+            assert foretold.after.scores == pytest.approx(leaderboard(graded, measure).scores)
+            assert (foretold.label_before, foretold.label_after) == (5, 1)
+            withdraw_all(graded, keys, "ann")
+
+    def test_the_label_of_several_at_once_is_foretold(self, pool: Project) -> None:
+        desk = read_passage(pool, Policy(), "q1", "p1")
+        assert label_with(pool, Policy(), desk, {"q1/a": 0, "q1/b": 1}) == 1
+        assert label_with(pool, Policy(), desk, {"q1/a": None, "q1/b": None}) is None
 
     def test_the_label_alone_is_foretold_too(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")

@@ -75,6 +75,7 @@ ACTS = {
     "withdraw a judgment": Act(acts_review.withdraw_judgment, 2, PASSAGES),
     "override": Act(acts_review.override, 4, PASSAGES),
     "override without a reason": Act(acts_review.override_without_reason, 1, PASSAGES),
+    "rate all 0": Act(acts_review.rate_all_0, 1, PASSAGES),
     "withdraw an override": Act(acts_review.withdraw_override, 2, PASSAGES),
     "settle": Act(acts_review.settle, 4, DISAGREEMENTS),
     "reopen": Act(acts_review.reopen, 1, DISAGREEMENTS),

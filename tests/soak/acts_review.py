@@ -9,6 +9,9 @@ from playwright.sync_api import Locator, expect
 from tests.soak.person import PATIENCE, NotNow, Person
 
 VALUES = {"Not relevant": 0, "Related": 1, "Highly relevant": 2, "Perfectly relevant": 3}
+LIST, RATINGS = "passage-list", "ratings"
+"""Keys of the parts of the screen of passages."""
+
 WORD = re.compile(r"[a-zA-Z]{6,}")
 
 
@@ -51,12 +54,14 @@ def clear(person: Person) -> str:
 
 
 def _count(person: Person, meant: int) -> None:
-    person.sees(re.compile(rf"^{meant:,} passages?$"))
+    listed = person.page.locator(f".st-key-{LIST} .where").first
+    words = f"{meant:,} passage{'' if meant == 1 else 's'}"
+    expect(listed).to_have_text(re.compile(rf"^({words}|[0-9,]+ of {meant:,})$"), timeout=PATIENCE)
 
 
 def open_passage(person: Person) -> str:
     """Open a passage of the list."""
-    listed = person.page.locator("[class*=st-key-passage-]").get_by_role("button")
+    listed = person.page.locator(f".st-key-{LIST} .row")
     if not listed.count():
         raise NotNow
     with person.drawn():
@@ -115,53 +120,81 @@ def withdraw_judgment(person: Person) -> str:
 
 def override(person: Person) -> str:
     """Give a rating of one's own for a question and the open passage."""
-    desk, rating = _open_question(person)
+    row, rating, box = _rate(person)
     reason = person.sign("it does not say so")
-    person.type(desk.get_by_role("textbox", name="Reason"), reason)
-    person.press("Override", desk)
+    box.fill(reason)
+    with person.drawn():
+        box.press("Enter")
     person.overridden[reason] = rating
     person.expected = ["override"]
-    expect(desk.get_by_text(re.compile(f"override by {person.name}|Overridden to {rating} by")).first).to_be_visible(
-        timeout=PATIENCE
-    )
+    expect(row.get_by_text(reason)).to_be_visible(timeout=PATIENCE)
+    expect(box).to_be_hidden(timeout=PATIENCE)
     return f"{' '.join(place(person))}: {rating}"
+
+
+def rate_all_0(person: Person) -> str:
+    """Say that the passage is not relevant: all its questions at once, for one reason, and take it back at once."""
+    button = person.button("Not relevant: rate all 0")
+    if not person.there(button):
+        raise NotNow
+    box = person.page.get_by_role("textbox", name="Reason")
+    with person.drawn():
+        button.click()
+    if not person.there(box):
+        raise NotNow
+    count = person.page.locator(".tray .change").count()
+    reason = person.sign("not relevant")
+    box.fill(reason)
+    with person.drawn():
+        box.press("Enter")
+    undo = person.page.get_by_role("button", name=re.compile("^Take (it|them) back$"))
+    expect(undo).to_be_visible(timeout=PATIENCE)
+    with person.drawn():
+        undo.click()
+    expect(undo).to_be_hidden(timeout=PATIENCE)
+    person.expected = ["override"] * count + ["withdraw override"] * count
+    return f"{' '.join(place(person))}: {count} ratings, taken back"
 
 
 def override_without_reason(person: Person) -> str:
     """Forget the reason, and be asked for it."""
-    desk, rating = _open_question(person)
-    if desk.get_by_role("textbox", name="Reason").input_value():
+    _, rating, box = _rate(person)
+    if box.input_value():
         raise NotNow
-    person.warned += ["The reason is empty"]
-    person.press("Override", desk)
+    box.press("Enter")
     person.sees("The reason is empty")
+    person.button("Discard").click()
+    person.quiet()
     return f"{rating} was refused"
 
 
-def _open_question(person: Person) -> tuple[Locator, int]:
-    """Open a question of the passage and choose another rating: where it stands, and the rating."""
-    desks = person.page.locator("[class*=st-key-question-desk-]")
-    if not desks.count() or not person.there(person.metric("Label")):
+def _rate(person: Person) -> tuple[Locator, int, Locator]:
+    """Choose another rating for a question of the passage, by key or by click.
+
+    Returns:
+        The question, the rating, and the field for the reason.
+    """
+    rows = person.page.locator(f".st-key-{RATINGS} .row")
+    free = rows.locator(".cell:enabled:not(.on):not(.draft)")
+    if not free.count():
         raise NotNow
-    words = desks.nth(person.random.randrange(desks.count())).inner_text()
-    # Told by its words: its place changes when somebody saves another bank.
-    text = next(one["text"] for one in person.facts("questions") if one["text"] and one["text"] in words)
-    desk = desks.filter(has_text=text).first
-    if not desk.get_by_role("textbox", name="Reason").count():
-        with person.drawn():
-            desk.get_by_role("button").first.click()
-    if not desk.get_by_role("textbox", name="Reason").count():
-        raise NotNow
-    free = [rating for rating in range(6) if not desk.get_by_role("radio", name=str(rating), exact=True).is_checked()]
-    rating = person.random.choice(free)
+    cell = free.nth(person.random.randrange(free.count()))
+    rating = int(cell.inner_text())
+    words = rows.filter(has=cell).locator(".words").inner_text()
+    # Told by its words: its place changes when somebody saves another bank, or overrides.
+    row = rows.filter(has_text=words).first
     with person.drawn():
-        desk.get_by_role("radio", name=str(rating), exact=True).click()
-    return desk, rating
+        if person.chance(0.5):
+            row.focus()
+            person.page.keyboard.press(str(rating))
+        else:
+            cell.click()
+    return row, rating, person.page.get_by_role("textbox", name="Reason")
 
 
 def withdraw_override(person: Person) -> str:
     """Withdraw any override, one's own or another's, in the list of all."""
-    said = person.unfold(re.compile(r"^Overrides \([1-9]"), "Withdraw").inner_text()
+    said = person.unfold(re.compile(r"^All overrides \([1-9]"), "Withdraw").inner_text()
     buttons = person.button("Withdraw")
     person.warned += ["no such override any more"]
     with person.drawn():

@@ -142,11 +142,12 @@ def leaderboard(person: Person) -> str | None:
 def passages(person: Person) -> str | None:
     """The label of the open passage and the rating of every question."""
     asked = person.asked()
-    if not {"query", "passage"} <= asked.keys() or not person.there(person.metric("Label")):
+    label = person.page.locator(".desk-passage .label .ew-rating")
+    if not {"query", "passage"} <= asked.keys() or not person.there(label):
         return None
     query, passage = asked["query"], asked["passage"]
     meant = person.facts("passage", policy=policy(person), query=query, passage=passage)
-    return differ(person.metric("Label").inner_text(), "none" if meant["label"] is None else str(meant["label"]))
+    return differ(label.inner_text(), "–" if meant["label"] is None else str(meant["label"]))
 
 
 def export(person: Person) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,11 +50,30 @@ def rating_effect(
 ) -> Effect:
     """What changes when the rating of a question for a passage goes from one value to another.
 
-    Reads and scores only the queries and topics that ask this question; the rest comes from the board of the policy.
+    As `ratings_effect`, for one question.
+
+    Raises:
+        InputError: no board can be made, or there is no such question, passage, grader or version.
+    """
+    return ratings_effect(project, measure, policy, passage_id, {question_id: ratings}, against)
+
+
+def ratings_effect(
+    project: Project,
+    measure: str,
+    policy: Policy,
+    passage_id: str,
+    ratings: Mapping[str, tuple[int | None, int | None]],
+    against: str | None = None,
+) -> Effect:
+    """What changes when the ratings of some questions for a passage go from one value to another, all at once.
+
+    Reads and scores only the queries and topics that ask these questions; the rest comes from the board of the policy.
 
     Args:
         measure: orders the systems.
-        ratings: before, on the grader's scale, and after, as a person gives it (0 to 5); None for no usable grade.
+        ratings: by question id; before, on the grader's scale, and after, as a person gives it (0 to 5); None for no
+            usable grade.
         against: the official board, a source of judgments or an imported leaderboard.
 
     Raises:
@@ -62,9 +81,9 @@ def rating_effect(
     """
     board = leaderboard(project, measure, policy=policy)
     base = basis(project, policy)
-    was, given = ratings
-    given = None if given is None else base.grader.spec.on_scale(given)
-    states = [_scored_again(project, base, board, question_id, passage_id, rating) for rating in (was, given)]
+    was = {key: before for key, (before, _) in ratings.items()}
+    given = {key: None if after is None else base.grader.spec.on_scale(after) for key, (_, after) in ratings.items()}
+    states = [_scored_again(project, base, board, passage_id, state) for state in (was, given)]
     (label_before, before), (label_after, after) = states
     shift = shift_against(project, before, after, against, measure)
     return Effect(label_before, label_after, before, after, _moved(before, after), shift)
@@ -138,13 +157,20 @@ def _behind_labels(project: Project, base: Basis) -> dict[int, list[_Pair]]:
 
 
 def _scored_again(
-    project: Project, base: Basis, board: Leaderboard, question_id: str, passage_id: str, rating: int | None
+    project: Project, base: Basis, board: Leaderboard, passage_id: str, ratings: Mapping[str, int | None]
 ) -> tuple[int | None, Leaderboard]:
-    """The label of a passage, and the board, with one rating set to a value."""
-    text, places = _question(project, base, question_id)
+    """The label of a passage, and the board, with the ratings of some questions set to values."""
+    given: dict[str, int] = {}
+    places: list[str] = []
+    asking_them: list[str] = []
+    for question_id, rating in ratings.items():
+        text, homes = _question(project, base, question_id)
+        given[text] = MISSING if rating is None else rating
+        places += homes
+        asking_them += _asking(project, base, question_id)
     found: dict[str, dict[str, float] | None] = {}
     labels: dict[str, int] = {}
-    for query_id in _asking(project, base, question_id):
+    for query_id in dict.fromkeys(asking_them):
         asked = asked_questions(project, base.version, query_id)
         questions = scored(asked, base.grader)
         known = load_ratings(project, base, query_id, questions)
@@ -152,8 +178,9 @@ def _scored_again(
         if passage_id in known.passage_ids:
             row = known.passage_ids.index(passage_id)
             same_text = known.text_keys == known.text_keys[row]
-            same_words = np.array([(q.text or q.question_id).strip() == text for q in questions], bool)
-            cells[np.ix_(same_text, same_words)] = MISSING if rating is None else rating
+            words = [(q.text or q.question_id).strip() for q in questions]
+            for text, rating in given.items():
+                cells[np.ix_(same_text, np.array([one == text for one in words], bool))] = rating
             if query_id in places and known.pooled[row]:
                 labels[query_id] = int(
                     labels_of(cells, weights_of(questions, base.policy.weighted), base.policy.rule)[row]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -186,12 +186,39 @@ def label_if(project: Project, policy: Policy, desk: Desk, question_id: str, rat
     Raises:
         InputError: there is no such grader or version.
     """
+    return label_with(project, policy, desk, {question_id: rating})
+
+
+def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[str, int | None]) -> int | None:
+    """The label that the passage would have with other ratings for some questions; None for no label.
+
+    Args:
+        ratings: by question id, as a person gives them (0 to 5); None for no usable grade.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
     if not desk.pooled:
         return None
     base = basis(project, policy)
-    given = None if rating is None else base.grader.spec.on_scale(rating)
-    asked = [replace(one, rating=given) if one.question.question_id == question_id else one for one in desk.asked]
+    given = {key: None if rating is None else base.grader.spec.on_scale(rating) for key, rating in ratings.items()}
+    asked = [replace(one, rating=given.get(one.question.question_id, one.rating)) for one in desk.asked]
     return _label(base, asked)[0]
+
+
+def strongest_first(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+    """The questions in the order in which they bear on the label.
+
+    The query itself, then those that give the label, then by the rating that counts. Those without one come last,
+    what failed before what was never asked.
+    """
+
+    def place(one: AskedQuestion) -> tuple[bool, bool, int, bool, int]:
+        rating = -1 if one.rating is None else one.rating
+        failed = any(said.status == "failed" for said in one.said.values())
+        return one.number != 0, not one.gives_label, -rating, not failed, one.number
+
+    return sorted(asked, key=place)
 
 
 _ASKED = " FROM {bank} b JOIN queries q USING (query_key) LEFT JOIN questions USING (question_key)"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
 
 from core.bank import speaking_passages
 from core.catalogue import graders
@@ -111,8 +115,37 @@ def search(
         InputError: there is no such grader or version.
     """
     base = basis(project, policy) if policy is not None and graders(project) else None
-    pool = pool_summary(project, base)
+    # Who walks from passage to passage asks for the same list again and again.
+    key = "passages found", policy, None if base is None else base.key, filters
+    found = project.remember(key, lambda: _find(project, base, filters))
+    total = len(found)
+    queries, positions = (found[name].to_numpy() for name in ("query_key", "position"))
     query_key, position = _position(project, opened)
+    first, last = (int(np.searchsorted(queries, query_key, side)) for side in _SIDES)
+    at = first + int(np.searchsorted(positions[first:last], position))
+    here = at < last and bool(positions[at] == position)
+    shown = at // size if page is None and here else (page or 1) - 1
+    shown = max(min(shown, (total - 1) // size), 0)
+    beside = {"before": at - 1, "here": at if here else None, "after": at + here}
+    wanted = {name: i for name, i in beside.items() if i is not None and 0 <= i < total}
+    on_page = range(shown * size, min((shown + 1) * size, total))
+    rows = _listed(project, found, sorted({*on_page, *wanted.values()}))
+    return Found(
+        total=total,
+        page=shown + 1,
+        rows=[rows[i] for i in on_page],
+        here=rows.get(wanted.get("here", BEFORE_ALL)),
+        before=rows.get(wanted.get("before", BEFORE_ALL)),
+        after=rows.get(wanted.get("after", BEFORE_ALL)),
+    )
+
+
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+
+
+def _find(project: Project, base: Basis | None, filters: Filters) -> pa.Table:
+    """The passages that the filters let through, in order, with what is known of each."""
+    pool = pool_summary(project, base)
     wanted, parameters = _conditions(filters, base)
     if filters.speaking:
         places = speaking_passages(project, None if base is None else base.version)
@@ -122,51 +155,47 @@ def search(
         )
         parameters |= {"in_queries": [query for query, _ in places], "speaking": [passage for _, passage in places]}
 
-    def find(cursor: Cursor) -> list[tuple[Any, ...]]:
+    def find(cursor: Cursor) -> pa.Table:
         cursor.register("pool_summary", pool)
         return cursor.execute(
-            "WITH found AS MATERIALIZED (SELECT d.*, judged.value AS judgment,"
-            " row_number() OVER (ORDER BY d.query_key, d.position) AS place, count(*) OVER () AS total"
+            "SELECT query_key, position, passage_key, label, judged.value AS judgment, failed,"
+            " needed - rated - failed AS ungraded, overridden"
             " FROM pool_summary d LEFT JOIN (SELECT query_key, passage_key, value FROM judgments"
             "  JOIN sources USING (source_key) WHERE name = $source) judged USING (query_key, passage_key)"
-            f" WHERE {' AND '.join(wanted)}),"
-            " around AS (SELECT max(place) FILTER ((query_key, position) < ($query_key, $position)) AS before,"
-            "  max(place) FILTER (query_key = $query_key AND position = $position) AS here,"
-            "  min(place) FILTER ((query_key, position) > ($query_key, $position)) AS after,"
-            "  least(coalesce($page - 1, (here - 1) // $size, 0), (max(total) - 1) // $size) AS page FROM found)"
-            " SELECT total, around.page + 1, (place - 1) // $size = around.page, place = here, place = before,"
-            " place = after, place, query_id, text, passage_key, label, judgment, failed, needed - rated - failed,"
-            " overridden FROM found CROSS JOIN around JOIN queries USING (query_key)"
-            " WHERE (place - 1) // $size = around.page OR place IN (here, before, after) ORDER BY place",
-            parameters | {"query_key": query_key, "position": position, "page": page, "size": size},
-        ).fetchall()
+            f" WHERE {' AND '.join(wanted)} ORDER BY query_key, position",
+            parameters,
+        ).to_arrow_table()
 
-    rows = project.read(find)
-    # Joined to the whole list, the texts would take longer than all the rest.
-    texts: dict[int, tuple[str, str | None]] = {
+    return project.read(find)
+
+
+def _listed(project: Project, found: pa.Table, at: Sequence[int]) -> dict[int, Listed]:
+    """Passages of the list by where they stand in it, from 0, with their texts."""
+    rows = found.take(at).to_pylist() if at else []
+    queries = {
+        key: (query_id, text)
+        for key, query_id, text in project.rows(
+            "SELECT query_key, query_id, text FROM queries WHERE query_key IN (SELECT unnest(?))",
+            [sorted({row["query_key"] for row in rows})],
+        )
+    }
+    texts = {
         key: (passage_id, excerpt)
         for key, passage_id, excerpt in project.rows(
             "SELECT passage_key, passage_id, left(text, ?) FROM passages LEFT JOIN passage_texts USING (text_key)"
             " WHERE passage_key IN (SELECT unnest(?))",
-            [EXCERPT, [row[9] for row in rows]],
+            [EXCERPT, [row["passage_key"] for row in rows]],
         )
     }
-    listed = [
-        (flags, Listed(place, query_id, query, *texts[passage_key], *state))
-        for flags, (place, query_id, query, passage_key, *state) in ((row[2:6], row[6:]) for row in rows)
-    ]
-
-    def one(flag: int) -> Listed | None:
-        return next((row for flags, row in listed if flags[flag]), None)
-
-    return Found(
-        total=rows[0][0] if rows else 0,
-        page=rows[0][1] if rows else 1,
-        rows=[row for flags, row in listed if flags[0]],
-        here=one(1),
-        before=one(2),
-        after=one(3),
-    )
+    return {
+        i: Listed(
+            i + 1,
+            *queries[row["query_key"]],
+            *texts[row["passage_key"]],
+            *(row[name] for name in ("label", "judgment", "failed", "ungraded", "overridden")),
+        )
+        for i, row in zip(at, rows, strict=True)
+    }
 
 
 def _position(project: Project, opened: tuple[str, str | None] | None) -> tuple[int, int]:

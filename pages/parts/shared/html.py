@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
-from core.review import AskedQuestion, Desk, Said, Segment, Span, find_answer, segments
+from core.labels import Override
+from core.project.judging import JudgmentAct
+from core.review import AskedQuestion, Desk, Effect, Segment, Span, find_answer, segments
+from pages.parts.shared import look, ui
+
+MOVERS_SHOWN = 5
 
 RATES_ONLY = ("self-rating", "direct")
 """Methods whose answer is what the model wrote, not a part of the passage, unless it says more than a few words."""
@@ -61,46 +67,116 @@ def _words(one: AskedQuestion) -> str:
     return one.question.shown
 
 
-def question_html(one: AskedQuestion, shown: list[str], hidden: bool) -> str:
-    question = one.question
-    about: list[str] = [] if question.kind == "question" else [question.kind]
-    about += [] if question.weight == 1 else [f"weight {question.weight:g}"]
-    about += ["avoid"] if question.weight < 0 else []
-    about += ["gives the label"] if one.gives_label and not hidden else []
-    head = "The query itself" if one.number == 0 else visible(_words(one))
-    lines = [
-        f'<span class="gray">{one.number or ""}</span> <span class="words">{head}</span>'
-        f' <span class="gray">{html.escape(" · ".join(about))}</span>'
-    ]
-    if not hidden:
-        lines += [_said_html(grader, one.said.get(grader), len(shown) > 1) for grader in shown]
-        if one.override is not None:
-            given = one.override
-            lines.append(
-                f'<div class="said"><b>{given.rating}</b><span class="gray">override by {visible(given.author)},'
-                f" {given.made_at:%d %B %Y}: {visible(given.reason)}</span></div>"
-            )
-        lines += [
-            f'<div class="said"><span>{old.rating}</span><span class="gray"><span class="stale">stale</span>'
-            f" override by {visible(old.author)} of the wording “{visible(old.wording)}”</span></div>"
-            for old in one.stale
-        ]
-    return f'<div class="asked" dir="auto">{"".join(lines)}</div>'
+def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
+    """The passage under its query: what is in sight all the time.
+
+    Args:
+        marks: where answers stand in it.
+        labelled: whether the label is shown, with where it comes from.
+    """
+    lines = [f'<h2 dir="auto">{visible(ui.shortened(desk.query, ui.HEADING))}</h2>']
+    if desk.narrative:
+        narrative = visible(ui.shortened(desk.narrative, ui.HEADING))
+        lines.append(f'<details><summary>Narrative</summary><div dir="auto">{narrative}</div></details>')
+    if desk.text is None:
+        lines.append(f'<p class="dim">The text of {visible(desk.passage_id)} has not been imported.</p>')
+    else:
+        lines.append(text_html(desk.text, marks))
+    foot = [_label_html(desk)] if labelled else []
+    foot += [f'<span class="dim">Passage {visible(desk.passage_id)}</span>']
+    if desk.signs:
+        found = ", ".join(sign.what + (f" (“{sign.words}”)" if sign.words else "") for sign in desk.signs)
+        foot.append(f'<span class="speaks">Speaks to the grader: {visible(found)}.</span>')
+    lines.append(f'<div class="foot">{"".join(foot)}</div>')
+    return f'<div class="desk-passage">{"".join(lines)}</div>'
 
 
-def _said_html(grader: str, said: Said | None, several: bool) -> str:
-    name = [grader] if several else []
-    if said is None:
-        words = visible(" · ".join([*name, "not asked"]))
-        return f'<div class="said"><span>–</span><span class="gray">{words}</span></div>'
-    more = name + ([] if said.status == "failed" else [said.status])
-    more += [] if said.confidence is None else [f"confidence {said.confidence:.0%}"]
-    more += [said.reason] if said.reason else []
-    more += [said.note] if said.note else []
-    failed = '<span class="failed">failed</span> ' if said.status == "failed" else ""
-    answer = f'<div class="answer" title="{visible(said.answer)}">{visible(said.answer)}</div>' if said.answer else ""
-    rating = "–" if said.rating is None else f"<b>{said.rating}</b>"
+def _label_html(desk: Desk) -> str:
+    """The label of a passage, the questions that give it, and how much it rests on."""
+    if not desk.pooled:
+        return '<span class="dim">The passage is not in the pool: it has no label.</span>'
+    given = [str(one.number) for one in desk.asked if one.gives_label and one.number]
+    said = [f"from question{'s' * (len(given) > 1)} {', '.join(given)}"] if given else []
+    partial = "" if desk.label is None else "partial: "
+    said += [f"{partial}{desk.usable} of {desk.needed} pairs have a rating"] if desk.usable < desk.needed else []
+    about = f' <span class="dim">{" · ".join(said)}</span>' if said else ""
+    return f'<div class="label">Label {look.rating(desk.label)}{about}</div>'
+
+
+def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
+    """What is known of a passage beside its grades: judgments of all sources with their history, and its ranks."""
+    parts = []
+    if desk.judgments:
+        parts.append(_listed("Judgments", [(name, str(value)) for name, value in desk.judgments]))
+    if history:
+        acts = "".join(
+            f"<li>{act.happened_at:%d %B %Y %H:%M}: {visible(act.author)} "
+            + ("withdrew the judgment" if act.value is None else f"judged {act.value}")
+            + (f" ({visible(act.note)})" if act.note else "")
+            + "</li>"
+            for act in history
+        )
+        parts.append(f"<details><summary>History of judgments</summary><ul>{acts}</ul></details>")
+    if desk.ranks:
+        ranks = [(run, "–" if rank is None else f"{rank:,}") for run, rank in desk.ranks]
+        parts.append(_listed("Rank in every run", ranks))
+    return f'<div class="desk-known">{"".join(parts)}</div>'
+
+
+def _listed(title: str, rows: Sequence[tuple[str, str]]) -> str:
+    """Names with a value each, under a title; what is long scrolls in itself."""
+    shown = [(visible(name), visible(value)) for name, value in rows]
+    terms = "".join(f'<dt title="{name}">{name}</dt><dd>{value}</dd>' for name, value in shown)
+    box = f'<div class="rows" tabindex="0" role="region" aria-label="{title}">'
+    return f'<h3>{title}</h3>{box}<dl class="values">{terms}</dl></div>'
+
+
+def effect_html(effect: Effect, title: str) -> str:
+    """What ratings do to the label of their passage and to the leaderboard."""
+    before, after = effect.label_before, effect.label_after
+    if before == after:
+        label = f"The label stays {_named(before)}."
+    else:
+        label = f'<b class="flip">Label {_named(before)} → {_named(after)}</b>'
+    measure = visible(effect.after.measure)
+    lines, moved = [], []
+    if not effect.systems:
+        lines.append(f"No system's {measure} changes.")
+    else:
+        jumped = sum(s.rank_before != s.rank_after for s in effect.systems)
+        moves = "No system changes its rank" if not jumped else f"{jumped} change{'s' * (jumped == 1)} rank"
+        lines.append(f"{moves}, {len(effect.systems)} of {len(effect.after.systems)} change {measure}:")
+        for s in effect.systems[:MOVERS_SHOWN]:
+            rank = f"{s.rank_before} → {s.rank_after}" if s.rank_before != s.rank_after else str(s.rank_after)
+            scores = f"{ui.number(s.score_before, 4)} → {ui.number(s.score_after, 4)}"
+            moved.append(f"<li>{visible(s.run)}: {scores}, rank {rank}</li>")
+        if (rest := len(effect.systems) - MOVERS_SHOWN) > 0:
+            moved.append(f"<li>and {rest} more</li>")
+    shift = []
+    if effect.shift is not None:
+        if effect.shift.before is None or effect.shift.after is None:
+            said = "Correlation with the official board: undefined."
+        else:
+            said = f"Spearman with the official board {effect.shift.before:.3f} → {effect.shift.after:.3f}."
+        shift.append(visible(f"{said} {effect.shift.says} {effect.shift.queries.says}"))
+    rest_of_it = "".join(f"<p>{line}</p>" for line in lines) + f"<ul>{''.join(moved)}</ul>"
     return (
-        f'<div class="said"><span>{rating}</span><div>{answer}{failed}'
-        f'<span class="gray">{visible(" · ".join(more))}</span></div></div>'
+        f'<div class="desk-effect"><h3>{title}</h3><p>{label}</p>{rest_of_it}'
+        f"{''.join(f'<p>{line}</p>' for line in shift)}</div>"
     )
+
+
+def override_html(one: Override, without: int | None, now: int | None, text: str) -> str:
+    """An override in the list of all, with the label of its passage without it and with it."""
+    state = '<span class="stale">stale</span>' if one.stale else "current"
+    label = f"label {_named(without)} → {_named(now)}" if without != now else f"label {_named(now)} either way"
+    return (
+        f'<div class="asked">{look.rating(one.rating)} <span class="words">{visible(one.wording_now)}</span>'
+        f'<div class="answer">{visible(text)}</div>'
+        f'<span class="gray">{state} · {label} · by {visible(one.author)}, {one.made_at:%d %B %Y}:'
+        f" {visible(one.reason)}</span></div>"
+    )
+
+
+def _named(label: int | None) -> str:
+    return "none" if label is None else str(label)

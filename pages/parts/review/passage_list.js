@@ -1,0 +1,201 @@
+// The list of passages. The server gives one page of it; what is chosen is marked before the server answers, so that
+// one walks on without waiting for it.
+
+const lists = new WeakMap();
+const NEXT = 74, PREVIOUS = 75;
+
+function make(tag, name, words) {
+  const node = document.createElement(tag);
+  if (name) node.className = name;
+  if (words !== undefined) node.textContent = words;
+  return node;
+}
+
+function button(words, title, act) {
+  const node = make("button", "step", words);
+  node.type = "button";
+  node.title = title;
+  node.addEventListener("click", act);
+  return node;
+}
+
+function arrow(sign) {
+  const node = make("span", "", sign);
+  node.setAttribute("aria-hidden", "true");
+  return node;
+}
+
+const same = (one, other) => Boolean(one && other && one[0] === other[0] && one[1] === other[1]);
+const count = (number) => number.toLocaleString("en");
+
+class List {
+  constructor(parent) {
+    this.box = make("div", "list");
+    const head = make("div", "head");
+    this.previous = button("Previous", "The passage before (Alt+K)", () => this.walk(-1));
+    this.previous.prepend(arrow("‹ "));
+    this.next = button("Next", "The next passage (Alt+J)", () => this.walk(1));
+    this.next.append(arrow(" ›"));
+    this.where = make("span", "where");
+    head.append(this.previous, this.where, this.next);
+    this.rows = make("div", "rows");
+    this.rows.setAttribute("role", "group");
+    this.rows.setAttribute("aria-label", "Passages");
+    this.rows.addEventListener("keydown", (event) => this.key(event));
+    this.pages = make("div", "pages");
+    this.back = button("‹", "The page before", () => this.turn(this.data.page - 1));
+    this.back.setAttribute("aria-label", "The page before");
+    this.on = button("›", "The next page", () => this.turn(this.data.page + 1));
+    this.on.setAttribute("aria-label", "The next page");
+    this.range = make("span", "where");
+    this.pages.append(this.back, this.range, this.on);
+    this.box.append(head, this.rows, this.pages);
+    parent.append(this.box);
+  }
+
+  show(data, setTriggerValue) {
+    this.send = setTriggerValue;
+    const before = this.data;
+    this.data = data;
+    // What was chosen meanwhile and is not open yet stays marked; once more is asked for it, as Streamlit may have
+    // ended the run that it was told to.
+    if (this.asked && !same(this.asked.at, data.chosen) && this.asked.times < 2) {
+      this.asked.times += 1;
+      setTriggerValue("open", this.asked.at);
+    } else {
+      this.asked = null;
+      this.chosen = data.chosen;
+    }
+    if (!before || JSON.stringify(before.rows) !== JSON.stringify(data.rows)) this.draw();
+    this.mark(!before || before.page !== data.page || !same(before.chosen, data.chosen));
+  }
+
+  draw() {
+    const focused = this.rows.getRootNode().activeElement?.at;
+    const parts = [];
+    let query = null;
+    this.items = [];
+    for (const row of this.data.rows) {
+      if (row.at[0] !== query) parts.push(make("p", "query", row.query));
+      query = row.at[0];
+      const item = this.item(row);
+      this.items.push(item);
+      parts.push(item);
+    }
+    if (!this.items.length) parts.push(make("div", "nothing", "No passage fits. Take a filter away."));
+    this.rows.replaceChildren(...parts);
+    if (focused) this.items.find((item) => same(item.at, focused))?.focus({ preventScroll: true });
+  }
+
+  item(row) {
+    const shown = "graded" in row;
+    const item = make("button", shown && row.graded ? "row" : "row bare");
+    item.type = "button";
+    item.at = row.at;
+    item.tabIndex = -1;
+    if (shown && row.graded) {
+      const chip = make("span", row.label === null ? "chip none" : `chip r${Math.min(Math.max(row.label, 0), 5)}`);
+      chip.textContent = row.label === null ? "–" : row.label;
+      chip.title = row.label === null ? "no label" : `label ${row.label}`;
+      item.append(chip);
+    }
+    const texts = make("span");
+    texts.append(make("span", "text", row.text));
+    if (shown) {
+      const words = [];
+      if (row.judged !== null) words.push(`judged ${row.judged}`);
+      if (row.overridden) words.push("overridden");
+      if (row.ungraded) words.push(`${row.ungraded} ungraded`);
+      const said = make("span", "said", words.join(" · "));
+      if (row.failed) said.append(words.length ? " · " : "", make("span", "failed", `${row.failed} failed`));
+      if (said.textContent) texts.append(said);
+    }
+    item.append(texts);
+    item.addEventListener("click", () => this.open(row.at));
+    return item;
+  }
+
+  // Mark what is chosen, and keep it in sight where it moved.
+  mark(moved) {
+    const { data } = this;
+    const at = this.items.findIndex((item) => same(item.at, this.chosen));
+    this.items.forEach((item, i) => {
+      if (i === at) item.setAttribute("aria-current", "true");
+      else item.removeAttribute("aria-current");
+      item.tabIndex = i === Math.max(at, 0) ? 0 : -1;
+    });
+    if (moved && at >= 0) {
+      const item = this.items[at], list = this.rows;
+      const top = item.offsetTop - list.offsetTop, head = 40;
+      if (top - head < list.scrollTop) list.scrollTop = top - head;
+      else if (top + item.offsetHeight > list.scrollTop + list.clientHeight)
+        list.scrollTop = top + item.offsetHeight - list.clientHeight;
+    }
+    const first = (data.page - 1) * data.size;
+    const here = at >= 0 ? first + at + 1 : same(this.chosen, data.chosen) ? data.place : null;
+    const all = `${count(data.total)} passage${data.total === 1 ? "" : "s"}`;
+    this.where.textContent = here ? `${count(here)} of ${count(data.total)}` : all;
+    this.where.title = here ? all : "The open passage is not among those listed";
+    this.previous.disabled = !this.beside(-1);
+    this.next.disabled = !this.beside(1);
+    this.pages.hidden = data.total <= data.size;
+    this.range.textContent = `${count(first + 1)}–${count(first + data.rows.length)} of ${count(data.total)}`;
+    this.back.disabled = data.page <= 1;
+    this.on.disabled = first + data.rows.length >= data.total;
+  }
+
+  // The neighbour of what is chosen: in this page, or as the server says.
+  beside(step) {
+    const at = this.items.findIndex((item) => same(item.at, this.chosen));
+    const near = at >= 0 ? this.items[at + step]?.at : null;
+    if (near) return near;
+    if (!same(this.chosen, this.data.chosen)) return null;
+    return step > 0 ? this.data.after : this.data.before;
+  }
+
+  walk(step) {
+    const at = this.beside(step);
+    if (at) this.open(at);
+  }
+
+  open(at) {
+    this.chosen = at;
+    this.asked = { at, times: 0 };
+    this.mark(true);
+    this.send("open", at);
+  }
+
+  turn(page) {
+    this.rows.scrollTop = 0;
+    this.send("page", page);
+  }
+
+  key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
+    const at = this.items.indexOf(event.target);
+    if (at < 0) return;
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: this.items.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    this.items[to]?.focus();
+  }
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  let list = lists.get(parentElement);
+  if (!list) lists.set(parentElement, (list = new List(parentElement)));
+  list.show(data, setTriggerValue);
+
+  const mine = new AbortController();
+  const walk = (event) => {
+    if (!event.altKey || event.ctrlKey || event.metaKey || ![NEXT, PREVIOUS].includes(event.keyCode)) return;
+    // Nothing happens behind an open dialog.
+    if (document.querySelector("[data-testid=stDialog]")) return;
+    event.preventDefault();
+    list.walk(event.keyCode === NEXT ? 1 : -1);
+  };
+  window.addEventListener("keydown", walk, { signal: mine.signal });
+  list.listening?.abort();
+  list.listening = mine;
+  return () => mine.abort();
+}

@@ -1,0 +1,86 @@
+"""The list of passages: one page of those that were found, under their queries, as one component of our own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core.review import Found, Listed
+from pages.parts.shared import ui
+
+KEY = "passage-list"
+PASSAGES_A_PAGE = 40
+
+Place = tuple[str, str]
+"""Query id and passage id."""
+
+_list = st.components.v2.component(
+    "passage_list",
+    css=Path(__file__).with_suffix(".css").read_text(encoding="utf-8"),
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+)
+
+
+def passage_list(
+    found: Found,
+    place: tuple[str, str | None] | None,
+    shows: Callable[[Place], bool],
+    graded: bool,
+    on_open: Callable[[], None],
+    on_page: Callable[[], None],
+) -> None:
+    """Draw one page of the list, with the way on and back from the open passage.
+
+    Args:
+        place: the open passage.
+        shows: whether ratings and judgments of a passage may be seen; not while one judges it blind.
+        graded: whether anything has been graded at all.
+        on_open: called after a passage was chosen: `chosen` gives it.
+        on_page: called after a page was turned to: `turned` gives it.
+    """
+    _list(
+        key=KEY,
+        data={
+            "total": found.total,
+            "place": found.here.place if found.here else None,
+            "page": found.page,
+            "size": PASSAGES_A_PAGE,
+            "chosen": place,
+            "before": _place(found.before),
+            "after": _place(found.after),
+            "rows": [_row(one, graded, shows((one.query_id, one.passage_id))) for one in found.rows],
+        },
+        on_open_change=on_open,
+        on_page_change=on_page,
+    )
+
+
+def chosen() -> Place | None:
+    """The passage that was chosen in the list just now."""
+    given = st.session_state[KEY].get("open")
+    return (str(given[0]), str(given[1])) if given else None
+
+
+def turned() -> int | None:
+    """The page that was turned to just now."""
+    given = st.session_state[KEY].get("page")
+    return int(given) if given else None
+
+
+def _place(row: Listed | None) -> Place | None:
+    return None if row is None else (row.query_id, row.passage_id)
+
+
+def _row(row: Listed, graded: bool, shown: bool) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "at": (row.query_id, row.passage_id),
+        "query": ui.shortened(row.query, 120),
+        "text": ui.shortened(" ".join((row.excerpt or row.passage_id).split()), 110),
+    }
+    if shown:
+        about |= {"label": row.label, "judged": row.judgment, "overridden": row.overridden}
+        about |= {"graded": graded, "failed": row.failed, "ungraded": row.ungraded}
+    return about
