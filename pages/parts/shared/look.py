@@ -78,10 +78,12 @@ STYLE = """
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
 [data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
 /* The screens, under what one does there. */
-.st-key-menu { gap: 0; }
-.st-key-menu [data-testid="stCaptionContainer"] { opacity: 1; color: inherit; margin: 0.7rem 0 0.1rem; }
-.st-key-menu [data-testid="stCaptionContainer"] p { font-size: 0.8rem; color: #a9c3cf; }
-.st-key-menu a { padding: 0.2rem 0.5rem; border-radius: 0.3rem; }
+.st-key-menu { gap: 0.05rem; }
+.st-key-menu.st-key-menu > * { flex-shrink: 0; margin: 0; }
+.st-key-menu [data-testid="stCaptionContainer"] { opacity: 1; color: inherit; margin: 0; }
+.st-key-menu [data-testid="stCaptionContainer"] p { font-size: 0.8rem; color: #a9c3cf; margin: 0.7rem 0 0.1rem; }
+.st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
+[data-testid="stSidebarUserContent"] { padding-top: 0; }
 /* Lists of buttons read as lists: texts begin at the left. */
 [class*="st-key-queries-list"] { gap: 0.15rem; }
 [class*="st-key-queries-list"] button { text-align: left; padding: 0.3rem 0.6rem; }

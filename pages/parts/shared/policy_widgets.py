@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.bank import latest_version
 from core.catalogue import find_grader, graders
@@ -117,10 +118,14 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     default = Policy()
     measures = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
     boards = [*official_sources(project), NO_BOARD]
-    with st.container(key="looking", horizontal=True, vertical_alignment="center"):
+    with st.container(key="looking", horizontal=True, vertical_alignment="bottom" if inline else "center"):
         words = st.empty()
         popover = st.popover("Change", type="tertiary", help="Choose what labels and scores are made with")
         beside = st.container(horizontal=True, horizontal_alignment="right") if inline else popover
+
+    def place(choice: Choice) -> tuple[DeltaGenerator, Any]:
+        return (beside, INLINE_WIDTH) if inline and choice in matters else (popover, "stretch")
+
     rules = {title: rule for rule, title in LABEL_RULES.items()}
     usual: dict[Choice, Any] = {
         "grader": known[0], "tau": default.min_rating, "label": default.label, "weights": True,
@@ -157,14 +162,12 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
             **options("relevant", "The judgment from which a passage is relevant in binary measures of the official"
                       " board."),
         )  # fmt: skip
-    with beside:
-        width: Any = INLINE_WIDTH if inline else "stretch"
-        picked = st.selectbox(
-            "Measure", measures, accept_new_options=True, width=width, **options("measure", _typable(shares))
-        )
-        against = st.selectbox(
-            "Official board", boards, width=width, **options("against", "The board to compare with.")
-        )
+    at, width = place("measure")
+    picked = at.selectbox(
+        "Measure", measures, accept_new_options=True, width=width, **options("measure", _typable(shares))
+    )
+    at, width = place("against")
+    against = at.selectbox("Official board", boards, width=width, **options("against", "The board to compare with."))
     # What an idle choice holds is said as it is: another screen can show it.
     name = _read(str(picked), measures, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
     view = View(chosen(project), name, None if against == NO_BOARD else str(against))
