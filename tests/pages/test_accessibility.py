@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,12 +34,6 @@ VIEWS = (
 )
 """Views that show other kinds of things than their screen opens with."""
 
-NOT_OURS = {
-    "list": ('[data-testid="stSidebarNavItems"]', "Streamlit puts the groups of the sidebar into its list as they are"),
-    "listitem": ('[data-testid="stSidebarNavItems"] li', "and the screens into the groups"),
-}
-"""What Streamlit draws and no option or style of ours changes, by rule: a selector for it, and why it is there."""
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -61,15 +55,8 @@ def found(page: Page, screen: str, theme: str, options: Mapping[str, Any]) -> It
         if broken["impact"] not in GRAVE:
             continue
         for node in broken["nodes"]:
-            if not _is_streamlits(page, broken["id"], node["target"]):
-                why = " ".join(node["failureSummary"].split())
-                yield Finding(screen, theme, f"{broken['id']} ({broken['help']})", node["html"][:200], why)
-
-
-def _is_streamlits(page: Page, rule: str, target: Sequence[str | list[str]]) -> bool:
-    if rule not in NOT_OURS or not isinstance(target[-1], str):
-        return False
-    return bool(page.evaluate("([of, is]) => document.querySelector(of)?.matches(is)", [target[-1], NOT_OURS[rule][0]]))
+            why = " ".join(node["failureSummary"].split())
+            yield Finding(screen, theme, f"{broken['id']} ({broken['help']})", node["html"][:200], why)
 
 
 def put_all_sorts(project: Project) -> None:

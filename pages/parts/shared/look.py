@@ -65,6 +65,7 @@ STYLE = """
 /* The texts are the heroes: the name of the screen only says where one is. */
 [data-testid="stMain"] h1 { font-size: 1.3rem; padding: 0.2rem 0; }
 [data-testid="stCaptionContainer"] { color: var(--ew-dim); opacity: 1; }
+[data-testid="stWidgetLabel"][disabled] p { color: var(--ew-dim); }
 .stApp button kbd { opacity: 0.85; }
 .stApp button[data-testid$="primary"] kbd { opacity: 1; }
 /* The blue of what is chosen is too dark for words on the tint of a dark page. */
