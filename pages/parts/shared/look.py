@@ -44,7 +44,7 @@ def _scale() -> str:
         f".ew-rating.r{rating} {{ background: var(--ew-r{rating}); color: var(--ew-r{rating}-ink); }}"
         for rating in RATINGS
     ]
-    return "\n".join([".stApp {", *lines, *MEANINGS, "}", *chips])
+    return "\n".join([":root {", *lines, *MEANINGS, "}", *chips])
 
 
 MEANINGS = (
@@ -68,8 +68,9 @@ STYLE = """
 [data-testid="stWidgetLabel"][disabled] p { color: var(--ew-dim); }
 .stApp button kbd { opacity: 0.85; }
 .stApp button[data-testid$="primary"] kbd { opacity: 1; }
-/* The blue of what is chosen is too dark for words on the tint of a dark page. */
-[data-selected="true"]:is([data-variant="segmented_control"], [data-variant="pills"]) * {
+/* The blue of what is chosen or pointed at is too dark for words on a dark page. */
+[data-selected="true"]:is([data-variant="segmented_control"], [data-variant="pills"]) *,
+[data-testid="stMain"] button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
   color: light-dark(#2f6399, #85b4e3); }
 :focus-visible { outline: 2px solid var(--ew-focus) !important; outline-offset: 1px; }
 /* The line under the title: under which choices one looks. */
@@ -139,7 +140,9 @@ STYLE = """
 
 def put_on() -> None:
     """Give the page the look, and the sidebar its mark."""
-    st.html(f"<style>{_scale()}{STYLE}</style>")
+    # Streamlit says it of the app alone: what opens over it, as popovers do, stands beside it.
+    scheme = f":root {{ color-scheme: {'dark' if st.context.theme.type == 'dark' else 'light'}; }}"
+    st.html(f"<style>{scheme}{_scale()}{STYLE}</style>")
     st.logo(f"data:image/svg+xml;base64,{b64encode(MARK.encode()).decode()}", size="large")
 
 
