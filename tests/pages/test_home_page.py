@@ -207,7 +207,7 @@ class TestHome:
         assert "line 2" in marked
         rows = [button for button in app.button if button.label == "Leave out"]
         sound(rows[1].click().run())
-        assert "more.run  (0.0 KB), left out" in said(app)
+        assert "more.run  (35 B), left out" in said(app)
         assert not app.error
         press(app, "Import")
         assert counts(small)["runs"] == len(RUNS) + 1
