@@ -92,7 +92,9 @@ def how_many(number: int, things: str) -> str:
 
 
 def file_size(octets: int) -> str:
-    """The size of a file for people: 12.3 KB, 4.5 MB."""
+    """The size of a file for people: 34 B, 12.3 KB, 4.5 MB."""
+    if octets < 1000:
+        return f"{octets} B"
     return f"{octets / 1e6:,.1f} MB" if octets >= 1e5 else f"{octets / 1e3:,.1f} KB"
 
 

@@ -112,11 +112,11 @@ class TestHome:
     def test_every_number_leads_to_what_is_behind_it(self, small: Project) -> None:
         app = visit("home")
         failed = next(p for p in panel(app, "state", "Graded")["blocks"][0]["parts"] if p["name"] == "failed")
-        assert failed["to"] == "passages?project=test&pairs=failed"
+        assert failed["to"] == "grading?project=test"
         (systems,) = (b for b in panel(app, "state", "Leaderboard")["blocks"] if b["kind"] == "systems")
         tell(app, "state", "go", systems["rows"][0]["to"])
         assert app.title[0].value == "Leaderboard"
-        assert app.query_params["system"] == "good"
+        assert app.query_params["followed"] == "good"
 
     def test_with_pairs_ungraded_the_next_step_is_to_grade_them(self, small: Project) -> None:
         bank.save(small, [replace(QUESTIONS[0], text="Who is A?")], "reworded", "bob")
@@ -207,7 +207,7 @@ class TestHome:
         assert "line 2" in marked
         rows = [button for button in app.button if button.label == "Leave out"]
         sound(rows[1].click().run())
-        assert "more.run  (0.0 KB), left out" in said(app)
+        assert "more.run  (35 B), left out" in said(app)
         assert not app.error
         press(app, "Import")
         assert counts(small)["runs"] == len(RUNS) + 1

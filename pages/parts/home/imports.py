@@ -51,7 +51,7 @@ def imports(project: Project) -> None:
     rows = [row for row in every if not row.left_out]
     kinds = {row.kind for row in rows}
     if not rows:
-        st.text("Every file is left out: take one in again, or choose others.")
+        st.text("Every file is left out: take one in, or choose others.")
         return
     if None in kinds:
         for row in rows:
@@ -101,7 +101,7 @@ def _groups(rows: Sequence[Row]) -> list[Group]:
 
 
 def _row(file_id: str, source: Source) -> Row:
-    """A file with what it is taken for, and a button that leaves it out or takes it in again."""
+    """A file with what it is taken for, and a button that leaves it out or takes it in."""
     left_out: set[str] = st.session_state.setdefault("files left out", set())
     out = file_id in left_out
     left, middle, right = st.columns([6, 4, 2], vertical_alignment="center")
@@ -119,7 +119,7 @@ def _row(file_id: str, source: Source) -> Row:
             label_visibility="collapsed",
         )
     right.button(
-        "Take in again" if out else "Leave out",
+        "Take in" if out else "Leave out",
         key=f"leave out {file_id}",
         type="tertiary",
         icon=":material/add:" if out else ":material/close:",

@@ -59,7 +59,7 @@ def grading(found: Progress | None, failed: int) -> dict[str, Any]:
                 [
                     ("graded", found.graded, "rated", address),
                     ("overridden", found.overridden, "person", to("passages", overridden="true")),
-                    ("failed", found.failed, "failed", to("passages", pairs="failed")),
+                    ("failed", found.failed, "failed", address),
                     ("ungraded", found.ungraded, "open", address),
                     ("without text", found.without_text, "textless", to("passages")),
                 ],
@@ -131,7 +131,7 @@ def board(found: Leading | None) -> dict[str, Any]:
             "at": (one.score - low) / width,
             "from": (span[0] - low) / width,
             "till": (span[1] - low) / width,
-            "to": to("leaderboard", system=one.run),
+            "to": to("leaderboard", followed=one.run),
         }
         for one, span in zip(shown, spans, strict=True)
     ]
