@@ -21,14 +21,14 @@ QUERIES = "queries"
 
 STYLE = """
 /* What is unsaved stays in sight, and so do the queries, what is asked, and the impact. */
-[data-testid="stHeader"] { background: var(--ew-ground); }
+[data-testid="stHeader"] { background: var(--ew-ground); height: 2.2rem; min-height: 0; }
 .stApp { --ew-ground: light-dark(#ffffff, #16191c); }
-.st-key-bank { position: sticky; top: 3.75rem; z-index: 90; }
+.st-key-bank { position: sticky; top: 2.5rem; z-index: 90; }
 .st-key-bank::after { content: ""; position: absolute; inset: -0.4rem -0.5rem; z-index: -1;
   background: var(--ew-ground); }
-[data-testid="stLayoutWrapper"]:has(> :is(.st-key-queries-side, .st-key-impact)) { position: sticky; top: 7.9rem; }
-.st-key-impact { position: static; max-height: calc(100vh - 8.5rem); overflow-y: auto; gap: 0.6rem; }
-.st-key-queries-side { --pick-height: calc(100vh - 11.5rem); }
+[data-testid="stLayoutWrapper"]:has(> :is(.st-key-queries-side, .st-key-impact)) { position: sticky; top: 6.6rem; }
+.st-key-impact { position: static; max-height: calc(100vh - 7.2rem); overflow-y: auto; gap: 0.6rem; }
+.st-key-queries-side { --pick-height: calc(100vh - 10.2rem); }
 /* What is told in passing does not lie over the buttons that are in sight. */
 [data-testid="stToastContainer"] { top: auto !important; bottom: 1rem; }
 .asked-for { font-size: 0.92rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere;
@@ -47,8 +47,8 @@ STYLE = """
   .st-key-bank-columns > div > [data-testid="stHorizontalBlock"] > :nth-child(3) { flex: 2 1 0; min-width: 0; }
   [data-testid="stLayoutWrapper"]:has(> .st-key-queries-side) { position: static; }
   .st-key-queries-side { --pick-height: 7rem; }
-  [data-testid="stLayoutWrapper"]:has(> .st-key-impact) { top: 10.2rem; }
-  .st-key-impact { max-height: calc(100vh - 10.8rem); }
+  [data-testid="stLayoutWrapper"]:has(> .st-key-impact) { top: 8.9rem; }
+  .st-key-impact { max-height: calc(100vh - 9.5rem); }
 }
 """
 
