@@ -217,8 +217,9 @@ def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
     # The browser keeps what it could not hand over; the app takes it in before it has drawn all of the screen.
     page.reload()
     expect(box(page, 0)).to_have_value("Say: now, please: What is A?")
+    # It is shown before the app has it, and kept until then.
+    page.wait_for_function("examWorkbenchBank.acts.length === 0")
     expect(unsaved(page, 1)).to_be_visible()
-    ready(page)
     project = as_it_is_now(path, tmp_path)
     assert drafts(project, "ann")["q1/a"].question.text == "Say: now, please: What is A?"
     project.close()
