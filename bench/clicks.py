@@ -65,13 +65,16 @@ def _follow(*screens: str) -> Callable[[Page, int], None]:
     return follow
 
 
-QUESTION = "document.querySelector('textarea[aria-label=Question]')?.value"
-UNSAVED = "(document.querySelector('[data-testid=stMain]').innerText.match(/[0-9]+ unsaved change/) || [])[0]"
+PART = "document.querySelector('.st-key-{} [data-testid=stBidiComponentIsolated]')?.shadowRoot"
+"""A component of ours, by its key: what it shows is in a document of its own."""
+QUESTION = PART.format("questions") + "?.querySelector('textarea')?.value"
+UNSAVED = "(" + PART.format("bank") + "?.textContent.match(/[0-9]+ unsaved change/) || [])[0]"
 HEADING = "document.querySelector('[data-testid=stMain] h1, [data-testid=stMain] h2')?.innerText"
 PLACE = "location.href"
 
 ACTS = (
     Act("bank: a question reworded", "question_bank", _reword, UNSAVED, 300),
+    Act("bank: undo", "question_bank", _press("Alt+z"), UNSAVED, 300),
     Act("bank: the next query", "question_bank", _press("Alt+j"), QUESTION, 500),
     Act("passages: the next passage", "passages", _press("Alt+j"), PLACE, 300),
     Act("from screen to screen", "leaderboard", _follow("Question bank", "Passages", "Export", "Leaderboard"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -72,6 +73,9 @@ class _Whatever:
 
 WHATEVER = _Whatever()
 
+_NAME = re.compile("[0-9a-f]{12}")
+"""What the id of a new question ends in."""
+
 Mark = tuple[int, int, int, datetime | None]
 """Steps, steps undone, drafts, and the last change of a draft: two equal marks are the same drafts."""
 
@@ -79,6 +83,22 @@ Mark = tuple[int, int, int, datetime | None]
 def new_question(query_id: str, text: str = "", subtopic_id: str | None = None) -> Question:
     """A question with an id of its own, to be written by a person."""
     return Question(f"{query_id}/{uuid.uuid4().hex[:12]}", query_id, text, subtopic_id=subtopic_id)
+
+
+def begin_question(project: Project, author: str, query_id: str, name: str) -> None:
+    """Draft a new question whose words are still to be written; once, however often that is asked for.
+
+    Args:
+        name: what its id ends in: twelve digits and letters from a to f.
+
+    Raises:
+        InputError: another name, or an unknown query.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(f"No new question can be called {name!r}.", "Add it again.")
+    begun = replace(new_question(query_id), question_id=f"{query_id}/{name}")
+    if begun.question_id not in drafts(project, author) and not history(project, begun.question_id):
+        put_draft(project, author, begun)
 
 
 def drafts(project: Project, author: str) -> dict[str, Draft]:
@@ -134,7 +154,13 @@ def put_draft(project: Project, author: str, question: Question) -> None:
 
 
 def change_draft(
-    project: Project, author: str, question: Question, field: str, value: object, over: object = WHATEVER
+    project: Project,
+    author: str,
+    question: Question,
+    field: str,
+    value: object,
+    over: object = WHATEVER,
+    join: bool = False,
 ) -> None:
     """Store one changed field on top of whatever the draft holds by now: two edits may arrive together.
 
@@ -142,6 +168,8 @@ def change_draft(
         question: as the person saw it; counts where there is no draft yet. What somebody else saved
             since is a conflict.
         over: what the person saw in the field.
+        join: whether it goes on with the edit that was the last step, as typing does after a pause: both
+            are one step then, and none where they come to nothing.
 
     Raises:
         CrossedEdit: the draft holds something that the person has not seen there; nothing is stored.
@@ -155,7 +183,7 @@ def change_draft(
         if draft is not None and over is not WHATEVER and getattr(now, field) not in (over, value):
             raise CrossedEdit(getattr(now, field), value)
         changed = replace(now, **{field: value})  # type: ignore[arg-type]
-        _step(cursor, project, author, {key: changed}, [key], _version_seen(project, question))
+        _step(cursor, project, author, {key: changed}, [key], _version_seen(project, question), join)
 
 
 def _clean(value: object) -> object:
@@ -163,6 +191,18 @@ def _clean(value: object) -> object:
     if isinstance(value, tuple):
         return tuple(map(_clean, value))
     return clean_text(value) if isinstance(value, str) else value
+
+
+def seen(project: Project, question: Question, field: str, value: object) -> Question:
+    """A question as a person saw it who saw a value in one of its fields.
+
+    Args:
+        question: as they saw it, by what is known; an earlier saved wording counts where it does not say that.
+    """
+    if getattr(question, field) == value:
+        return question
+    saved = (revision.question for revision in history(project, question.question_id))
+    return next((old for old in saved if getattr(old, field) == value), question)
 
 
 def _version_seen(project: Project, question: Question) -> int | None:
@@ -197,11 +237,13 @@ def _step(
     after: Mapping[str, Question],
     ids: Sequence[str],
     seen: int | None = None,
+    join: bool = False,
 ) -> None:
     """Write one step: drafts as in `after`, and none for the other ids.
 
     Args:
         seen: the bank version that new drafts begin from; the newest for None.
+        join: whether it goes on with the last step, where that left one question as this one finds it.
     """
     for question in after.values():
         # What is drafted is scored at once, by the impact beside it.
@@ -220,12 +262,33 @@ def _step(
     if not changed:
         return
     cursor.execute("DELETE FROM draft_steps WHERE author = ? AND undone", [author])
+    if join and _joined(cursor, author, changed):
+        return
     step = cursor.execute("SELECT coalesce(max(step), 0) + 1 FROM draft_steps WHERE author = ?", [author]).fetchall()[
         0
     ][0]
     for key, (was, becomes) in changed.items():
         cursor.execute("INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, was, becomes])
         _put(cursor, author, key, becomes)
+
+
+def _joined(cursor: Cursor, author: str, changed: Mapping[str, tuple[str | None, str | None]]) -> bool:
+    """Make a change part of the last step; whether it goes on with that."""
+    last = cursor.execute(
+        "SELECT step, question_id, before, after FROM draft_steps WHERE author = $author"
+        " AND step = (SELECT max(step) FROM draft_steps WHERE author = $author)",
+        {"author": author},
+    ).fetchall()
+    if len(last) != 1 or [(key, was) for key, (was, _) in changed.items()] != [(last[0][1], last[0][3])]:
+        return False
+    step, key, before, _ = last[0]
+    becomes = changed[key][1]
+    if becomes == before:
+        cursor.execute("DELETE FROM draft_steps WHERE author = ? AND step = ?", [author, step])
+    else:
+        cursor.execute("UPDATE draft_steps SET after = ? WHERE author = ? AND step = ?", [becomes, author, step])
+    _put(cursor, author, key, becomes)
+    return True
 
 
 def _is_saved(project: Project, question: Question) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.project import Project
-from core.types import Question
+from core.types import Query, Question, Subtopic
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,24 @@ def overview(project: Project) -> list[QueryOverview]:
             {"version": latest_version(project)},
         )
     ]
+
+
+def find_query(project: Project, query_id: str) -> Query:
+    """A query with its narrative, its subtopics and its answer.
+
+    Raises:
+        InputError: there is no such query.
+    """
+    found = project.rows("SELECT text, narrative, answer FROM queries WHERE query_id = ?", [query_id])
+    if not found:
+        raise InputError(f"There is no query {query_id}.", "Import it first.")
+    subtopics = project.rows(
+        "SELECT subtopic_id, s.text FROM subtopics s JOIN queries USING (query_key) WHERE query_id = ?"
+        " ORDER BY subtopic_id",
+        [query_id],
+    )
+    text, narrative, answer = found[0]
+    return Query(query_id, text, narrative, tuple(Subtopic(*one) for one in subtopics), answer)
 
 
 @dataclass(frozen=True)

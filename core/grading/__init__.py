@@ -21,7 +21,7 @@ from core.grading.jobs import close_interrupted, end, jobs, start
 from core.grading.kept_vectors import count_vectors, drop_vectors
 from core.grading.left_out import LeftOut, left_out
 from core.grading.pairs import Plan, make_plan, missing_pairs
-from core.grading.price_tag import PriceTag, price_tag
+from core.grading.price_tag import PriceTag, price_tag, time_needed
 from core.grading.running import BackgroundJob, Progress, Request, current_job, make_control, run_job, start_job
 from core.grading.scope import Scope
 from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
@@ -70,6 +70,7 @@ __all__ = [
     "start",
     "start_job",
     "suggest",
+    "time_needed",
     "trial_control",
     "usual_settings",
     "write_staged_grades",

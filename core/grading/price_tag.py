@@ -58,7 +58,7 @@ def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVE
     """
     groups = pairs_to_grade(project, grader.spec, version, scope)
     pairs = [pair for group in groups for pair in group]
-    seconds = _seconds(project, grader, len(pairs))
+    seconds = time_needed(project, grader, len(pairs))
     if not isinstance(grader, ReadingGrader) or not pairs:
         return PriceTag(len(pairs), 0, 0, 0, 0.0, seconds, True)
     sample = random.Random(0).sample(pairs, min(SAMPLE, len(pairs)))
@@ -103,7 +103,8 @@ def _tokens(grader: ReadingGrader, call: Call) -> tuple[int, bool]:
     return (len(text) // CHARACTERS_A_TOKEN + 1, False) if counted is None else (counted, True)
 
 
-def _seconds(project: Project, grader: Grader, pairs: int) -> float | None:
+def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
+    """Seconds that pairs would take by the rate of this grader's earlier jobs; None where there was none."""
     try:
         key = find_grader(project, grader.spec.fingerprint).key
     except InputError:

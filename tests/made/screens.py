@@ -189,6 +189,36 @@ def leave(app: AppTest, key: str, **values: object) -> AppTest:
     return _report(app, component(app, key).id, json_value=json.dumps(values))
 
 
+def in_bank(app: AppTest, *acts: dict[str, object]) -> AppTest:
+    """Have the browser report what was done in the question bank, as `channel.js` does."""
+    here = holds(app, "bank")
+    place = {"window": here["window"], "project": here["project"], "author": here["author"]}
+    return leave(app, "bank", acts=[{"n": here["done"] + at, **place, **act} for at, act in enumerate(acts, 1)])
+
+
+def rows(app: AppTest) -> list[dict[str, Any]]:
+    """The questions of the open query in the question bank, in their order."""
+    found: list[dict[str, Any]] = holds(app, "questions")["rows"]
+    return found
+
+
+def texts(app: AppTest) -> list[str]:
+    """What stands in the boxes of the question bank."""
+    return [row["text"] for row in rows(app)]
+
+
+def edited(app: AppTest, text: str | None, /, **fields: object) -> dict[str, object]:
+    """Typing into a question of the bank that has a text: what the browser reports of it."""
+    ((field, value),) = fields.items()
+    row = next(row for row in rows(app) if row["text"] == text)
+    return {"act": "edit", "id": row["id"], "field": field, "value": value, "base": row[field]}
+
+
+def edit(app: AppTest, text: str | None, /, **fields: object) -> AppTest:
+    """The app after a question of the bank that has a text was given other values in its fields."""
+    return in_bank(app, *(edited(app, text, **{field: value}) for field, value in fields.items()))
+
+
 def _report(app: AppTest, widget: str, **values: str) -> AppTest:
     states = app._tree.get_widget_states()
     states.widgets.add(id=widget, **values)
@@ -263,12 +293,6 @@ def as_text(markdown: str) -> str:
     """What a reader of escaped Markdown sees; fails where anything in it would be rendered."""
     assert not re.search(r"(?<!\\)(?:\\\\)*[<>*$:`\[\]#_]", markdown), markdown
     return re.sub(r"\\(.)", r"\1", markdown)
-
-
-def opened(app: AppTest, question_id: str) -> AppTest:
-    """The app with the details of a question open."""
-    app.session_state[f"details {question_id}"] = True
-    return sound(app.run())
 
 
 def drawn_grade(app: AppTest) -> str:

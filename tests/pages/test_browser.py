@@ -339,7 +339,7 @@ def test_two_people_edit_at_once(projects: Path, server: Server, tab_of: Callabl
     save(other, "bob insists", 5)
     visit(page, link)
     expect(question_boxes(page).nth(1)).to_have_value("Bob's second B?")
-    page.get_by_test_id("stPopover").nth(1).get_by_role("button").click()
+    page.get_by_role("button", name="Details", exact=True).nth(1).click()
     button(page, "History").click()
     history = page.get_by_role("dialog", name="History of a question")
     for wording in ("Ann's B?", "Bob's second B?", "Bob's B?"):
@@ -361,7 +361,7 @@ def test_typed_markup_stays_text(projects: Path, server: Server, page: Page) -> 
     button(page, "Save version").click()
     expect(page.get_by_text("Bank version 2. No unsaved changes.")).to_be_visible()
     expect(question_boxes(page).first).to_have_value(MARKUP)
-    page.get_by_test_id("stPopover").first.get_by_role("button").click()
+    page.get_by_role("button", name="Details", exact=True).first.click()
     button(page, "History").click()
     history = page.get_by_role("dialog", name="History of a question")
     # The wording stands there as it is, and once more as what was added.

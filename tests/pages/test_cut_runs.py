@@ -1,4 +1,4 @@
-"""What is typed into the fields of a question is stored, wherever Streamlit ends the run that took it in."""
+"""What is done in the question bank is done once, wherever Streamlit ends the run that took it in."""
 
 from __future__ import annotations
 
@@ -41,69 +41,81 @@ class Session(dict[str, Any]):
 
 
 @pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    """The session of ann, in place of Streamlit's."""
+def session(monkeypatch: pytest.MonkeyPatch, project: Project) -> Iterator[Session]:
+    """The session of ann, in place of Streamlit's; her window shows the one question of the project."""
+    fill(project, [A], {}, {"run": {"q1": ["p1"]}})
     state = Session(author="ann")
     monkeypatch.setattr(st, "session_state", state)
+    bank_window.open_for(project)
+    bank_window.show(project, bank.drafted_bank(project, "ann", "q1"))
     yield state
 
 
-def drawn(project: Project, session: Session, name: str, optional: bool = False) -> str:
-    """Show a field as the question bank does; gives its key."""
-    (question,) = (q for q in bank.drafted_bank(project, "ann", "q1") if q.question_id == "q1/a")
-    key, stored = f"{name} q1/a", getattr(question, name)
-    session[key] = "" if stored is None else stored
-    bank_window.show({key: bank_window.Field(project, question, name, stored, session[key], optional)})
-    bank_window.look(project)
-    return key
+def sent(session: Session, project: Project, *acts: dict[str, Any]) -> None:
+    """Acts that the browser sends with every run from here on, until it hears that they were done."""
+    place = {"window": bank_window.window().token, "project": project.name, "author": "ann"}
+    first = bank_window.window().done + 1
+    session["bank"] = {"acts": [{"n": first + at, **place, **act} for at, act in enumerate(acts)]}
 
 
-@pytest.mark.parametrize("asked", range(12))
-def test_an_edit_survives_a_run_that_is_ended_at_any_point(project: Project, session: Session, asked: int) -> None:
-    fill(project, [A], {}, {"run": {"q1": ["p1"]}})
-    key = drawn(project, session, "text")
-    session[key] = "Who is A?"
+def typed(value: str | None, field: str = "text", base: str | None = A.text) -> dict[str, Any]:
+    return {"act": "edit", "id": "q1/a", "field": field, "value": value, "base": base}
+
+
+@pytest.mark.parametrize("asked", range(8))
+def test_what_was_done_survives_a_run_that_is_ended_at_any_point(
+    project: Project, session: Session, asked: int
+) -> None:
+    sent(session, project, typed("Who is A?"), {"act": "add", "query": "q1", "name": "0123456789ab"})
     session.left = asked
     with suppress(StopException):
         bank_window.take_in()
     session.left = 1_000
-    bank_window.take_in()
+    for _ in range(2):
+        bank_window.take_in()
     assert bank.drafts(project, "ann")["q1/a"].question.text == "Who is A?"
-    assert bank.steps(project, "ann") == (1, 0)
+    assert [q.text for q in bank.drafted_bank(project, "ann", "q1")] == ["Who is A?", ""]
+    assert bank.steps(project, "ann") == (2, 0)
     # Saving is not refused for a change of another window: it was this one.
-    assert not bank_window.unseen(project)
-
-
-def test_what_nobody_typed_is_not_stored(project: Project, session: Session) -> None:
-    fill(project, [A], {}, {"run": {"q1": ["p1"]}})
-    key = drawn(project, session, "text")
-    bank.put_draft(project, "ann", Question("q1/a", "q1", "From elsewhere?", weight=2.0))
-    bank_window.take_in()
-    # A run put into the field what is stored, and was ended before it had drawn all.
-    session[key] = "From elsewhere?"
-    bank_window.take_in()
-    assert bank.steps(project, "ann") == (1, 0)
-    bank.take_back(project, "ann")
-    session[key] = "What is A?"
-    bank_window.take_in()
-    assert bank.drafts(project, "ann") == {}
+    here = bank_window.window()
+    assert here.has_shown(here.shown[project.name, "ann"])
 
 
 def test_an_emptied_note_is_none(project: Project, session: Session) -> None:
-    fill(project, [A], {}, {"run": {"q1": ["p1"]}})
-    session[drawn(project, session, "note", optional=True)] = "  "
+    sent(session, project, typed("  ", "note", "old"))
     bank_window.take_in()
     assert bank.drafts(project, "ann")["q1/a"].question.note is None
     assert bank.questions(project)[0].note == "old"
 
 
 def test_typing_over_an_edit_of_another_window_waits_for_a_choice(project: Project, session: Session) -> None:
-    fill(project, [A], {}, {"run": {"q1": ["p1"]}})
-    key = drawn(project, session, "text")
     bank.put_draft(project, "ann", Question("q1/a", "q1", "From the other window?", note="old"))
-    session[key] = "From this one?"
+    sent(session, project, typed("From this one?"))
     for _ in range(2):
         bank_window.take_in()
     assert bank.drafts(project, "ann")["q1/a"].question.text == "From the other window?"
-    assert [crossed.given for crossed in bank_window.window().crossed.values()] == ["From this one?"]
-    assert bank_window.unseen(project)
+    here = bank_window.window()
+    assert here.refused == {here.done: None}
+    assert not here.has_shown(here.shown[project.name, "ann"])
+
+
+@pytest.mark.parametrize("nonsense", [None, "x", {"acts": None}, {"acts": [None, 1, {}, {"n": 1}]}, {"acts": "x"}])
+def test_what_no_browser_of_ours_sends_does_nothing(project: Project, session: Session, nonsense: object) -> None:
+    session["bank"] = nonsense
+    bank_window.take_in()
+    sent(session, project, {"act": "edit"}, {"act": "shout"}, {"act": "edit", "id": 3, "field": "__class__"})
+    bank_window.take_in()
+    assert bank.drafts(project, "ann") == {}
+
+
+def test_what_was_done_before_the_screen_was_drawn_is_taken_in(project: Project, session: Session) -> None:
+    bank_window.window().shown.clear()
+    sent(session, project, typed("Who is A?"))
+    bank_window.take_in()
+    assert bank.drafts(project, "ann") == {}
+    # The browser keeps it, as it has not heard that it is stored.
+    assert list(bank_window.window().refused) == [1]
+    bank_window.open_for(project)
+    bank_window.take_in()
+    assert bank.drafts(project, "ann")["q1/a"].question.text == "Who is A?"
+    assert bank_window.window().refused == {}

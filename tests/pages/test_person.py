@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
-from streamlit.components.v2.bidi_component.main import _make_trigger_id
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from core import bank
@@ -16,7 +11,7 @@ from core.project import Project
 from core.types import Question
 from pages.parts.shared import person
 from tests.made.projects import fill, judge
-from tests.made.screens import served, sound, visit
+from tests.made.screens import edit, edited, holds, in_bank, served, sound, texts, visit
 
 __all__ = ["served"]
 
@@ -49,8 +44,8 @@ def press(app: AppTest, label: str) -> AppTest:
     return sound(app.run())
 
 
-def boxes(app: AppTest) -> list[Any]:
-    return [area for area in app.text_area if area.label == "Question"]
+def act(app: AppTest, name: str, /, **more: object) -> AppTest:
+    return in_bank(app, {"act": name, **more})
 
 
 def give_name(app: AppTest, name: str) -> AppTest:
@@ -74,14 +69,14 @@ def test_reading_needs_no_name_and_records_nothing(small: Project, new_here: Non
 
 def test_a_first_act_asks_for_the_name_and_is_not_done(small: Project, new_here: None) -> None:
     app = visit("question_bank")
-    assert all(box.disabled for box in boxes(app))
-    press(app, "Add a question")
+    assert holds(app, "questions")["readonly"]
+    act(app, "add", query="q1", name="")
     assert "it was not done yet" in said(app)
     assert not small.value("SELECT count(*) FROM drafts")
     give_name(app, " zoe ")
     assert app.text_input("author").value == "zoe"
-    assert not any(box.disabled for box in boxes(app))
-    press(app, "Add a question")
+    assert not holds(app, "questions")["readonly"]
+    act(app, "add", query="q1", name="0123456789ab")
     assert len(drafts(small, "zoe")) == 1
 
 
@@ -93,85 +88,72 @@ def test_a_name_without_letters_is_no_name(small: Project, new_here: None) -> No
 def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(small: Project) -> None:
     put_draft(small, "bob", Question("q1/b", "q1", "What is B to Bob?"))
     app = visit("question_bank")
-    boxes(app)[0].set_value("Who is A?")
-    sound(app.run())
-    assert "bob has 1 unsaved edit, 1 of them here" in said(app)
+    edit(app, "What is A?", text="Who is A?")
+    assert holds(app, "bank")["others"] == "bob has 1 unsaved edit, 1 of them here."
     app.text_input("author").set_value("bob")
     sound(app.run())
-    assert [box.value for box in boxes(app)] == ["What is A?", "What is B to Bob?"]
-    assert "ann has 1 unsaved edit, 1 of them here" in said(app)
-    press(app, "Discard all")
+    assert texts(app) == ["What is A?", "What is B to Bob?"]
+    assert holds(app, "bank")["others"] == "ann has 1 unsaved edit, 1 of them here."
+    act(app, "discard")
     assert (list(drafts(small, "ann")), list(drafts(small, "bob"))) == (["q1/a"], [])
 
 
 def test_what_another_window_did_is_shown_before_it_can_be_discarded(small: Project) -> None:
     app = visit("question_bank")
-    boxes(app)[0].set_value("Who is A?")
-    sound(app.run())
+    edit(app, "What is A?", text="Who is A?")
     # Another window of ann's.
     change_draft(small, "ann", ASKED[1], "text", "Who is B?")
-    press(app, "Discard all")
+    act(app, "discard")
     assert list(drafts(small, "ann")) == ["q1/a", "q1/b"]
-    assert [box.value for box in boxes(app)] == ["Who is A?", "Who is B?"]
-    assert "press again" in said(app)
-    press(app, "Discard all")
+    assert texts(app) == ["Who is A?", "Who is B?"]
+    assert "press again" in holds(app, "bank")["said"]
+    act(app, "discard")
     assert drafts(small, "ann") == {}
-    press(app, "Undo")
+    act(app, "undo")
     assert list(drafts(small, "ann")) == ["q1/a", "q1/b"]
 
 
-@pytest.mark.parametrize(("choice", "kept"), [("Take what I gave here", "Mine?"), ("Leave it", "Theirs?")])
-def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(small: Project, choice: str, kept: str) -> None:
+@pytest.mark.parametrize(("takes", "kept"), [(True, "Mine?"), (False, "Theirs?")])
+def test_typing_over_an_unseen_edit_of_another_window_asks_which_stays(small: Project, takes: bool, kept: str) -> None:
     app = visit("question_bank")
     change_draft(small, "ann", ASKED[0], "text", "Theirs?")
-    boxes(app)[0].set_value("Mine?")
-    sound(app.run())
-    assert boxes(app)[0].value == "Theirs?"
-    assert "Here you gave “Mine?”" in said(app).replace("\\", "")
-    press(app, choice)
-    assert boxes(app)[0].value == kept
+    number = str(holds(app, "bank")["done"] + 1)
+    edit(app, "What is A?", text="Mine?")
+    # It is shown as it is stored, and what was typed waits in the browser for a choice.
+    assert texts(app)[0] == "Theirs?"
+    assert holds(app, "bank")["refused"] == {number: None}
+    edit(app, "Theirs?", text="Mine?") if takes else act(app, "leave")
+    assert texts(app)[0] == kept
     assert drafts(small, "ann")["q1/a"].question.text == kept
-    assert choice not in [button.label for button in app.button]
+    assert holds(app, "bank")["refused"] == {}
 
 
 def test_several_edits_in_one_window_never_cross(small: Project) -> None:
     app = visit("question_bank")
     for text in ("One?", "Two?", "Three?"):
-        boxes(app)[0].set_value(text)
-        sound(app.run())
-    press(app, "Undo")
-    boxes(app)[0].set_value("Four?")
-    sound(app.run())
+        edit(app, texts(app)[0], text=text)
+    act(app, "undo")
+    edit(app, "Two?", text="Four?")
     assert drafts(small, "ann")["q1/a"].question.text == "Four?"
-    press(app, "Save version")
+    act(app, "save")
     assert bank.versions(small)[0].note == "1 reworded in query q1"
 
 
-def hear(app: AppTest, event: str) -> AppTest:
-    """What the browser sends when the part that listens to the window hears something."""
-    part = next(e.proto for e in app.get("bidi_component") if e.proto.component_name == "window_of_the_bank")
-    states = app._tree.get_widget_states()
-    heard = json.dumps([{"event": event, "value": True}])
-    states.widgets.append(WidgetState(id=_make_trigger_id(part.id, "events"), json_trigger_value=heard))
-    return sound(app._run(states))
-
-
-def test_the_key_that_saves_takes_what_was_typed_with_it(small: Project) -> None:
+def test_saving_takes_what_was_typed_with_it(small: Project) -> None:
     app = visit("question_bank")
-    boxes(app)[0].set_value("Who is A?")
-    hear(app, "save")
+    in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "save", "note": ""})
     assert bank.latest_version(small) == 2
     assert bank.questions(small)[0].text == "Who is A?"
-    assert "Bank version 2. No unsaved changes." in said(app)
-    hear(app, "save")
-    assert "There is nothing to save." in said(app)
+    assert (holds(app, "bank")["version"], holds(app, "bank")["unsaved"]) == (2, 0)
+    act(app, "save")
+    assert holds(app, "bank")["said"] == "There is nothing to save."
     assert bank.latest_version(small) == 2
 
 
 def test_a_window_that_comes_to_the_front_shows_what_another_did(small: Project) -> None:
     app = visit("question_bank")
     change_draft(small, "ann", ASKED[0], "text", "From elsewhere?")
-    hear(app, "looked")
-    assert boxes(app)[0].value == "From elsewhere?"
-    press(app, "Discard all")
+    act(app, "look")
+    assert texts(app)[0] == "From elsewhere?"
+    act(app, "discard")
     assert drafts(small, "ann") == {}

@@ -6,25 +6,30 @@ import re
 from dataclasses import replace
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from core import bank
 from core.bank import drafted_bank, drafts
 from core.grading import make_plan
 from core.project import Project
 from core.types import Question
-from pages.parts.shared import presses
 from tests.made.projects import SPEC
 from tests.made.screens import (
     QUESTIONS,
     as_text,
-    holding,
+    edit,
+    edited,
+    holds,
+    in_bank,
+    leave,
     named,
-    opened,
     press,
+    rows,
     said,
     served,
     small,
     sound,
+    texts,
     visit,
 )
 
@@ -35,158 +40,217 @@ def nothing_to_undo(project: Project) -> bool:
     return not project.value("SELECT count(*) FROM drafts")
 
 
+def act(app: AppTest, name: str, /, **more: object) -> AppTest:
+    return in_bank(app, {"act": name, **more})
+
+
+def unsaved(app: AppTest) -> int:
+    return int(holds(app, "bank")["unsaved"])
+
+
 class TestQuestionBank:
     def test_an_edit_is_a_draft_in_the_project_at_once(self, small: Project) -> None:
         app = visit("question_bank")
-        assert "No unsaved changes." in said(app)
-        holding(app.text_area, "What is A?").set_value("Who is A?")
-        sound(app.run())
+        assert unsaved(app) == 0
+        edit(app, "What is A?", text="Who is A?")
         assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
-        holding(app.number_input, 3.0).set_value(0.5)
-        sound(app.run())
-        next(box for box in app.checkbox if box.label == "Active").uncheck()
-        sound(app.run())
+        edit(app, "Who is A?", weight=0.5)
+        edit(app, "Who is A?", active=False)
         changed = drafts(small, "ann")["q1/a"].question
         assert (changed.text, changed.weight, changed.active) == ("Who is A?", 0.5, False)
-        assert "1 unsaved change" in said(app)
-        assert "reworded, weight changed, retired, not saved" in said(app)
+        assert unsaved(app) == 1
+        assert rows(app)[0]["done"] == "reworded, weight changed, retired"
         assert bank.questions(small, query_id="q1")[0] == QUESTIONS[0]
 
     def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
-        app = visit("question_bank")
-        holding(app.text_area, "What is A?").set_value("Who is A?")
-        holding(app.number_input, 3.0).set_value(0.5)
-        sound(app.run())
+        edit(visit("question_bank"), "What is A?", text="Who is A?", weight=0.5)
         changed = drafts(small, "ann")["q1/a"].question
         assert (changed.text, changed.weight) == ("Who is A?", 0.5)
 
     def test_a_draft_is_there_for_whoever_comes_back(self, small: Project) -> None:
-        app = visit("question_bank")
-        holding(app.text_area, "What is A?").set_value("Who is A?")
-        sound(app.run())
+        edit(visit("question_bank"), "What is A?", text="Who is A?")
         again = visit("question_bank")
-        assert holding(again.text_area, "Who is A?")
-        assert "1 unsaved change" in said(again)
+        assert "Who is A?" in texts(again)
+        assert unsaved(again) == 1
 
-    @pytest.mark.parametrize("pressed", ["Save version", "Discard all"])
-    def test_what_was_pressed_before_a_conflict_was_seen_is_not_done_after_it_is_settled(
-        self, small: Project, pressed: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(presses, "_place", lambda: None)
+    def test_what_is_typed_after_a_pause_is_the_same_step(self, small: Project) -> None:
         app = visit("question_bank")
-        holding(app.text_area, "What is A?").set_value("Who is A?")
+        for text in ("Who", "Who is", "Who is A?"):
+            in_bank(app, edited(app, rows(app)[0]["text"], text=text) | {"stint": 7})
+        assert bank.steps(small, "ann") == (1, 0)
+        # Left and entered again it is another one.
+        in_bank(app, edited(app, "Who is A?", text="Who was A?") | {"stint": 8})
+        assert bank.steps(small, "ann") == (2, 0)
+        in_bank(app, edited(app, "Who was A?", text="Who is A?") | {"stint": 8})
+        assert bank.steps(small, "ann") == (1, 0)
+        act(app, "undo")
+        assert texts(app)[0] == "What is A?"
+
+    def test_acts_are_done_in_their_order_and_once(self, small: Project) -> None:
+        app = visit("question_bank")
+        in_bank(app, edited(app, "What is A?", text="Who is A?"), {"act": "undo"}, edited(app, "What is B?", weight=2))
+        assert [(row["text"], row["weight"]) for row in rows(app)[:2]] == [("What is A?", 3.0), ("What is B?", 2.0)]
+        # The browser sends what it has not heard of as done along with every run.
+        here = holds(app, "bank")
+        place = {name: here[name] for name in ("window", "project", "author")}
+        sent = [{"n": here["done"] + at, "act": "undo", **place} for at in range(2)]
+        leave(app, "bank", acts=sent)
+        leave(app, "bank", acts=sent)
+        assert bank.steps(small, "ann") == (0, 1)
+
+    def test_what_was_done_in_a_window_that_the_server_forgot_is_not_done(self, small: Project) -> None:
+        app = visit("question_bank")
+        edit(app, "What is A?", text="Who is A?")
+        act(app, "undo", window="another")
+        assert texts(app)[0] == "Who is A?"
+
+    def test_what_was_typed_under_a_name_stays_with_it(self, small: Project) -> None:
+        app = visit("question_bank")
+        typed = edited(app, "What is A?", text="Who is A?") | {"author": "ann"}
+        app.text_input("author").set_value("bob")
         sound(app.run())
+        in_bank(app, typed)
+        assert list(drafts(small, "ann")) == ["q1/a"]
+        assert list(drafts(small, "bob")) == []
+
+    @pytest.mark.parametrize("pressed", ["save", "discard"])
+    def test_what_was_pressed_before_a_conflict_was_seen_is_not_done(self, small: Project, pressed: str) -> None:
+        app = visit("question_bank")
+        edit(app, "What is A?", text="Who is A?")
         bank.save(small, [replace(QUESTIONS[0], text="Which is A?")], "theirs", "bob")
-        sound(app.run())
-        # A run that was ended before it drew the button left this to the next.
-        app.session_state["presses"].press(pressed)
+        act(app, pressed)
+        assert "Choose a wording" in holds(app, "bank")["said"]
         press(app, "Keep mine")
         assert drafts(small, "ann")["q1/a"].question.text == "Who is A?"
         assert bank.latest_version(small) == 2
 
-    @pytest.mark.parametrize("button", ["Take back", "Discard all"])
-    def test_taking_back_shows_and_has_the_saved_question(self, small: Project, button: str) -> None:
-        app = visit("question_bank")
-        holding(app.text_area, "What is A?").set_value("Who is A?")
-        holding(app.number_input, 3.0).set_value(0.5)
-        sound(app.run())
-        press(app, button)
-        assert nothing_to_undo(small)
-        assert holding(app.text_area, "What is A?")
-        assert holding(app.number_input, 3.0)
-        assert "No unsaved changes." in said(app)
+    def test_taking_back_shows_and_has_the_saved_question(self, small: Project) -> None:
+        for name, more in (("take back", {"id": "q1/a"}), ("discard", {})):
+            app = visit("question_bank")
+            edit(app, "What is A?", text="Who is A?", weight=0.5)
+            act(app, name, **more)
+            assert nothing_to_undo(small)
+            assert (rows(app)[0]["text"], rows(app)[0]["weight"], unsaved(app)) == ("What is A?", 3.0, 0)
 
     def test_typing_the_old_words_again_ends_the_draft(self, small: Project) -> None:
         app = visit("question_bank")
-        holding(app.text_area, "What is A?").set_value("Who is A?")
-        sound(app.run())
-        holding(app.text_area, "Who is A?").set_value("What is A?")
-        sound(app.run())
+        edit(app, "What is A?", text="Who is A?")
+        edit(app, "Who is A?", text="What is A?")
         assert nothing_to_undo(small)
-        assert "No unsaved changes." in said(app)
+        assert unsaved(app) == 0
 
     def test_a_question_is_added_and_saved_as_a_version_with_its_note(self, small: Project) -> None:
-        app = press(visit("question_bank"), "Add a question")
-        named([t for t in app.text_area if not t.value], "Question").set_value("What is new?")
-        sound(app.run())
-        app.text_input("save note").set_value("one more")
-        press(app, "Save version")
+        app = act(visit("question_bank"), "add", query="q1", name="0123456789ab")
+        edit(app, "", text="What is new?")
+        act(app, "save", note="one more")
         newest = bank.versions(small)[0]
         assert (newest.version, newest.note, newest.author, newest.changed) == (2, "one more", "ann", 1)
         assert [q.text for q in bank.questions(small, query_id="q1")][-1] == "What is new?"
-        assert "Bank version 2. No unsaved changes." in said(app)
+        assert (holds(app, "bank")["version"], unsaved(app)) == (2, 0)
+        app.session_state["more"] = "versions"
+        sound(app.run())
         versions = next(table.value for table in app.dataframe if "Note" in table.value)
         assert versions["Note"].tolist() == ["one more", "made for a test"]
 
+    def test_what_is_typed_into_a_new_question_may_come_with_it(self, small: Project) -> None:
+        app, key = visit("question_bank"), "q1/0123456789ab"
+        typed = {"act": "edit", "id": key, "field": "text", "value": "What is new?", "base": ""}
+        in_bank(app, {"act": "add", "query": "q1", "name": key[3:]}, typed)
+        assert [row["id"] for row in rows(app) if row["text"] == "What is new?"] == [key]
+        assert rows(app)[-1]["done"] == "new"
+
+    @pytest.mark.parametrize("name", ["", "a", "../../q1/a", "0123456789AB", "0123456789abc"])
+    def test_a_new_question_has_a_name_of_its_own(self, small: Project, name: str) -> None:
+        app = act(visit("question_bank"), "add", query="q1", name=name)
+        assert nothing_to_undo(small)
+        assert "No new question can be called" in said(app).replace("\\", "")
+
     def test_new_questions_keep_their_places_while_they_are_written(self, small: Project) -> None:
-        app = press(press(visit("question_bank"), "Add a question"), "Add a question")
-        first, second = [t for t in app.text_area if t.label == "Question" and not t.value]
-        first.set_value("The first?")
-        sound(app.run())
-        second = next(t for t in app.text_area if t.label == "Question" and not t.value)
-        second.set_value("The second?")
-        sound(app.run())
+        app = visit("question_bank")
+        for name in ("000000000001", "000000000002"):
+            act(app, "add", query="q1", name=name)
+        first, second = [row["id"] for row in rows(app)[-2:]]
+        for key, text in ((first, "The first?"), (second, "The second?")):
+            act(app, "edit", id=key, field="text", value=text, base="")
         assert [q.text for q in drafted_bank(small, "ann", "q1")][-2:] == ["The first?", "The second?"]
 
     def test_a_note_may_be_left_empty_and_is_then_written_from_what_changed(self, small: Project) -> None:
         app = visit("question_bank")
-        holding(app.text_area, "What is A?").set_value("Who is A?")
-        sound(app.run())
-        assert app.text_input("save note").placeholder == "1 reworded in query q1"
-        press(app, "Save version")
+        edit(app, "What is A?", text="Who is A?")
+        assert holds(app, "bank")["note"] == "1 reworded in query q1"
+        act(app, "save")
         assert not app.error
         assert bank.versions(small)[0].note == "1 reworded in query q1"
 
     def test_saving_a_question_without_words_says_so_and_keeps_the_changes(self, small: Project) -> None:
         app = visit("question_bank")
-        holding(app.text_area, "What is A?").set_value(" ")
-        sound(app.run())
-        app.text_input("save note").set_value("emptied")
-        press(app, "Save version")
+        edit(app, "What is A?", text=" ")
+        act(app, "save", note="emptied")
         assert "has no text" in as_text(app.error[0].value)
         assert bank.latest_version(small) == 1
         assert "q1/a" in drafts(small, "ann")
 
+    @pytest.mark.parametrize(("field", "value"), [("weight", 1e12), ("weight", "two"), ("kind", "x"), ("nonsense", "")])
+    def test_what_cannot_be_stored_stays_in_its_field_and_says_why(
+        self, small: Project, field: str, value: object
+    ) -> None:
+        app = visit("question_bank")
+        here = holds(app, "bank")
+        act(app, "edit", id="q1/a", field=field, value=value, base=rows(app)[0].get(field))
+        assert nothing_to_undo(small)
+        assert holds(app, "bank")["refused"][str(here["done"] + 1)]
+        # Once it is not sent any more it is forgotten.
+        act(app, "leave")
+        assert holds(app, "bank")["refused"] == {}
+
     def test_another_person_sees_none_of_my_drafts(self, small: Project) -> None:
         app = visit("question_bank")
-        holding(app.text_area, "What is A?").set_value("Who is A?")
-        sound(app.run())
+        edit(app, "What is A?", text="Who is A?")
         app.text_input("author").set_value("bob")
         sound(app.run())
-        assert "No unsaved changes." in said(app)
-        assert holding(app.text_area, "What is A?")
-        holding(app.text_area, "What is A?").set_value("Where is A?")
-        sound(app.run())
+        assert unsaved(app) == 0
+        assert texts(app)[0] == "What is A?"
+        edit(app, "What is A?", text="Where is A?")
         app.text_input("author").set_value("ann")
         sound(app.run())
-        assert holding(app.text_area, "Who is A?")
+        assert texts(app)[0] == "Who is A?"
         assert drafts(small, "bob")["q1/a"].question.text == "Where is A?"
 
     def test_what_somebody_else_saves_shows(self, small: Project) -> None:
         app = visit("question_bank")
         bank.save(small, [Question("q1/a", "q1", "Saved elsewhere?")], "from afar", "bob")
         sound(app.run())
-        assert holding(app.text_area, "Saved elsewhere?")
+        assert "Saved elsewhere?" in texts(app)
 
-    def test_a_query_is_found_by_its_words_and_opened(self, small: Project) -> None:
+    def test_typing_over_what_somebody_else_saved_meanwhile_is_a_conflict(self, small: Project) -> None:
         app = visit("question_bank")
-        app.text_input("find").set_value("QUERY Q2")
+        typed = edited(app, "What is A?", text="Who is A?")
+        bank.save(small, [replace(QUESTIONS[0], text="Which is A?", weight=1.0)], "theirs", "bob")
         sound(app.run())
-        assert [b.label for b in app.button if "passages" in b.label] == [
-            named(app.button, "query q2").label,
-        ]
-        press(app, "query q2")
-        assert app.subheader[0].value == "query q2"
-        assert [t.value for t in app.text_area if t.label == "Question"] == ["What is D?", "What is E?"]
-        app.text_input("find").set_value("nothing like it")
-        sound(app.run())
-        assert "No query has these words." in said(app)
+        in_bank(app, typed)
+        assert holds(app, "bank")["conflicts"] == 1
+        assert "Keep theirs" in [button.label for button in app.button]
+
+    def test_a_query_is_opened_and_its_neighbours_are_named(self, small: Project) -> None:
+        app = visit("question_bank")
+        listed = holds(app, "queries")
+        assert [row["text"] for row in listed["rows"]] == ["query q1", "query q2"]
+        assert "query=q2" in listed["rows"][1]["href"]
+        leave(app, "queries", picked={"id": "q2", "n": 1, "session": listed["session"]})
+        assert app.query_params["query"] == "q2"
+        assert texts(app) == ["What is D?", "What is E?"]
+        assert holds(app, "questions")["query"]["previous"] == "q1"
+        # What was chosen long ago is not chosen again.
+        act(app, "open", query="q1")
+        assert texts(app)[0] == "What is A?"
+        assert sound(app.run()).query_params["query"] == "q1"
+
+    def test_a_link_to_a_query_that_is_not_there_says_so(self, small: Project) -> None:
+        assert "There is no query gone here" in said(visit("question_bank", query="gone"))
 
     def test_the_history_of_a_question_has_every_wording(self, small: Project) -> None:
         bank.save(small, [Question("q1/a", "q1", "Who is A?", weight=2.0)], "it is a person", "bob")
-        app = visit("question_bank")
-        opened(app, "q1/a")
-        sound(app.button("history q1/a").click().run())
+        app = act(visit("question_bank"), "dialog", name="history", id="q1/a")
         told = said(app)
         assert "What is A?" in told
         assert "Who is A?" in told
@@ -194,22 +258,37 @@ class TestQuestionBank:
         assert re.search(r"Version 2 by bob.*it is a person.*weight 2 ", told)
         assert re.search(r"Version 1 by tester.*made for a test.*weight 3 ", told)
 
+    def test_a_question_is_duplicated_and_moved(self, small: Project) -> None:
+        app = act(visit("question_bank"), "duplicate", id="q1/b")
+        assert texts(app).count("What is B?") == 2
+        assert holds(app, "questions")["focus"] in [row["id"] for row in rows(app) if row["isNew"]]
+        act(app, "undo")
+        act(app, "move", id="q1/b", up=True)
+        assert texts(app) == ["What is B?", "What is A?", "What is C?"]
+        act(app, "move", id="q1/b", up=False)
+        assert texts(app) == ["What is A?", "What is B?", "What is C?"]
+
 
 def test_after_a_save_exactly_what_the_project_s_own_grader_lacks_is_offered(small: Project) -> None:
     before = make_plan(small, SPEC, 1).to_grade
     app = visit("question_bank")
-    holding(app.text_area, "What is A?").set_value("Who is A?")
-    sound(app.run())
-    app.text_input("save note").set_value("a person")
-    press(app, "Save version")
+    edit(app, "What is A?", text="Who is A?")
+    act(app, "save", note="a person")
     # Four pooled passages; the other questions keep their grades.
     assert make_plan(small, SPEC, 2).to_grade == before + 4
     assert f"{before + 4} pairs are new and not graded" in said(app)
     assert "came from a file" in said(app)
+    # It goes with the next change, and does not come again.
+    edit(app, "What is B?", text="Who is B?")
+    assert "are new and not graded" not in said(app)
 
 
-def test_questions_are_filtered_by_subtopic(small: Project) -> None:
+def test_questions_are_looked_at_by_subtopic_and_the_address_says_which(small: Project) -> None:
     app = visit("question_bank")
-    named(app.selectbox, "Subtopic").set_value("s1")
-    sound(app.run())
-    assert [box.value for box in app.text_area if box.label == "Question"] == ["What is A?"]
+    assert (holds(app, "questions")["subtopics"], holds(app, "questions")["subtopic"]) == (["s1"], "")
+    act(app, "subtopic", chosen="s1")
+    assert app.query_params["subtopic"] == "s1"
+    assert holds(visit("question_bank", subtopic="s1"), "questions")["subtopic"] == "s1"
+    act(app, "open", query="q2")
+    assert "subtopic" not in app.query_params
+    assert named(app.button, "Suggest questions")

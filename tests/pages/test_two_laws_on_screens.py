@@ -14,7 +14,7 @@ from core.project import Project
 from core.types import Question
 from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, judge
-from tests.made.screens import holds, served, sound, visit
+from tests.made.screens import edit, holds, rows, served, sound, visit
 
 __all__ = ["by_id", "served"]
 
@@ -74,10 +74,14 @@ def test_the_changes_screen_says_over_which_queries_the_correlation_shifts(part:
 
 def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:
     app = visit("question_bank", query="q1")
-    assert "old words not known: what is written here is a new wording, without their grades" in said(app)
-    boxes = [box for box in app.text_area if box.label == "Question"]
-    assert "are not known: import the bank" in boxes[0].placeholder
-    sound(boxes[0].set_value("How do I bake bread?").run())
+    row = rows(app)[0]
+    assert row["lost"]
+    assert row["text"] is None
+    # A box that is emptied again leaves words that nobody knows as they are.
+    edit(app, None, text="  ")
+    assert not bank.drafts(by_id, "ann")
+    edit(app, None, text="How do I bake bread?")
+    assert bank.drafts(by_id, "ann")[row["id"]].question.text == "How do I bake bread?"
     bank.save(by_id, [replace(BREAD, text="How do I bake bread?")], "clearer", "ann")
     text = said(visit("changes", from_version="1", to_version="2", differs="Questions"))
     text += html(visit("changes", from_version="1", to_version="2", differs="Questions"))

@@ -21,7 +21,7 @@ from core.project import project as projects
 from core.types import Question
 from tests.cli.test_reading_together import run
 from tests.made.projects import fill, new_project
-from tests.made.screens import served, visit  # noqa: F401
+from tests.made.screens import edit, holds, served, sound, texts, visit  # noqa: F401
 
 QUESTIONS = [Question("q1/a", "q1", "A?")]
 GRADED = 5_000
@@ -222,13 +222,15 @@ def test_a_draft_that_cannot_be_stored_stays_in_its_field_says_so_and_is_stored_
 ) -> None:
     app = visit("question_bank", project="some")
     with monkeypatch.context() as full:
-        full.setattr("pages.parts.bank.window.change_draft", no_room)
-        app.text_area(key="text q1/a").set_value("Typed?").run()
-        assert not app.exception and app.text_area(key="text q1/a").value == "Typed?"
-        assert [e.value for e in app.error if "Not stored" in e.value and "no room" in e.value]
-        assert [b.label for b in app.button if b.label == "Save version"], "the rest of the screen is there"
-    app.run()
-    assert not app.error and app.text_area(key="text q1/a").value == "Typed?"
+        full.setattr("pages.parts.bank.acts.change_draft", no_room)
+        edit(app, texts(app)[0], text="Typed?")
+        # The browser keeps what it does not hear of as stored, and shows why.
+        (why,) = holds(app, "bank")["refused"].values()
+        assert "no room" in why
+        assert holds(app, "questions")["refused"] == holds(app, "bank")["refused"]
+        assert not app.error and texts(app)[0] != "Typed?", "the rest of the screen is there"
+    sound(app.run())
+    assert holds(app, "bank")["refused"] == {} and texts(app)[0] == "Typed?"
     project = open_project(path)
     assert [draft.question.text for draft in bank.drafts(project, "ann").values()] == ["Typed?"]
     project.close()

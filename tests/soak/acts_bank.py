@@ -9,12 +9,10 @@ from typing import Any
 from playwright.sync_api import Locator, expect
 
 from tests.soak.person import PATIENCE, Broken, NotNow, Person
-from tests.soak.screens import class_of, opened_query, rows
+from tests.soak.screens import opened_query, rows
 
 WEIGHTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0)
 ASKS = ("What is known about {}?", "How does {} matter here?", "Why do people ask about {}?", "Is {} safe?")
-ADDED_IN_SIGHT = 8
-"""Unsaved changes up to which a question that was just added is on the first page of the list."""
 PRESSES = 3
 """Times that a person presses a button of which nothing comes."""
 WORD = re.compile(r"[a-zA-Z]{5,}")
@@ -36,16 +34,21 @@ class Row:
 def _rows(person: Person) -> list[Row]:
     """The questions on the screen."""
     kept = person.facts("unsaved", author=person.name)
-    known = {class_of(question_id): question for question_id, question in (kept["saved"] | kept["drafts"]).items()}
+    known = kept["saved"] | kept["drafts"]
     found = []
     for row, text, weight, active in rows(person):
-        box = person.page.locator(f".st-key-question-saved-{row}, .st-key-question-changed-{row}")
+        box = row_of(person, row)
         question = known.get(row)
         if question is not None:
             # What is before one's eyes, whatever others did since.
             seen = question | {"text": text, "weight": float(weight), "active": active}
             found.append(Row(seen, question["question_id"] in kept["drafts"], box))
     return found
+
+
+def row_of(person: Person, question_id: str) -> Locator:
+    """Where a question stands."""
+    return person.page.locator(f'[data-question="{question_id}"]')
 
 
 def any_row(person: Person, changed: bool = False) -> Row:
@@ -66,11 +69,6 @@ def wording(person: Person, query: str) -> str:
     return person.sign(person.random.choice(ASKS).format(about))
 
 
-def _stands(row: Row, said: str) -> None:
-    """Wait until a row says that it is changed, or that it is not any more."""
-    expect(row.box).to_have_class(re.compile(rf"st-key-question-{said}-"), timeout=PATIENCE)
-
-
 def reword(person: Person) -> str:
     row = any_row(person)
     text = wording(person, row.question["query_id"])
@@ -85,7 +83,7 @@ def reword(person: Person) -> str:
 def weigh(person: Person) -> str:
     row = any_row(person)
     weight = person.random.choice([weight for weight in WEIGHTS if weight != row.question["weight"]])
-    person.type(row.box.locator("input[type=number]"), f"{weight:g}")
+    person.type(row.box.get_by_role("spinbutton", name="Weight"), f"{weight:g}")
     person.unsaved.step({row.question_id: {"weight": weight}})
     return f"{row.question_id}: {weight:g}"
 
@@ -93,7 +91,7 @@ def weigh(person: Person) -> str:
 def retire_or_restore(person: Person) -> str:
     row = any_row(person)
     with person.drawn():
-        row.box.get_by_test_id("stCheckbox").locator("label").first.click()
+        row.box.get_by_role("checkbox", name="Active").click()
     person.unsaved.step({row.question_id: {"active": not row.question["active"]}})
     return f"{row.question_id}: {'restored' if not row.question['active'] else 'retired'}"
 
@@ -111,12 +109,8 @@ def add(person: Person) -> str:
         raise Broken(f"One question was added, and {len(new)} came")
     person.unsaved.step({new[0]: {"text": ""}})
     text = wording(person, query)
-    # What was just added is on top, unless there are too many of them.
-    box = person.page.locator(f".st-key-question-changed-{class_of(new[0])}").locator("textarea")
-    if len(before) < ADDED_IN_SIGHT:
-        expect(box).to_be_visible(timeout=PATIENCE)
-    if not person.there(box):
-        return f"{new[0]}, on another page"
+    box = row_of(person, new[0]).locator("textarea").first
+    expect(box).to_be_focused(timeout=PATIENCE)
     person.type(box, text)
     person.unsaved.step({new[0]: {"text": text}})
     return f"{new[0]}: {text}"
@@ -164,7 +158,7 @@ def save(person: Person) -> str:
     _can_save(person)
     note = person.sign("for a reason")
     box = person.page.get_by_role("textbox", name="Note", exact=True).first
-    person.type(box, note)
+    box.fill(note)
     return _save(person, note)
 
 
@@ -240,10 +234,8 @@ def open_query(person: Person) -> str:
     texts = person.facts("queries")
     here = opened_query(person)
     query = person.random.choice([query for query in texts if query != here])
-    button = person.page.locator(".st-key-queries-list").get_by_role("button").filter(has_text=texts[query])
-    if not person.there(button):
-        raise NotNow
+    link = person.page.get_by_role("navigation", name="Queries").get_by_role("link").filter(has_text=texts[query])
     with person.drawn():
-        button.first.click()
+        link.first.click()
     expect(person.heading(texts[query]).first).to_be_visible(timeout=PATIENCE)
     return query

@@ -10,9 +10,9 @@ from typing import Any
 
 from playwright.sync_api import Locator, expect
 
-from tests.soak.acts_bank import PRESSES, WEIGHTS, Row, any_row, wording
+from tests.soak.acts_bank import WEIGHTS, Row, any_row, wording
 from tests.soak.person import GLANCE, PATIENCE, Broken, NotNow, Person
-from tests.soak.screens import ROWS_A_PAGE, opened_query, rows
+from tests.soak.screens import opened_query, rows
 
 FIELDS = ("text", "weight", "active")
 """What of a question a person sees at once, and remembers."""
@@ -25,7 +25,6 @@ def duplicate(person: Person) -> str:
     row, menu = _menu(person)
     with _changing(person) as changed:
         person.press("Duplicate", menu)
-    _close_menu(person)
     if len(changed) != 1:
         raise Broken(f"One question was duplicated, and {changed} came")
     (new,) = changed
@@ -40,12 +39,10 @@ def move(person: Person) -> str:
     before = [end for end, *_ in rows(person)]
     with _changing(person) as changed:
         person.press(way, menu)
-    _close_menu(person)
     after = [end for end, *_ in rows(person)]
     if changed:
         person.unsaved.step({question_id: {} for question_id in changed})
-    # Where the questions fill more than a page, one may leave it.
-    if len(before) < ROWS_A_PAGE and sorted(before) != sorted(after):
+    if sorted(before) != sorted(after):
         raise Broken(f"Moving {row.question_id} turned {before} into {after}")
     return f"{row.question_id}: {way}, {len(changed)} changed"
 
@@ -148,7 +145,6 @@ def bring_back_wording(person: Person) -> str:
     """Bring back what a question was before, out of its history."""
     row, menu = _menu(person)
     if not person.there(person.button("History", menu)):
-        _close_menu(person)
         raise NotNow
     person.press("History", menu)
     dialog = person.dialog()
@@ -173,11 +169,11 @@ def bring_back_wording(person: Person) -> str:
 
 def bring_back_version(person: Person) -> str:
     """Bring back an earlier version of the whole bank, as a new one."""
-    title = person.page.get_by_text(re.compile(r"^Versions of the bank \(")).first
+    title = person.page.get_by_role("button", name=re.compile(r"^Versions of the bank \("))
     button = person.page.get_by_role("button", name=re.compile(r"^Bring back version \d+"))
     if not person.there(button):
-        title.click()
-        person.quiet()
+        with person.drawn():
+            title.click()
     if not person.there(button):
         raise NotNow
     label = button.first.inner_text().strip()
@@ -235,26 +231,13 @@ def _made(person: Person, before: set[int]) -> list[dict[str, Any]]:
 
 
 def _menu(person: Person) -> tuple[Row, Locator]:
-    """Open the menu of any question: the question, and where the menu stands."""
+    """Open the details of any question: the question, and where they stand."""
     row = any_row(person)
-    menu = person.page.get_by_test_id("stPopoverBody")
-    if person.there(menu):
-        _close_menu(person)
-    for _ in range(PRESSES):
-        with person.drawn():
-            row.box.get_by_test_id("stPopover").get_by_role("button").first.click()
-        # A menu that is pressed in the moment when the page is drawn anew may close at once.
-        if person.there(person.button("Duplicate", menu)):
-            return row, menu
-    raise Broken(f"The menu of {row.question_id} was pressed {PRESSES} times, and does not open")
-
-
-def _close_menu(person: Person) -> None:
-    menu = person.page.get_by_test_id("stPopoverBody")
-    if person.there(menu):
-        with person.drawn():
-            person.page.keyboard.press("Escape")
-        expect(menu).to_have_count(0, timeout=PATIENCE)
+    button = row.box.get_by_role("button", name="Details", exact=True)
+    if button.get_attribute("aria-expanded") != "true":
+        button.click()
+    expect(person.button("Duplicate", row.box)).to_be_visible(timeout=PATIENCE)
+    return row, row.box
 
 
 @contextmanager

@@ -39,12 +39,8 @@ def policy(person: Person) -> dict[str, Any]:
     return found
 
 
-ROWS = (
-    "[class*=st-key-question-saved-]:not([class*=st-key-question-saved-proposal-]), [class*=st-key-question-changed-]"
-)
+ROWS = "[data-question]"
 """The questions of the question bank."""
-ROWS_A_PAGE = 12
-"""Questions of the question bank that are shown at once."""
 
 
 def grid(table: Locator) -> list[list[str]]:
@@ -72,9 +68,8 @@ def question_bank(person: Person) -> str | None:
         for question_id, question in (kept["saved"] | kept["drafts"]).items()
         if question["query_id"] == query
     }
-    by_row = {class_of(question_id): question for question_id, question in expected.items()}
     for row, text, weight, active in rows(person):
-        question = by_row.get(row)
+        question = expected.get(row)
         if question is None:
             return f"A row {row} that no question has"
         said, meant = [text, float(weight), active], [question["text"] or "", question["weight"], question["active"]]
@@ -91,17 +86,11 @@ def opened_query(person: Person) -> str:
     return next(query for query, text in person.facts("queries").items() if text == title)
 
 
-def class_of(question_id: str) -> str:
-    """What the class of a question's row ends in."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "-", question_id)
-
-
 def rows(person: Person) -> list[tuple[str, str, str, bool]]:
-    """The rows of the question bank: end of the class, text, weight and whether active."""
+    """The rows of the question bank: id of the question, text, weight and whether active."""
     found = person.page.locator(ROWS).evaluate_all(
         """rows => rows.map(row => [
-          [...row.classList].find(name => name.startsWith('st-key-question-')).replace(/^st-key-question-[a-z]+-/, ''),
-          row.querySelector('textarea').value, row.querySelector('input[type=number]').value,
+          row.dataset.question, row.querySelector('textarea').value, row.querySelector('input[type=number]').value,
           row.querySelector('input[type=checkbox]').checked])"""
     )
     return [tuple(row) for row in found]

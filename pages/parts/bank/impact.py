@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from core import bank
-from core.bank import drafted_edits, overview
+from core.bank import QueryOverview, drafted_edits, overview
 from core.catalogue import find_grader, grader_again
 from core.errors import WorkbenchError
-from core.grading import BackgroundJob, Request, current_job, start_job
+from core.grading import BackgroundJob, Request, current_job, start_job, time_needed
 from core.labels import Policy
 from core.leaderboard import Shift, correlation_shift, official_board
 from core.measures import parse_measure
@@ -17,12 +16,54 @@ from core.project import Project, passage_texts, sources
 from core.review import Changes, Edits, LabelChange, changes, why
 from core.study import bank_summary
 from core.types import Question
-from pages.parts.shared import presses, ui
+from pages.parts.bank import review as bank_review
+from pages.parts.bank import slope
+from pages.parts.bank import window as bank_window
+from pages.parts.shared import html, presses, ui
 from pages.parts.shared.job_progress import pace, state
-from pages.parts.shared.vega import Spec, chart, either, layer, number, word
+from pages.parts.shared.policy_widgets import View
 
 FLIPS_SHOWN = 6
-MOVERS_SHOWN = 6
+
+
+def beside(project: Project, query: QueryOverview, view: View | None) -> None:
+    """What is asked, and what the unsaved changes would do: what one looks at while one writes.
+
+    Args:
+        view: the policy, the measure and the board that the impact is measured with; None before anything is graded.
+    """
+    _asked(project, query.query_id)
+    here = bank_window.window()
+    name, version = here.saved or ("", 0)
+    if here.saved and st.session_state.get("saved before") != here.saved:
+        # A passage that led to a question has served once that is saved.
+        st.session_state["saved before"] = here.saved
+        st.session_state.pop("beside", None)
+    if name != project.name or bank.drafts(project, ui.person()):
+        here.saved = None
+    elif view is not None:
+        bank_review.saved(project, version)
+    bank_review.passage_beside(project, query.query_id)
+    st.markdown("**Impact**")
+    job = current_job(project)
+    if job is not None and not job.progress.over:
+        watch(project, job)
+    elif view is None:
+        st.caption("Nothing has been graded yet: grade once, and the impact of every change shows here.")
+        ui.go("grading")
+    if view is not None:
+        panel(project, view.policy, view.measure, view.against)
+
+
+def _asked(project: Project, query_id: str) -> None:
+    """The narrative of a query and its subtopics; nothing where there is none."""
+    query = bank.find_query(project, query_id)
+    said = [f'<div class="asked-for" tabindex="0">{html.visible(query.narrative)}</div>'] if query.narrative else []
+    if query.subtopics:
+        facets = "".join(f"<li>{html.visible(one.text)}</li>" for one in query.subtopics)
+        said.append(f'<ul class="asked-for" tabindex="0">{facets}</ul>')
+    if said:
+        st.html("<b>What is asked</b>" + "".join(said))
 
 
 def panel(project: Project, policy: Policy, measure: str, against: str | None) -> None:
@@ -74,7 +115,13 @@ def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> 
     if grader is None:
         st.caption("The grades came from a file: this grader cannot be run here. See Grading.")
         return
-    if presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch"):
+    pressed = presses.button("Grade them as a trial", icon=":material/play_arrow:", width="stretch")
+    about = time_needed(project, grader, found.to_grade)
+    st.caption(
+        "The bank stays as it is: only your changes are graded, and their effect shows here."
+        + (f" Takes about {ui.duration(about)} by earlier jobs of this grader." if about is not None else "")
+    )
+    if pressed:
         drafted = tuple(question for questions in edits.values() for question in questions)
         try:
             start_job(project, grader, Request(trial=drafted), ui.author())
@@ -96,7 +143,9 @@ def _watch(project: Project, every: float) -> None:
         st.rerun()
     else:
         done, total = job.progress.done, job.progress.total
-        st.progress(done / total if total else 0.0, text=f"Grading: {done:,} of {total:,} pairs" if total else "")
+        what = "Your trial" if job.request.trial is not None else "A job"
+        pairs = f": {done:,} of {total:,} pairs" if total else " waits for its pairs"
+        st.progress(done / total if total else 0.0, text=what + pairs)
         st.caption(state(job))
         if job.request.trial is None:
             # A job that grades the bank is stopped where one sees whose and how large it is.
@@ -223,48 +272,5 @@ def _systems(found: Changes) -> None:
         st.markdown("**No system changes its rank**")
     else:
         st.markdown(f"**{len(moved)} of {len(found.systems)} systems change their rank**")
-    shown = sorted(
-        (s for s in found.systems if s.score_before != s.score_after),
-        key=lambda s: -abs((s.score_after or 0) - (s.score_before or 0)),
-    )
-    if shown:
-        st.vega_lite_chart(_slope(found), key="impact slope")
-        st.dataframe(
-            {
-                "Run": [s.run for s in shown[:MOVERS_SHOWN]],
-                "Shift": [(s.score_after or 0) - (s.score_before or 0) for s in shown[:MOVERS_SHOWN]],
-                "Rank": [f"{s.rank_before} → {s.rank_after}" for s in shown[:MOVERS_SHOWN]],
-            },
-            hide_index=True,
-            column_config={
-                "Run": st.column_config.TextColumn(width=125),
-                "Shift": st.column_config.NumberColumn(
-                    width=62, format="%+.3f", help=ui.plain(f"In {found.after.measure}")
-                ),
-                "Rank": st.column_config.TextColumn(width=62),
-            },
-        )
-
-
-def _slope(found: Changes) -> Spec:
-    rows = [
-        {"run": s.run, "state": state, "rank": rank, "moved": s.rank_before != s.rank_after}
-        for s in found.systems
-        for state, rank in (("before", s.rank_before), ("after", s.rank_after))
-        if rank is not None
-    ]
-    table = pd.DataFrame(rows, columns=["run", "state", "rank", "moved"])
-    base = {
-        "x": word("state", sort=["before", "after"], title=None, axis={"labelAngle": 0, "orient": "top"}),
-        "y": number("rank", scale={"reverse": True, "zero": False}, title="Rank", axis={"tickMinStep": 1}),
-        "color": either("datum.moved", "#8a5cc7", "#9aa1ab"),
-        "detail": word("run"),
-        "tooltip": [word("run"), word("state"), number("rank")],
-    }
-    named = "datum.moved && datum.state == 'after'"
-    return chart(
-        table,
-        layer("line", base, point=True),
-        layer("text", base | {"text": word("run")}, only=named, align="left", dx=8, limit=110),
-        height=230,
-    )
+    if shifted := slope.moves(found):
+        st.html(shifted)

@@ -9,6 +9,7 @@ from core.bank import Proposal, QueryOverview, Repeat, drafted_bank, edit_propos
 from core.errors import WorkbenchError
 from core.project import Project, passage_texts
 from pages.parts.bank import drafting as bank_drafting
+from pages.parts.bank import window as bank_window
 from pages.parts.shared import presses, ui
 
 PROPOSALS_A_PAGE = 10
@@ -27,7 +28,6 @@ def panel(project: Project, query: QueryOverview) -> None:
     """The proposals of the open query, and the ways to get more."""
     found = bank.proposals(project, query.query_id)
     with st.container(key="proposals"):
-        st.markdown(f"**Proposals ({len(found)})**")
         more = st.container(horizontal=True)
         if presses.button("Suggest questions", more, icon=":material/lightbulb:") and ui.author():
             bank_drafting.suggest_dialog(project, query)
@@ -101,8 +101,9 @@ def _decide(project: Project, keys: list[int], accept: bool) -> None:
         ui.show_error(error)
         return
     _choose(set())
-    said = f"Accepted {len(keys)}: they are in your draft, and in the bank once you save." if accept else None
-    st.toast(said or f"Rejected {len(keys)}.")
+    accepted = f"Accepted {len(keys)}: they are in your draft, and in the bank once you save."
+    # In the bar, which is in sight: a toast would lie over its buttons.
+    bank_window.window().said = accepted if accept else f"Rejected {len(keys)}."
     st.rerun()
 
 

@@ -20,13 +20,14 @@ from core.bank import (
 from core.catalogue import find_grader, grader_again
 from core.errors import WorkbenchError
 from core.grading import make_plan
-from core.labels import Policy, confirm, override, withdraw
+from core.labels import Override, Policy, confirm, override, withdraw
 from core.measures import COVER
 from core.project import Project, passage_texts, sources
 from core.review import changes
 from core.sentences import split_sentences
 from core.study import QueryDiagnosis, diagnose
 from core.types import RATINGS, Question
+from pages.parts.bank import proposals as bank_proposals
 from pages.parts.bank import window as bank_window
 from pages.parts.shared import policy_widgets, presses, ui
 
@@ -86,26 +87,29 @@ def _settings(question: Question) -> str:
     return f"weight {question.weight:g} · {'active' if question.active else 'not active'} · {question.kind}"
 
 
-def offer_regrading(project: Project, version: int) -> None:
-    """After a save: what has to be graded now, as a job."""
-    spec = find_grader(project, policy_widgets.chosen(project).grader).spec
-    plan = make_plan(project, spec, latest_version(project))
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+def saved(project: Project, version: int) -> None:
+    """After a save: what has to be graded now, as a job, and what the version changed."""
+    grader = find_grader(project, policy_widgets.chosen(project).grader)
+    plan = make_plan(project, grader.spec, latest_version(project))
+    with st.container(border=True, key="just-saved"):
         if plan.to_grade:
             st.markdown(
                 f"**Saved bank version {version}.** {plan.to_grade:,} pairs are new and not graded;"
                 f" {plan.known:,} are known and stay."
             )
-            if grader_again(project, spec) is not None:
-                ui.go("grading", "Grade them")
-            else:
-                st.caption(ui.plain(f"The grades of {spec.name} came from a file: grade them there, and import again."))
+            if grader_again(project, grader.spec) is None:
+                st.caption(
+                    ui.plain(f"The grades of {grader.spec.name} came from a file: grade them there, and import again.")
+                )
         else:
             st.markdown(f"**Saved bank version {version}.** Nothing has to be graded: all pairs are known.")
-        ui.go("changes", "What it changed")
-        if presses.button("", icon=":material/close:", type="tertiary", key="close saved"):
-            st.session_state.pop("just saved", None)
-            st.rerun()
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if plan.to_grade and grader_again(project, grader.spec) is not None:
+                ui.go("grading", "Grade them")
+            ui.go("changes", "What it changed")
+            if presses.button("Close", type="tertiary", key="close saved"):
+                bank_window.window().saved = None
+                st.rerun()
 
 
 @st.dialog("History of a question", width="large")
@@ -134,36 +138,35 @@ def history(project: Project, question: Question) -> None:
 def versions(project: Project) -> None:
     """The saved versions of the whole bank: compare any two, bring one back."""
     saved = bank.versions(project)
-    with st.expander(f"Versions of the bank ({len(saved)})"):
-        st.dataframe(
-            {
-                "Version": [v.version for v in saved],
-                "Note": [v.note for v in saved],
-                "Author": [v.author for v in saved],
-                "Saved": [v.saved_at for v in saved],
-                "Questions changed": [v.changed for v in saved],
-            },
-            column_config={"Saved": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")},
-            hide_index=True,
-        )
-        if len(saved) < 2:
-            return
-        numbers = [v.version for v in saved]
-        first, second, button = st.columns([2, 2, 3], vertical_alignment="bottom")
-        before = first.selectbox("From", numbers, index=1)
-        after = second.selectbox("To", numbers, index=0)
-        found = bank.difference(bank.questions(project, before), bank.questions(project, after))
-        for sign, questions in (("added", found.added), ("removed", found.removed)):
-            for question in questions:
-                st.caption(f"{sign}: {ui.plain(question.shown)}")
-        for old, new in found.changed:
-            st.markdown(difference(old.shown, new.shown))
-            if _settings(old) != _settings(new):
-                st.caption(f"{_settings(old)} → {_settings(new)}")
-        if presses.button(f"Bring back version {before}", button, help="As a new version; nothing is lost."):
-            version = restore(project, before, f"Brought back version {before}", ui.author())
-            st.session_state["just saved"] = version
-            st.rerun()
+    st.dataframe(
+        {
+            "Version": [v.version for v in saved],
+            "Note": [v.note for v in saved],
+            "Author": [v.author for v in saved],
+            "Saved": [v.saved_at for v in saved],
+            "Questions changed": [v.changed for v in saved],
+        },
+        column_config={"Saved": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")},
+        hide_index=True,
+    )
+    if len(saved) < 2:
+        return
+    numbers = [v.version for v in saved]
+    first, second, button = st.columns([2, 2, 3], vertical_alignment="bottom")
+    before = first.selectbox("From", numbers, index=1)
+    after = second.selectbox("To", numbers, index=0)
+    found = bank.difference(bank.questions(project, before), bank.questions(project, after))
+    for sign, questions in (("added", found.added), ("removed", found.removed)):
+        for question in questions:
+            st.caption(f"{sign}: {ui.plain(question.shown)}")
+    for old, new in found.changed:
+        st.markdown(difference(old.shown, new.shown))
+        if _settings(old) != _settings(new):
+            st.caption(f"{_settings(old)} → {_settings(new)}")
+    if presses.button(f"Bring back version {before}", button, help="As a new version; nothing is lost."):
+        version = restore(project, before, f"Brought back version {before}", ui.author())
+        bank_window.window().saved = (project.name, version) if version else None
+        st.rerun()
 
 
 @st.dialog("As if this question stood alone", width="large")
@@ -193,39 +196,76 @@ def solo(project: Project, question: Question) -> None:
     st.caption(f"{len(found.labels):,} labels would differ, {len(lost):,} of them lower.")
 
 
-def lists(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None:
-    """Questions that non-relevant passages answer, and relevant passages that no question covers."""
-    # The labels stay the same while one works, so that the chosen tab stays open.
-    strays, uncovered = st.tabs(["Answered by non-relevant passages", "Relevant passages not covered"], key="lists")
-    with strays:
-        if found.strays:
-            st.caption(f"Questions to reword or drop: {len(found.strays)}")
-        else:
-            st.caption("No judged non-relevant passage answers any question.")
-        for stray in found.strays:
-            with st.expander(ui.plain(f"{stray.question.shown}  ({len(stray.passages)})")):
-                for passage_id, text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).items():
-                    st.text(text)
-                    _override(project, stray.question, passage_id)
-                    st.divider()
-    with uncovered:
-        if found.relevant:
-            covered = found.relevant - len(found.uncovered)
-            st.caption(f"The bank covers {covered} of {found.relevant} judged relevant passages of this query.")
-        if not found.uncovered:
-            st.caption("Every judged relevant passage that is graded answers some question.")
-        texts = passage_texts(project, found.uncovered[:PASSAGES_SHOWN])
-        for passage_id, text in texts.items():
-            with st.expander(ui.plain(ui.shortened(text, 90))):
-                st.caption("Start a question from the passage, or from one of its sentences:")
-                if presses.button("The whole passage", key=f"start {passage_id}", icon=":material/add:"):
-                    _start(project, query.query_id, passage_id, None)
-                for start, end in split_sentences(text):
-                    sentence = text[start:end]
-                    if presses.button(
-                        ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
-                    ):
-                        _start(project, query.query_id, passage_id, sentence)
+@st.fragment
+def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None) -> None:
+    """What else there is to do about a query, one thing at a time; a click in here draws nothing else.
+
+    Args:
+        found: how its questions behave; None before anything is graded.
+    """
+    given = labels.overrides(project, query.query_id)
+    stale = sum(one.stale for one in given)
+    # The names stay the same while one works, so that what was chosen stays open.
+    titles = {"proposals": f"Proposals ({len(bank.proposals(project, query.query_id))})"}
+    if found is not None:
+        titles["strays"] = f"Answered by non-relevant passages ({len(found.strays)})"
+        titles["uncovered"] = f"Relevant passages not covered ({len(found.uncovered)})"
+    if given:
+        titles["overrides"] = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
+    titles["versions"] = f"Versions of the bank ({latest_version(project)})"
+    chosen = st.pills(
+        "More about this query", list(titles), default="proposals", format_func=titles.__getitem__, key="more",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if chosen == "proposals":
+        bank_proposals.panel(project, query)
+    elif chosen == "strays" and found is not None:
+        _strays(project, found)
+    elif chosen == "uncovered" and found is not None:
+        _uncovered(project, query, found)
+    elif chosen == "overrides":
+        _overrides(project, given)
+    elif chosen == "versions":
+        versions(project)
+
+
+def _strays(project: Project, found: QueryDiagnosis) -> None:
+    if found.strays:
+        st.caption(f"Questions to reword or drop: {len(found.strays)}")
+    else:
+        st.caption("No judged non-relevant passage answers any question.")
+    for stray in found.strays:
+        title = ui.plain(f"{stray.question.shown}  ({len(stray.passages)})")
+        with st.expander(title, key=f"stray {stray.question.question_id}", on_change="rerun") as fold:
+            # Drawn only when it is open: the passages of a dozen closed ones would be most of the page.
+            if not fold.open:
+                continue
+            for passage_id, text in passage_texts(project, stray.passages[:PASSAGES_SHOWN]).items():
+                st.text(text)
+                _override(project, stray.question, passage_id)
+                st.divider()
+
+
+def _uncovered(project: Project, query: QueryOverview, found: QueryDiagnosis) -> None:
+    if found.relevant:
+        covered = found.relevant - len(found.uncovered)
+        st.caption(f"The bank covers {covered} of {found.relevant} judged relevant passages of this query.")
+    if not found.uncovered:
+        st.caption("Every judged relevant passage that is graded answers some question.")
+    for passage_id, text in passage_texts(project, found.uncovered[:PASSAGES_SHOWN]).items():
+        title = ui.plain(ui.shortened(text, 90))
+        with st.expander(title, key=f"uncovered {passage_id}", on_change="rerun") as fold:
+            if not fold.open:
+                continue
+            st.caption("Start a question from the passage, or from one of its sentences:")
+            if presses.button("The whole passage", key=f"start {passage_id}", icon=":material/add:"):
+                _start(project, query.query_id, passage_id, None)
+            for start, end in split_sentences(text):
+                sentence = text[start:end]
+                if presses.button(
+                    ui.plain(sentence), key=f"start {passage_id} {start}", type="tertiary", icon=":material/add:"
+                ):
+                    _start(project, query.query_id, passage_id, sentence)
 
 
 def _override(project: Project, question: Question, passage_id: str) -> None:
@@ -242,34 +282,29 @@ def _override(project: Project, question: Question, passage_id: str) -> None:
                 st.rerun()
 
 
-def override_list(project: Project, query_id: str) -> None:
+def _overrides(project: Project, found: list[Override]) -> None:
     """The overrides of a query: stale ones are to be confirmed or withdrawn, current ones can be withdrawn."""
-    found = sorted(labels.overrides(project, query_id), key=lambda one: not one.stale)
-    if not found:
-        return
-    stale = sum(one.stale for one in found)
-    title = f"Overrides ({len(found)}" + (f", {stale} stale)" if stale else ")")
-    with st.expander(title, expanded=bool(stale)):
-        texts = passage_texts(project, [one.passage_id for one in found])
-        for one in found:
-            st.text(texts.get(one.passage_id, one.passage_id))
-            st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
-            if one.stale:
-                st.caption(f":orange[The question was reworded since:] {difference(one.wording, one.wording_now)}")
-            with st.container(horizontal=True):
-                if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
-                    confirm(project, one.key, ui.author())
-                    st.rerun()
-                if presses.button("Withdraw", key=f"withdraw {one.key}", type="tertiary"):
-                    withdraw(project, one.key, ui.author())
-                    st.rerun()
+    found = sorted(found, key=lambda one: not one.stale)
+    texts = passage_texts(project, [one.passage_id for one in found])
+    for one in found:
+        st.text(texts.get(one.passage_id, one.passage_id))
+        st.caption(ui.plain(f"rated {one.rating} by {one.author}: {one.reason} · {one.wording_now}"))
+        if one.stale:
+            st.caption(f":orange[The question was reworded since:] {difference(one.wording, one.wording_now)}")
+        with st.container(horizontal=True):
+            if one.stale and presses.button("Confirm for the new wording", key=f"confirm {one.key}"):
+                confirm(project, one.key, ui.author())
+                st.rerun()
+            if presses.button("Withdraw", key=f"withdraw {one.key}", type="tertiary"):
+                withdraw(project, one.key, ui.author())
+                st.rerun()
 
 
 def _start(project: Project, query_id: str, passage_id: str, sentence: str | None) -> None:
     begun = replace(new_question(query_id), note=f"from passage {passage_id}", answer_key=sentence)
     bank_window.act(project, put_draft, begun)
+    bank_window.window().focus = begun.question_id
     st.session_state["beside"] = (query_id, passage_id)
-    st.toast("A new question is at the top, with its passage on the right.")
     st.rerun()
 
 

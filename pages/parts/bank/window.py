@@ -1,203 +1,188 @@
-"""One window of perhaps several in which a person edits the bank: what it has shown, what is typed there, its keys.
+"""One window of perhaps several in which a person edits the bank: whatever is done there is done exactly once.
 
 Streamlit ends a run as soon as the next message comes, its callbacks too: any question to the session state may be the
-last. It never calls such a callback again. So what must not be lost does not rest on callbacks: a window remembers what
-its fields have shown, and every run stores what stands in them otherwise.
+last. So nothing that must not be lost rests on a callback, nor on a run that comes to its end. The browser numbers what
+is done there and keeps it until it hears that the server did it (`channel.js`); all that is open comes along with every
+run, as the state of a component. A run first does what is new to it, in the order of the numbers, and says so with
+whatever it draws.
 """
 
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from core.bank import CrossedEdit, Mark, change_draft, drafted_bank, mark
+from core.bank import CrossedEdit, Mark, mark
 from core.errors import WorkbenchError
 from core.project import Project
 from core.types import Question
-from pages.parts.shared import presses, ui
+from pages.parts.bank import acts
+from pages.parts.shared import ui
 
-SAVE = "the key that saves"
+KEY = "bank"
+"""Of the component whose state holds what was done in the browser."""
+
+CHANNEL = Path(__file__).with_name("channel.js").read_text(encoding="utf-8")
+"""What the components of the bank send through, as the beginning of each one's JavaScript."""
 
 
-@dataclass(frozen=True)
-class Field:
-    """A field of a question as a window has shown it.
+@dataclass
+class Shown:
+    """What a window has shown of the bank to a person.
 
     Args:
-        question: as it stood there.
-        name: of the field, as `Question` has it.
-        stored: what the draft or the bank had for it.
-        shown: what was put into the field for that, as the field gives it back where nobody typed.
-        optional: whether an empty field means that there is nothing.
+        author: their name; empty for somebody who only reads.
+        questions: by id.
     """
 
     project: Project
-    question: Question
-    name: str
-    stored: object
-    shown: object
-    optional: bool
-
-    def read(self, given: Any) -> object:
-        """What is to be stored for what stands in the field."""
-        return given.strip() or None if self.optional else given
+    author: str
+    questions: dict[str, Question] = field(default_factory=dict)
 
 
 @dataclass
 class Window:
-    """What a window has shown: one object for all its runs, also those that overlap.
+    """What a window has shown and done: one object for all its runs, also those that overlap.
 
     Args:
+        token: names the window; what was done in one that the server has forgotten is not done in the next.
         lock: held while an act is done and taken note of.
         drafts: where the person's drafts stood when they were shown last.
-        fields: by the key of the widget.
-        crossed: what was typed over an edit of another window, by the key of the widget.
-        unstored: why what stands in a field could not be stored, by the key of the widget.
+        done: the number of the last act that was done.
+        refused: what could not be stored, by the number of the act, with the reason; None where another window had
+            changed the same.
+        shown: by project and author.
+        stint: the visit of a field in which something was typed last.
+        query: the one that was asked for; empty where none was.
+        dialog: what was asked for, with the question that it is about.
+        focus: the question that is to be written next, by id.
+        saved: the project and the version that was saved last, until there are changes again.
+        said: what came of the last act, where that is not to be seen.
+        error: why the last act failed.
+        nameless: whether something was done by somebody who has not said who they are.
     """
 
+    token: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     lock: threading.RLock = field(default_factory=threading.RLock)
     drafts: object = None
-    fields: dict[str, Field] = field(default_factory=dict)
-    crossed: dict[str, CrossedEdit] = field(default_factory=dict)
-    unstored: dict[str, WorkbenchError] = field(default_factory=dict)
+    done: int = 0
+    refused: dict[int, str | None] = field(default_factory=dict)
+    shown: dict[tuple[str, str], Shown] = field(default_factory=dict)
+    stint: object = None
+    query: str = ""
+    dialog: tuple[str, str] | None = None
+    focus: str = ""
+    near: bool = False
+    subtopic: str | None = None
+    saved: tuple[str, int] | None = None
+    said: str = ""
+    error: WorkbenchError | None = None
+    nameless: bool = False
 
+    def take(self, act: Mapping[str, Any]) -> None:
+        """Do an act of the browser, unless it was done; what could not be stored is tried again."""
+        number = act["n"]
+        with self.lock:
+            # What another window had changed waits for a choice.
+            again = self.refused.get(number) is not None
+            if number <= self.done and not again:
+                return
+            self.refused.pop(number, None)
+            if number > self.done:
+                self.error, self.said = None, ""
+            try:
+                acts.do(self, act)
+            except CrossedEdit:
+                self.refused[number] = None
+            except WorkbenchError as error:
+                if act.get("act") == "edit":
+                    self.refused[number] = str(error)
+                else:
+                    self.error = error
+            finally:
+                self.done = max(self.done, number)
 
-# What is being typed reaches the server when its field is left. A key that acts leaves the field first, so that
-# it acts on what the person sees. Undoing while typing is about the words being typed, as Ctrl+Z is.
-#
-# The part stands in the page and not in a fragment: Streamlit sends what happens in one moment as one message, and as
-# one of the fragment where any of it happened in one, so that a click elsewhere on the page would be lost.
-_listener = st.components.v2.component(
-    "window_of_the_bank",
-    js="""
-const SAVE = 83, UNDO = 90, REDO = 89, ADD = 78, NEXT = 74, PREVIOUS = 75;
-const FIELDS = "textarea, input:not([type=checkbox]):not([type=radio]):not([type=file])";
-let listening = null;
+    def did(self, shown: Shown, what: Callable[..., Any], *arguments: Any) -> Any:
+        """Do something to a person's drafts; what this window did itself, it has seen.
 
-export default function ({ setTriggerValue }) {
-  // Drawn anew, the part is set up once more before what it was is cleaned up: each cleans up after itself alone.
-  const mine = new AbortController();
-  listening?.abort();
-  listening = mine;
-  const typedIn = new WeakSet();
-  const on = (name, act) => window.addEventListener(name, act, { capture: true, signal: mine.signal });
-  const take = (event) => {
-    event.preventDefault();
-    event.stopImmediatePropagation();
-  };
+        Args:
+            what: a function of the project, the author and the arguments.
+        """
+        with self.lock:
+            current = self.has_shown(shown)
+            result = what(shown.project, shown.author, *arguments)
+            if current:
+                self.drafts = _now(shown.project, shown.author)
+        return result
 
-  on("focus", (event) => {
-    if (event.target === window) setTriggerValue("looked", true);
-  });
-  on("input", (event) => typedIn.add(event.target));
-  on("focusout", (event) => typedIn.delete(event.target));
-  on("keydown", (event) => {
-    const key = event.keyCode;
-    const ctrl = (event.ctrlKey || event.metaKey) && !event.altKey;
-    const alt = event.altKey && !event.ctrlKey && !event.metaKey;
-    const save = ctrl && !event.shiftKey && key === SAVE;
-    const field = document.activeElement?.matches(FIELDS) ? document.activeElement : null;
-    if (ctrl && event.key === "Enter") typedIn.delete(field);
-    if (alt && [UNDO, REDO].includes(key) && typedIn.has(field)) {
-      take(event);
-      document.execCommand(key === UNDO ? "undo" : "redo");
-    } else if (save || (alt && [UNDO, REDO, ADD, NEXT, PREVIOUS].includes(key))) {
-      // Nothing happens behind an open dialog: the page drawn anew would close it, with all that was typed there.
-      const behind = document.querySelector("[data-testid=stDialog]");
-      if (behind || save) take(event);
-      if (behind) return;
-      field?.blur();
-      // The page hands over what was typed once it has drawn the field as left.
-      if (save) requestAnimationFrame(() => setTimeout(() => setTriggerValue("save", true)));
-    }
-  });
-  return () => mine.abort();
-}
-""",
-)
+    def has_shown(self, shown: Shown) -> bool:
+        """Whether this window shows the drafts as they are: no other one of the person's changed them since."""
+        return self.drafts == _now(shown.project, shown.author)
 
-
-def save_key() -> bool:
-    """Listen to the window; whether Ctrl+S was pressed, and what was being typed is stored.
-
-    When the window comes to the front, the page is drawn anew, with what another window did meanwhile.
-    """
-    here = presses.presses()
-    _listener(key="bank-window", on_save_change=partial(here.press, SAVE), on_looked_change=lambda: None)
-    return here.take(SAVE)
+    def tells(self) -> dict[str, Any]:
+        """What every component of the bank has to know of its window."""
+        return {
+            "window": self.token,
+            "done": self.done,
+            "refused": {str(number): why for number, why in self.refused.items()},
+        }
 
 
 def window() -> Window:
     """The window that this run draws."""
-    return st.session_state.setdefault("bank window", Window())
+    found: Window = st.session_state.setdefault("bank window", Window())
+    return found
 
 
-def look(project: Project) -> None:
-    """Remember the drafts as they are now: this window shows them."""
-    window().drafts = _now(project, ui.person())
+def take_in() -> None:
+    """Do what was done in the browser and not here yet."""
+    here = window()
+    state = st.session_state.get(KEY)
+    sent = state.get("acts") if isinstance(state, Mapping) else None
+    known = {
+        act["n"]: act
+        for act in (sent if isinstance(sent, list) else ())
+        if isinstance(act, Mapping) and isinstance(act.get("n"), int) and act.get("window") == here.token
+    }
+    for number in sorted(known):
+        here.take(known[number])
+    with here.lock:
+        # What the browser sends no more has been given up; on a screen without the bank it sends nothing.
+        if sent is not None:
+            here.refused = {number: why for number, why in here.refused.items() if number in known}
+    if here.nameless:
+        here.nameless = False
+        ui.author()
 
 
-def unseen(project: Project) -> bool:
-    """Whether another window of this person changed something that this one has not shown."""
-    return bool(window().drafts != _now(project, ui.person()))
+def open_for(project: Project) -> None:
+    """Let a window take in what is done in a project, before anything of it is drawn: the browser may be quick."""
+    here, author = window(), ui.person()
+    here.shown.setdefault((project.name, author), Shown(project, author)).project = project
+
+
+def show(project: Project, questions: list[Question]) -> None:
+    """Remember that this window shows a person's questions, and their drafts as they are now."""
+    here, author = window(), ui.person()
+    here.shown[project.name, author].questions.update((question.question_id, question) for question in questions)
+    here.drafts = _now(project, author)
 
 
 def act(project: Project, what: Callable[..., Any], *arguments: Any) -> Any:
-    """Do something to the person's drafts; what this window did itself, it has seen.
+    """Do something to the person's drafts that no component asked for, as a dialog does.
 
     Args:
         what: a function of the project, the author and the arguments.
     """
     author, here = ui.author(), window()
     # From here on the session is not asked, so that the run is not ended between the act and the note of it.
-    with here.lock:
-        current = here.drafts == _now(project, author)
-        result = what(project, author, *arguments)
-        if current:
-            here.drafts = _now(project, author)
-    return result
-
-
-def show(fields: Mapping[str, Field]) -> None:
-    """Remember the fields that were drawn, by their keys; those that are not among them are no longer there."""
-    window().fields = dict(fields)
-
-
-def take_in() -> None:
-    """Store what stands in the fields and was not there when they were drawn: somebody typed it.
-
-    What cannot be stored, as on a full disk, stays in its field, which says so; every run tries again.
-    """
-    here = window()
-    for key, at in list(here.fields.items()):
-        given = st.session_state.get(key, at.shown)
-        here.unstored.pop(key, None)
-        if given == at.shown:
-            continue
-        value = at.read(given)
-        # A run that was ended while it drew has put into the field what is stored, and nobody typed.
-        if value == _stored(at):
-            here.fields[key] = replace(at, stored=value, shown=given)
-            continue
-        try:
-            act(at.project, change_draft, at.question, at.name, value, at.stored)
-        except CrossedEdit as crossed:
-            here.crossed[key] = crossed
-        except WorkbenchError as error:
-            here.unstored[key] = error
-        else:
-            here.fields[key] = replace(at, stored=value, shown=given)
-
-
-def _stored(at: Field) -> object:
-    """What the person's draft or the bank has for a field now."""
-    now = drafted_bank(at.project, ui.person(), at.question.query_id)
-    return next((getattr(one, at.name) for one in now if one.question_id == at.question.question_id), None)
+    return here.did(Shown(project, author), what, *arguments)
 
 
 def _now(project: Project, author: str) -> tuple[str, str, Mark]:

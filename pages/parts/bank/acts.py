@@ -1,0 +1,192 @@
+"""What the browser asks for in the question bank, by name: each does it, and asks the session for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from core import bank
+from core.bank import begin_question, change_draft, drafted_bank, duplicated, moved, put_drafts, seen, take_back
+from core.errors import InputError
+from core.types import KINDS, Question
+
+if TYPE_CHECKING:
+    from pages.parts.bank.window import Shown, Window
+
+Act = Mapping[str, Any]
+
+ANOTHER = "Another window of yours changed something, and it shows here now. If you still want to, press again."
+UNSETTLED = "Choose a wording for each question that somebody else changed; then save."
+OPTIONAL = ("subtopic_id", "answer_key", "note")
+"""Fields that may hold nothing."""
+DIALOGS_TO_CHANGE = ("paste", "several", "split")
+"""Dialogs for somebody who has said who they are."""
+
+
+def do(here: Window, act: Act) -> None:
+    """Do what was asked for in a window.
+
+    Raises:
+        WorkbenchError: it could not be done.
+    """
+    name = str(act.get("act"))
+    shown = here.shown.get((str(act.get("project")), str(act.get("author"))))
+    if name not in ACTS:
+        return
+    if shown is None:
+        raise InputError("This was done in another project, or under another name.", "Open that again.")
+    changes = name in CHANGES or (name == "dialog" and act.get("name") in DIALOGS_TO_CHANGE)
+    if changes and not shown.author:
+        here.nameless = True
+        return
+    ACTS[name](here, shown, act)
+    if name != "edit":
+        here.stint = None
+
+
+def _edit(here: Window, shown: Shown, act: Act) -> None:
+    key, field, visit = str(act.get("id")), str(act.get("field")), (act.get("id"), act.get("field"), act.get("stint"))
+    question = _question(shown, key)
+    unknown = field == "text" and question.text is None
+    value, before = _read(field, act.get("value"), unknown), _read(field, act.get("base"), unknown)
+    as_seen = seen(shown.project, question, field, before)
+    join = visit[2] is not None and here.stint == visit and here.has_shown(shown)
+    here.did(shown, change_draft, as_seen, field, value, before, join)
+    here.stint = visit
+
+
+def _question(shown: Shown, key: str) -> Question:
+    """A question as the window showed it, or as the bank has it where it came since."""
+    if (found := shown.questions.get(key)) is not None:
+        return found
+    query_id = key.rpartition("/")[0]
+    for question in drafted_bank(shown.project, shown.author, query_id):
+        if question.question_id == key:
+            return question
+    raise InputError("This question is not there any more.", "Add it again.")
+
+
+def _read(field: str, value: Any, unknown: bool) -> object:
+    """What is to be stored for what stands in a field.
+
+    Args:
+        unknown: whether nobody knows the words of the question, which a box that is emptied again leaves so.
+    """
+    if field == "weight" and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if field == "active" and isinstance(value, bool):
+        return value
+    if field == "kind" and value in KINDS:
+        return str(value)
+    if (field == "text" or field in OPTIONAL) and isinstance(value, str | None):
+        return (value or "").strip() or None if unknown or field in OPTIONAL else value or ""
+    raise InputError(f"This is no {field}: {value!r}", "Give another.")
+
+
+def _add(here: Window, shown: Shown, act: Act) -> None:
+    query_id, name = str(act.get("query")), str(act.get("name"))
+    here.did(shown, begin_question, query_id, name)
+    # What is typed into it may come before it has been shown.
+    shown.questions.setdefault(f"{query_id}/{name}", Question(f"{query_id}/{name}", query_id, ""))
+
+
+def _back(here: Window, shown: Shown, act: Act) -> None:
+    here.did(shown, take_back, [str(act.get("id"))])
+
+
+def _duplicate(here: Window, shown: Shown, act: Act) -> None:
+    copy = duplicated(_now(shown, act))
+    here.did(shown, put_drafts, [copy])
+    here.focus = copy.question_id
+
+
+def _move(here: Window, shown: Shown, act: Act) -> None:
+    one = _now(shown, act)
+    every = drafted_bank(shown.project, shown.author, one.query_id)
+    here.did(shown, put_drafts, moved(every, one.question_id, -1 if act.get("up") else 1))
+
+
+def _now(shown: Shown, act: Act) -> Question:
+    """The question that an act is about, as the person's drafts have it now."""
+    seen_there = _question(shown, str(act.get("id")))
+    every = drafted_bank(shown.project, shown.author, seen_there.query_id)
+    return next((one for one in every if one.question_id == seen_there.question_id), seen_there)
+
+
+def _on_all(what: Callable[..., Any], said: str = "") -> Callable[[Window, Shown, Act], None]:
+    """Do something that concerns all drafts at once, unless that would touch what the window has not shown."""
+
+    def do_it(here: Window, shown: Shown, act: Act) -> None:
+        if not here.has_shown(shown):
+            here.said = ANOTHER
+            return
+        here.did(shown, what)
+        here.said = said
+
+    return do_it
+
+
+def _unless_unsettled(what: Callable[[Window, Shown, Act], None]) -> Callable[[Window, Shown, Act], None]:
+    """Do something that nobody wants before they have seen what others saved meanwhile."""
+
+    def do_it(here: Window, shown: Shown, act: Act) -> None:
+        if bank.conflicts(shown.project, shown.author):
+            here.said = UNSETTLED
+        else:
+            what(here, shown, act)
+
+    return do_it
+
+
+def _save(here: Window, shown: Shown, act: Act) -> None:
+    if not bank.drafts(shown.project, shown.author):
+        here.said = "There is nothing to save."
+    elif not here.has_shown(shown):
+        here.said = ANOTHER
+    else:
+        version = here.did(shown, bank.save_drafts, str(act.get("note") or ""))
+        here.saved = (shown.project.name, version) if version else None
+
+
+def _open(here: Window, shown: Shown, act: Act) -> None:
+    here.query, here.subtopic = str(act.get("query")), None
+
+
+def _dialog(here: Window, shown: Shown, act: Act) -> None:
+    here.dialog = str(act.get("name")), str(act.get("id") or "")
+
+
+def _near(here: Window, shown: Shown, act: Act) -> None:
+    here.near = act.get("on") is True
+
+
+def _subtopic(here: Window, shown: Shown, act: Act) -> None:
+    here.subtopic = str(act.get("chosen") or "")
+
+
+def _look(here: Window, shown: Shown, act: Act) -> None:
+    """The window came to the front: it is drawn anew, with what another one did meanwhile."""
+
+
+CHANGES: dict[str, Callable[[Window, Shown, Act], None]] = {
+    "edit": _edit,
+    "add": _add,
+    "take back": _back,
+    "duplicate": _duplicate,
+    "move": _move,
+    "undo": _on_all(bank.undo),
+    "redo": _on_all(bank.redo),
+    "save": _unless_unsettled(_save),
+    "discard": _unless_unsettled(_on_all(bank.take_back, "Discarded. Undo brings your changes back.")),
+}
+"""What changes the drafts of a person, who has to have said a name."""
+
+ACTS = CHANGES | {
+    "open": _open,
+    "dialog": _dialog,
+    "near": _near,
+    "subtopic": _subtopic,
+    "look": _look,
+    "leave": _look,
+}
+"""All that a window can ask for; to leave a refused edit is to send it no more."""

@@ -1,0 +1,127 @@
+const SAVE = 83, UNDO = 90, REDO = 89, ADD = 78, NEXT = 74, PREVIOUS = 75;
+const FIELDS = "textarea, input:not([type=checkbox]):not([type=radio]):not([type=file])";
+const bars = new WeakMap();
+
+function build(parent) {
+  let data = null;
+  const button = (label, name, keys, className = "") =>
+    make("button", { type: "button", textContent: label, className, title: keys, onclick: () => name() });
+  const undo = button("Undo", () => act("undo"), "Alt+Z");
+  const redo = button("Redo", () => act("redo"), "Alt+Y");
+  const discard = button("Discard all", () => act("discard"), "Drops your unsaved changes, nobody else's; can be undone");
+  const save = button("Save version", () => store(), "Ctrl+S", "main");
+  const said = make("div", { className: "said", role: "status" });
+  const others = make("div", { className: "others", role: "status" });
+  const note = make("input", { type: "text", "aria-label": "Note" });
+  note.addEventListener("input", () => {
+    channel.note = note.value;
+    channel.keep();
+  });
+  undo.setAttribute("aria-keyshortcuts", "Alt+Z");
+  redo.setAttribute("aria-keyshortcuts", "Alt+Y");
+  save.setAttribute("aria-keyshortcuts", "Control+S");
+  const bar = make("div", { className: "bar" }, make("div", { className: "state" }, said, others), undo, redo, note, discard, save);
+  parent.append(bar);
+
+  function act(name) {
+    channel.flush();
+    channel.push({ act: name });
+  }
+  function store() {
+    channel.flush();
+    channel.push({ act: "save", note: channel.note });
+  }
+  function show(given) {
+    if (data && given.version > data.version) channel.note = "";
+    data = given;
+    channel.hear(given);
+    const count = given.unsaved;
+    const about = [];
+    if (count) {
+      about.push(make("b", { textContent: `${count} unsaved change${count > 1 ? "s" : ""}` }));
+      about.push(` in ${given.queries} quer${given.queries > 1 ? "ies" : "y"}, on top of version ${given.version}`);
+    } else if (given.version) about.push(`Bank version ${given.version}. No unsaved changes.`);
+    else about.push("Nothing has been saved yet.");
+    said.replaceChildren(...about);
+    bar.classList.toggle("changed", count > 0);
+    const told = channel.late ? "Waiting for the server. What you typed is kept here." : given.said;
+    others.textContent = told || given.others;
+    others.title = told || (given.others && `${given.others} ${given.help}`);
+    others.classList.toggle("told", Boolean(told));
+    undo.disabled = !given.undo;
+    redo.disabled = !given.redo;
+    discard.disabled = save.disabled = !count || given.conflicts > 0;
+    note.disabled = !count;
+    note.placeholder = given.note || "Note: what changed and why";
+    note.title = "Where you write no note, it says what changed.";
+    if (note.value !== channel.note) note.value = channel.note;
+  }
+  return { show, store, act, late: () => data && show(data), next: () => data?.next, previous: () => data?.previous };
+}
+
+// What is being typed reaches the server when its field is left, or after a pause. A key that acts sends it first, so
+// that it acts on what the person sees. Undoing while typing is about the words being typed, as Ctrl+Z is.
+function listen(part) {
+  const mine = new AbortController();
+  const typedIn = new WeakSet();
+  const entered = new WeakMap();
+  const on = (name, does) => window.addEventListener(name, does, { capture: true, signal: mine.signal });
+  const take = (event) => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  on("focus", (event) => {
+    if (event.target === window && channel.window) channel.push({ act: "look" });
+  });
+  on("pagehide", () => channel.flush());
+  on("focusin", (event) => entered.set(event.composedPath()[0], event.composedPath()[0].value));
+  on("input", (event) => typedIn.add(event.composedPath()[0]));
+  on("focusout", (event) => typedIn.delete(event.composedPath()[0]));
+  on("keydown", (event) => {
+    const key = event.keyCode;
+    const ctrl = (event.ctrlKey || event.metaKey) && !event.altKey;
+    const alt = event.altKey && !event.ctrlKey && !event.metaKey;
+    const save = ctrl && !event.shiftKey && key === SAVE;
+    const field = focused()?.matches(FIELDS) ? focused() : null;
+    if (ctrl && event.key === "Enter") {
+      typedIn.delete(field);
+      channel.flush();
+    } else if (alt && [UNDO, REDO].includes(key) && typedIn.has(field)) {
+      take(event);
+      // The browser would go on with what was typed into the field before.
+      if (key === REDO || field.value !== entered.get(field)) document.execCommand(key === UNDO ? "undo" : "redo");
+    } else if (save || (alt && [UNDO, REDO, ADD, NEXT, PREVIOUS].includes(key))) {
+      // Nothing happens behind an open dialog: the page drawn anew would close it, with all that was typed there.
+      take(event);
+      if (document.querySelector("[data-testid=stDialog]")) return;
+      // What is typed elsewhere on the page, as in the box for the name, is handed over when its box is left.
+      if (field && !field.getRootNode().host) field.blur();
+      if (save) part.store();
+      else if (key === UNDO) part.act("undo");
+      else if (key === REDO) part.act("redo");
+      else if (key === ADD) globalThis.examWorkbenchBank.add?.();
+      else {
+        const query = key === NEXT ? part.next() : part.previous();
+        channel.flush();
+        if (query) channel.push({ act: "open", query });
+      }
+    }
+  });
+  return mine;
+}
+
+export default function ({ data, parentElement, setStateValue }) {
+  let bar = bars.get(parentElement);
+  if (!bar) {
+    const part = build(parentElement);
+    bar = { part, keys: listen(part) };
+    bars.set(parentElement, bar);
+  }
+  channel.join(bar.part, (acts) => setStateValue("acts", acts));
+  bar.part.show(data);
+  return () => {
+    bar.keys.abort();
+    channel.leave(bar.part);
+    bars.delete(parentElement);
+  };
+}

@@ -1,0 +1,74 @@
+"""The bar over the question bank: what is unsaved, undo, save with a note; and the keys of the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core import bank
+from core.bank import QueryOverview, conflicts, latest_version, note_written, others, steps
+from core.project import Project
+from pages.parts.bank import review as bank_review
+from pages.parts.bank import window as bank_window
+from pages.parts.shared import ui
+
+_HERE = Path(__file__)
+
+_bar = st.components.v2.component(
+    "bar_of_the_bank",
+    css=_HERE.with_suffix(".css").read_text(encoding="utf-8"),
+    js=bank_window.CHANNEL + _HERE.with_suffix(".js").read_text(encoding="utf-8"),
+)
+
+WHOSE = (
+    "They wait under that name, and nobody else saves or discards them. Should they be yours, made under another name,"
+    " give that name on the left."
+)
+
+
+def bar(project: Project, query: QueryOverview, previous: str, following: str) -> None:
+    """Unsaved changes of this person over all queries, and the conflicts that keep them from being saved.
+
+    Args:
+        query: the open one.
+        previous, following: ids of its neighbours; empty at an end.
+    """
+    here, person = bank_window.window(), ui.person()
+    mine = bank.drafts(project, person)
+    undoable, redoable = steps(project, person)
+    open_conflicts = conflicts(project, person) if mine else []
+    data: dict[str, Any] = here.tells() | {
+        "project": project.name,
+        "author": person,
+        "version": latest_version(project),
+        "unsaved": len(mine),
+        "queries": len({draft.question.query_id for draft in mine.values()}),
+        "undo": undoable > 0,
+        "redo": redoable > 0,
+        "note": note_written(project, person) if mine else "",
+        "said": here.said,
+        "others": _others(project, person, query),
+        "help": WHOSE,
+        "conflicts": len(open_conflicts),
+        "previous": previous,
+        "next": following,
+    }
+    # The name under which the state comes back to `take_in`.
+    _bar(key=bank_window.KEY, data=data, on_acts_change=lambda: None)
+    if here.error is not None:
+        ui.show_error(here.error)
+    if open_conflicts:
+        bank_review.settle(project, open_conflicts)
+
+
+def _others(project: Project, person: str, query: QueryOverview) -> str:
+    """Names of those who have unsaved changes of their own; nothing here touches them."""
+    every = others(project, person)
+    here = others(project, person, query.query_id) if every else {}
+    said = [
+        f"{name} has {count} unsaved edit{'s' * (count > 1)}" + (f", {here[name]} of them here" if name in here else "")
+        for name, count in every.items()
+    ]
+    return "; ".join(said) + "." if said else ""
