@@ -56,6 +56,12 @@ def _press(key: str) -> Callable[[Page, int], None]:
     return press
 
 
+def _walk(page: Page, turn: int) -> None:
+    # The list listens to the key once it is drawn.
+    page.locator(".st-key-passage-list .row").first.wait_for()
+    _press("Alt+j")(page, turn)
+
+
 def _follow(*screens: str) -> Callable[[Page, int], None]:
     def follow(page: Page, turn: int) -> None:
         link = page.locator(".st-key-menu").get_by_role("link", name=screens[turn % len(screens)], exact=True)
@@ -76,7 +82,7 @@ ACTS = (
     Act("bank: a question reworded", "question_bank", _reword, UNSAVED, 300),
     Act("bank: undo", "question_bank", _press("Alt+z"), UNSAVED, 300),
     Act("bank: the next query", "question_bank", _press("Alt+j"), QUESTION, 500),
-    Act("passages: the next passage", "passages", _press("Alt+j"), PLACE, 300),
+    Act("passages: the next passage", "passages", _walk, PLACE, 300),
     Act("from screen to screen", "leaderboard", _follow("Question bank", "Passages", "Export", "Leaderboard"),
         HEADING, 700),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from pages.parts.review import beside, passage_list
 from pages.parts.review import desk as desk_parts
 from pages.parts.review.passage_list import PASSAGES_A_PAGE
 from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared.address import EVERYWHERE
 from pages.parts.shared.html import answer_marks, passage_html
 
 T = TypeVar("T")
@@ -29,8 +30,7 @@ NO_FILTERS = {
 }
 """What the widgets of the list hold when nothing is asked for; the source alone asks for nothing."""
 
-OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "project", "author", *policy_widgets.LABELS,
-           "relevant", "measure", "against")  # fmt: skip
+OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "author", *EVERYWHERE)
 """Keys of the widgets around the desk, which itself is drawn anew without them."""
 
 STATES: dict[State, str] = {
@@ -158,6 +158,10 @@ def desk(project: Project, policy: Policy | None, shown: list[str], wanted: Filt
         st.rerun()
     with ui.errors():
         desk_parts.act(project)
+        place = opened(project)
+        if place is not None and place[1] is not None:
+            beside.act(project, (place[0], place[1]))
+    with ui.errors():
         _desk(project, policy, shown, wanted, blind)
         ui.say_reopened()
 
@@ -211,9 +215,8 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
             return
         effect = st.container()
         beside.known(project, read)
-        if policy is not None:
-            with effect:
-                desk_parts.effect(project, read, policy, foretold)
+        with effect:
+            desk_parts.effect(project, read, foretold)
 
 
 ui.begin()

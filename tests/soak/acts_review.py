@@ -175,14 +175,15 @@ def _rate(person: Person) -> tuple[Locator, int, Locator]:
         The question, the rating, and the field for the reason.
     """
     rows = person.page.locator(f".st-key-{RATINGS} .row")
-    free = rows.locator(".cell:enabled:not(.on):not(.draft)")
-    if not free.count():
+    rows = rows.filter(has=person.page.locator(".cell:enabled"))
+    if not rows.count():
         raise NotNow
+    # Told by its words: its place changes when somebody saves another bank, or overrides.
+    words = rows.nth(person.random.randrange(rows.count())).locator(".words").inner_text()
+    row = rows.filter(has_text=words).first
+    free = row.locator(".cell:enabled:not(.on):not(.draft)")
     cell = free.nth(person.random.randrange(free.count()))
     rating = int(cell.inner_text())
-    words = rows.filter(has=cell).locator(".words").inner_text()
-    # Told by its words: its place changes when somebody saves another bank, or overrides.
-    row = rows.filter(has_text=words).first
     with person.drawn():
         if person.chance(0.5):
             row.focus()

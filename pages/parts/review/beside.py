@@ -4,38 +4,56 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.errors import WorkbenchError
 from core.project import SCALE, Project, judging, judgment_history, own_judgment, withdraw
 from core.review import Desk
 from pages.parts.shared import presses, ui
 from pages.parts.shared.html import known_html
 
+WITHDRAW = "withdraw judgment"
+
+
+def act(project: Project, at: tuple[str, str]) -> None:
+    """Do what the buttons of `judge` were pressed for, before anything is drawn.
+
+    Args:
+        at: query and passage that are open.
+
+    Raises:
+        WorkbenchError: it could not be done.
+    """
+    for value in SCALE:
+        if presses.pressed(_key(value)):
+            note = str(st.session_state.get(_note(at)) or "")
+            judging.judge(project, *at, value, ui.author(), note)
+    if presses.pressed(WITHDRAW):
+        withdraw(project, *at, ui.author())
+
 
 def judge(project: Project, desk: Desk) -> None:
     """The person's own judgment: give it, replace it, take it back."""
-    own = own_judgment(project, desk.query_id, desk.passage_id, ui.person()) if ui.person() else None
+    at = desk.query_id, desk.passage_id
+    own = own_judgment(project, *at, ui.person()) if ui.person() else None
     st.markdown("**Your judgment**")
-    note = st.text_input(
-        "Note", key=f"note {desk.query_id} {desk.passage_id}", placeholder="Note", label_visibility="collapsed",
-        persist_state="session",
-    )  # fmt: skip
-    try:
-        for value, meaning in SCALE.items():
-            if presses.button(
-                meaning.capitalize(),
-                key=f"judge {value}",
-                shortcut=str(value),
-                type="primary" if own == value else "secondary",
-                width="stretch",
-                disabled=desk.text is None,
-            ):
-                judging.judge(project, desk.query_id, desk.passage_id, value, ui.author(), str(note or ""))
-                st.rerun()
-        if own is not None and presses.button("Withdraw your judgment", type="tertiary", icon=":material/undo:"):
-            withdraw(project, desk.query_id, desk.passage_id, ui.author())
-            st.rerun()
-    except WorkbenchError as error:
-        ui.show_error(error)
+    st.text_input("Note", key=_note(at), placeholder="Note", label_visibility="collapsed", persist_state="session")
+    for value, meaning in SCALE.items():
+        presses.button(
+            meaning.capitalize(),
+            key=_key(value),
+            shortcut=str(value),
+            type="primary" if own == value else "secondary",
+            width="stretch",
+            disabled=desk.text is None,
+        )
+    if own is not None:
+        presses.button("Withdraw your judgment", key=WITHDRAW, type="tertiary", icon=":material/undo:")
+
+
+def _key(value: int) -> str:
+    return f"judge {value}"
+
+
+def _note(at: tuple[str, str]) -> str:
+    return f"note {at[0]} {at[1]}"
 
 
 def known(project: Project, desk: Desk) -> None:

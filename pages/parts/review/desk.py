@@ -7,14 +7,13 @@ import streamlit as st
 from core.catalogue import find_grader
 from core.errors import WorkbenchError
 from core.labels import Override, Policy, confirm, override_all, overrides, withdraw, withdraw_all
-from core.project import Project, official_sources, passage_texts
+from core.project import Project, passage_texts
 from core.review import Desk, Effect, label_with, override_labels, ratings_effect
 from core.types import ANSWERED, MAX_RATING
 from pages.parts.review import ratings
-from pages.parts.shared import presses, ui
+from pages.parts.shared import policy_widgets, presses, ui
 from pages.parts.shared.html import effect_html, override_html
 
-MEASURE = "nDCG@10"
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
 
@@ -114,11 +113,11 @@ def act(project: Project) -> None:
         bench.tried = {}
 
 
-def effect(project: Project, desk: Desk, policy: Policy, foretold: tuple[int | None, int | None] | None) -> None:
+def effect(project: Project, desk: Desk, foretold: tuple[int | None, int | None] | None) -> None:
     """What the ratings that a person is about to give do to the label and the leaderboard, or what they did."""
-    bench = ratings.bench()
+    bench, view = ratings.bench(), policy_widgets.seen()
     kept: tuple[object, Effect] | None = st.session_state.get("override effect")
-    if foretold is None:
+    if foretold is None or view is None:
         if bench.made and kept is not None and kept[0] == bench.place:
             st.html(effect_html(kept[1], "What the overrides did" if len(bench.made) > 1 else "What the override did"))
         return
@@ -127,12 +126,9 @@ def effect(project: Project, desk: Desk, policy: Policy, foretold: tuple[int | N
     place = bench.place
     if not given:
         return
-    against = official(project)
     try:
         with st.spinner("Scoring the systems again"):
-            found = ratings_effect(
-                project, str(st.session_state.get("measure") or MEASURE), policy, desk.passage_id, given, against
-            )
+            found = ratings_effect(project, view.measure, view.policy, desk.passage_id, given, view.against)
     except WorkbenchError as error:
         st.caption(ui.plain(f"The effect on the leaderboard is unknown: {error}"))
         return
@@ -187,10 +183,3 @@ def open_passage(query_id: str, passage_id: str, question_id: str | None = None)
     question = {} if question_id is None else {"question": question_id}
     # At once, so that it is one step for the browser: Back never stops between a query and a passage of another.
     st.query_params.update(query=query_id, passage=passage_id, **question)
-
-
-def official(project: Project) -> str | None:
-    """The official board that the other screens compare with, else the first that there is."""
-    known = official_sources(project)
-    chosen = st.session_state.get("against")
-    return chosen if chosen in known else next(iter(known), None)

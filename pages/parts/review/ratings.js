@@ -306,7 +306,7 @@ class Desk {
   cell(one, rating, draft) {
     const cell = press("cell", String(rating), () => {
       this.set(one.id, rating);
-      if (Object.keys(this.draft.ratings).length) this.reason.focus();
+      if (Object.keys(this.draft.ratings).length) this.focusReason();
     });
     cell.tabIndex = -1;
     cell.dataset.place = `${rating} ${one.id}`;
@@ -443,6 +443,12 @@ class Desk {
 
   // The keyboard
 
+  focusReason() {
+    this.reason.focus();
+    // What was typed before goes on at its end.
+    this.reason.setSelectionRange(this.reason.value.length, this.reason.value.length);
+  }
+
   focusRow(id) {
     if (id) this.rows.querySelector(`[data-place="${CSS.escape(id)}"]`)?.focus();
   }
@@ -464,14 +470,14 @@ class Desk {
       this.set(one.id, Number(event.key));
     } else if (event.key === "Enter" && event.target === row && !this.tray.hidden) {
       event.preventDefault();
-      this.reason.focus();
+      this.focusReason();
     } else if (event.key === "Escape" && one.id in this.draft.ratings) {
       delete this.draft.ratings[one.id];
       this.changed();
     } else if (event.key.length === 1 && event.key !== " " && Object.keys(this.draft.ratings).length) {
       // Whoever types on after the rating types the reason.
       event.stopPropagation();
-      this.reason.focus();
+      this.focusReason();
     }
   }
 }

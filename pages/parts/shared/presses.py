@@ -50,6 +50,11 @@ def _place() -> object:
     return st.session_state.get("screen"), st.session_state.get("project"), dict(st.query_params)
 
 
+def pressed(key: str) -> bool:
+    """Whether a button of `button` was pressed, asked before it is drawn, so that what is drawn shows what it did."""
+    return presses().take(key, _place())
+
+
 def button(label: str, at: Any = st, **options: Any) -> bool:
     """A button; whether it was pressed, in this run or in one that was ended before it came to it.
 
