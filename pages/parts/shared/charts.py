@@ -7,6 +7,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import pandas as pd
 import streamlit as st
@@ -42,7 +43,11 @@ def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, st
     Args:
         length: signs that a name may take; more only where it would be taken for another one.
     """
-    whole = list(dict.fromkeys(names))
+    return dict(_short_names(tuple(dict.fromkeys(names)), length))
+
+
+@lru_cache(maxsize=64)
+def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
     shared = _beginning(whole)
     shown = {name: (ELLIPSIS if shared else "") + name[shared:] for name in whole}
     words = {name: WORD.findall(name[shared:]) for name in whole}

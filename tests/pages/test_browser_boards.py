@@ -1,0 +1,79 @@
+"""The board in a real browser: a system opens where it stands, Back returns to it, and a narrow window shows less."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from core.leaderboard import compare, leaderboard, per_query_scores
+from core.study import alike
+from core.study.significance import compare_all
+from tests.made.browser import Server, ready, visit
+from tests.made.projects import fill, judge, new_project
+from tests.made.screens import JUDGED, QUESTIONS, RATINGS, RUNS
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_system_opens_where_it_stands_and_back_comes_back_to_it(
+    projects: Path, server: Server, chromium_page: Page
+) -> None:
+    page = chromium_page
+    project = new_project(projects / "boards.duckdb")
+    fill(project, QUESTIONS, RATINGS, RUNS)
+    judge(project, JUDGED)
+    found = leaderboard(project, "nDCG@10")
+    run = found.systems[1].run
+    scores = per_query_scores(project, found, leaderboard(project, "nDCG@10", "assessors"), run)
+    compared = compare(project, "nDCG@10", "assessors").board
+    like = alike(compared, compare_all(compared)).of[run]
+    project.close()
+
+    visit(page, f"{server.address}/leaderboard?project=boards")
+    rows = page.locator("tr.system")
+    expect(rows).to_have_count(len(RUNS))
+    row = page.locator(f"tr.system[data-run={run}]")
+    row.hover()
+    alike_now = page.locator("tr.system.alike").evaluate_all("rows => rows.map(row => row.dataset.run)")
+    assert alike_now == like
+
+    # A click on the dot opens the queries below it, and one of these its passages.
+    row.locator(".dot.mine").click()
+    queries = page.locator("tr.query")
+    expect(queries).to_have_count(len(scores))
+    expect(page.locator("tbody > tr").nth(2)).to_contain_text(run)
+    assert queries.evaluate_all("rows => rows.map(row => row.dataset.query)") == [score.query_id for score in scores]
+    queries.first.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    passages = page.locator(".passages li")
+    expect(passages.first).to_be_visible()
+    expect(queries.first.get_by_role("button")).to_be_focused()
+    asked = scores[0].query_id
+    expect(page).to_have_url(re.compile(f"followed={run}&asked={asked}"))
+
+    passages.first.get_by_role("link", name="All ratings").click()
+    expect(page.get_by_role("heading", name="Passages", exact=True)).to_be_visible()
+    ready(page)
+    expect(page).to_have_url(re.compile(f"/passages\\?.*query={asked}&passage="))
+    page.go_back()
+    expect(page.get_by_role("heading", name="Leaderboard", exact=True)).to_be_visible()
+    expect(passages).not_to_have_count(0)
+    expect(row).to_have_class(re.compile("open"))
+
+    # Where there is no room for two scales the official board is numbers, and all of them are in sight.
+    page.set_viewport_size({"width": 900, "height": 900})
+    expect(page.locator("td.plot.theirs").first).to_be_hidden()
+    expect(row.locator("td.plot.mine")).to_be_visible()
+    expect(row.locator("td.score.theirs data")).to_be_visible()
+    fits = "scroll => scroll.scrollWidth <= scroll.clientWidth"
+    assert page.locator(".scroll").first.evaluate(fits)
+
+    row.locator("td.score").first.click()
+    expect(queries).to_have_count(0)
+    page.get_by_role("columnheader", name="System").get_by_role("button").click()
+    names = rows.evaluate_all("rows => rows.map(row => row.dataset.run)")
+    assert names == sorted(RUNS)
+    expect(page.locator(".lane")).to_have_count(0)
