@@ -13,14 +13,14 @@ SHOWN_QUERY = 60
 
 DONE: dict[str, Callable[[Question, Question], bool]] = {
     "reworded": lambda before, after: after.text != before.text,
-    "weight changed": lambda before, after: after.weight != before.weight,
+    "reweighted": lambda before, after: after.weight != before.weight,
     "retired": lambda before, after: before.active and not after.active,
     "restored": lambda before, after: after.active and not before.active,
     "moved": lambda before, after: after.position not in (None, before.position),
 }
 """What can be done to a question, and how that is seen; what weighs most for its readers comes first."""
 
-ADDED, OTHERWISE = "added", "details changed"
+ADDED, OTHERWISE = "added", "changed in detail"
 
 
 def done(before: Question | None, after: Question) -> list[str]:

@@ -31,7 +31,7 @@ def listed(exam: Exam) -> dict[tuple[str, str], tuple[list[str], bool]]:  # noqa
 def test_drafts_of_everybody_are_listed(edited: Exam) -> None:
     assert listed(edited) == {
         ("ann", "q1/a"): (["reworded"], False),
-        ("ann", "q1/b"): (["weight changed"], False),
+        ("ann", "q1/b"): (["reweighted"], False),
         ("bob", "q1/a"): (["retired"], False),
     }
     assert "What is A for ann?" in edited("bank", "drafts", "--who", "ann").out

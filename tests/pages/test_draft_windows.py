@@ -102,7 +102,7 @@ def test_a_note_counts_every_question_once_and_names_the_query(banked: Project):
     both = [(a, replace(a, text="X?", active=False)), (b, replace(b, text="Y?"))]
     assert draft_notes.note(banked, [*both, (None, new)]) == "2 reworded, 1 added in query q1"
     assert draft_notes.note(banked, [(a, replace(a, active=False)), (c, replace(c, note="why"))]) == (
-        "1 retired, 1 details changed in 2 queries"
+        "1 retired, 1 changed in detail in 2 queries"
     )
 
 

@@ -59,7 +59,7 @@ class TestQuestionBank:
         changed = drafts(small, "ann")["q1/a"].question
         assert (changed.text, changed.weight, changed.active) == ("Who is A?", 0.5, False)
         assert unsaved(app) == 1
-        assert rows(app)[0]["done"] == "reworded, weight changed, retired"
+        assert rows(app)[0]["done"] == "reworded, reweighted, retired"
         assert bank.questions(small, query_id="q1")[0] == QUESTIONS[0]
 
     def test_two_edits_that_arrive_together_are_both_kept(self, small: Project) -> None:
