@@ -10,7 +10,7 @@ from core.review.changes.states import LabelFlip, StateChanges, flips_csv, state
 from core.review.disagreements import settling
 from core.review.disagreements.agreement import Agreement, agreement, table_csv, table_latex
 from core.review.disagreements.check_next import Check, CheckNext
-from core.review.disagreements.queue import Cell, Giving, Order, Outcome, Row, outcome, queue
+from core.review.disagreements.queue import Cell, Giving, Order, Outcome, Queue, Row, outcome, queue
 from core.review.disagreements.record import (
     NO_REASON,
     Case,
@@ -74,6 +74,7 @@ __all__ = [
     "Outcome",
     "Person",
     "QuestionChange",
+    "Queue",
     "Row",
     "Said",
     "Segment",

@@ -93,6 +93,23 @@ class TestOrder:
         assert queue(own, LEFT, RIGHT, limit=1).rows == [second]
 
 
+class TestPageOfACase:
+    def test_it_is_the_page_on_which_the_case_stands(self, small: Project) -> None:
+        everything = queue(small, LEFT, RIGHT).rows
+        for at, row in enumerate(everything):
+            found = queue(small, LEFT, RIGHT, limit=2, case=(row.pair.query_id, row.pair.passage_id, None))
+            assert found.first == at - at % 2
+            assert found.rows == everything[found.first : found.first + 2]
+
+    def test_a_case_that_is_not_there_gives_the_page_with_its_place_or_the_last_one(self, small: Project) -> None:
+        total = queue(small, LEFT, RIGHT).total
+        gone = ("q1", "gone", None)
+        assert queue(small, LEFT, RIGHT, limit=2, offset=3, case=gone).first == 2
+        last = queue(small, LEFT, RIGHT, limit=2, offset=99, case=gone)
+        assert last.first + len(last.rows) == total
+        assert queue(small, LEFT, RIGHT, limit=2, query_id="nothing", case=gone).first == 0
+
+
 class TestOneQuery:
     def test_only_its_pairs_are_listed_and_counted(self, small: Project) -> None:
         everything = [row.pair for row in queue(small, LEFT, RIGHT).rows]

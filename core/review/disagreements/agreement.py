@@ -103,13 +103,19 @@ def agreement(project: Project, left: Side, right: Side, queries: Collection[str
         InputError: there is no such grader, version, source or person, or the sides cannot be compared.
     """
     found = match(project, left, right)
-    pairs = found.of(queries)
-    left_only, right_only = (
-        sum(count for query, count in counts.items() if queries is None or query in queries)
-        for counts in (found.left_only, found.right_only)
-    )
-    table = cross_table(pairs["left"], pairs["right"], found.left.scale, found.right.scale)
-    return _of(found.left, found.right, table, left_only, right_only)
+
+    def compute() -> Agreement:
+        pairs = found.of(queries)
+        left_only, right_only = (
+            sum(count for query, count in counts.items() if queries is None or query in queries)
+            for counts in (found.left_only, found.right_only)
+        )
+        table = cross_table(pairs["left"], pairs["right"], found.left.scale, found.right.scale)
+        return _of(found.left, found.right, table, left_only, right_only)
+
+    # Labels of a policy differ by more than what a rater says of itself: the sides are part of the key.
+    key = ("agreement of", left, right, None if queries is None else frozenset(queries))
+    return project.remember(key, compute)
 
 
 def _of(left: Rater, right: Rater, table: CrossTable, left_only: int, right_only: int) -> Agreement:

@@ -63,12 +63,14 @@ class Queue:
     Args:
         total: pairs in the queue.
         hidden: settled ones that are left out of it.
+        first: place of the first row of the page in the queue, counted from 0.
         rows: those of the page.
         next_up: what the order by effect went by; None in other orders.
     """
 
     total: int
     hidden: int
+    first: int
     rows: list[Row]
     next_up: CheckNext | None
 
@@ -84,6 +86,7 @@ def queue(
     limit: int = 10,
     offset: int = 0,
     query_id: str | None = None,
+    case: Place | None = None,
 ) -> Queue:
     """The pairs on which two sides disagree, or those of a cell of their cross table.
 
@@ -93,7 +96,11 @@ def queue(
         cell: take these pairs instead of all disagreements, whether the sides agree there or not.
         show_settled: whether settled cases are listed too.
         measure: of the leaderboard, for `board` and `kappa`.
+        limit: rows of a page.
+        offset: where the page begins.
         query_id: only the pairs of this query; of all for None.
+        case: take the page on which this case stands or, where it is not in the queue, the one with the place
+            `offset`; the last one where there are fewer.
 
     Raises:
         InputError: as for `core.review.agreement` and, in these two orders, `check_next`.
@@ -115,12 +122,17 @@ def queue(
     done = _among(found.pairs.iloc[rows], cases)
     if not show_settled:
         rows = rows[~done]
+    if case is not None:
+        at = _place_of(found, rows, case)
+        at = min(offset, len(rows) - 1) if at is None else at
+        offset = max(0, at - at % limit)
     shown = rows[offset : offset + limit]
     pairs = _pairs(project, found.pairs.iloc[shown])
     left_from, right_from = (_given_by(project, side, pairs) for side in (left, right))
     return Queue(
         total=len(rows),
         hidden=0 if show_settled else int(done.sum()),
+        first=offset,
         rows=[
             Row(
                 pair,
@@ -209,6 +221,16 @@ def _ordered(found: Matched, order: Order, cell: Cell | None) -> NDArray[np.int6
     distance = -surplus if order == "right" else surplus if order == "left" else np.abs(surplus)
     rows = np.flatnonzero(chosen & ((distance > 0) | (order == "worst")))
     return np.asarray(rows[np.argsort(-distance[rows], kind="stable")], np.int64)
+
+
+def _place_of(found: Matched, rows: NDArray[np.int64], case: Place) -> int | None:
+    """Where a case stands among some rows; None where it is not there."""
+    pairs = found.pairs.iloc[rows]
+    here = (pairs["passage_id"] == case[1]).to_numpy(dtype=bool) & (pairs["query_id"] == case[0]).to_numpy(dtype=bool)
+    if "question_id" in pairs:
+        here &= (pairs["question_id"] == case[2]).to_numpy(dtype=bool)
+    places = np.flatnonzero(here)
+    return int(places[0]) if len(places) else None
 
 
 def _among(pairs: pd.DataFrame, cases: Collection[Place]) -> NDArray[np.bool_]:
