@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -15,11 +15,14 @@ from core.project import Project
 from core.review import StateChanges, flips_csv, state_changes
 from core.types import MAX_RATING
 from pages.parts.review import changes as change_views
+from pages.parts.review import flips
 from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared.html import visible
 
 SIDES = {"from": "Before", "to": "After"}
+ADDRESS = "address of the states"
 YES, NO = "yes", "no"
-VIEWS = {"labels": change_views.labels, "questions": change_views.questions, "leaderboard": change_views.boards}
+VIEWS = {"labels": flips.labels, "questions": change_views.questions, "leaderboard": change_views.boards}
 
 
 def defaults(project: Project) -> dict[str, Policy]:
@@ -32,10 +35,66 @@ def defaults(project: Project) -> dict[str, Policy]:
     return {"from": Policy(**(policy.as_dict() | {"bank_version": newest - 1})), "to": policy}
 
 
-def state(project: Project, side: str, default: Policy) -> Policy:
-    """The widgets of one state."""
+def options(project: Project) -> dict[str, list[Any]]:
+    """What can be chosen for each part of a state."""
+    return {
+        "version": [version.version for version in bank.versions(project)] + [0],
+        "grader": [grader.spec.name for grader in graders(project) if grader.grades],
+        "tau": list(range(1, MAX_RATING + 1)),
+        "label": list(policy_widgets.LABEL_RULES),
+        "weights": [True, False],
+        "overrides": [True, False],
+    }
+
+
+def chosen(project: Project, side: str, default: Policy) -> Policy:
+    """The state that the address or its widgets name."""
+    usual = {
+        "version": default.bank_version or latest_version(project),
+        "grader": default.grader,
+        "tau": default.min_rating,
+        "label": default.label,
+        "weights": default.weighted,
+        "overrides": default.overrides,
+    }
+    found = {name: _value(side, name, known, usual[name]) for name, known in options(project).items()}
+    return Policy(
+        grader=found["grader"],
+        bank_version=found["version"],
+        min_rating=found["tau"],
+        cutoff=default.cutoff,
+        label=found["label"],
+        weighted=found["weights"],
+        skipped=default.skipped,
+        min_judgment=default.min_judgment,
+        overrides=found["overrides"],
+    )
+
+
+def _value(side: str, name: str, known: Sequence[Any], default: Any) -> Any:
+    """What is chosen: what its widget has while it can be seen, unless the address is new; else what that says."""
+    key = f"{side}-{name}"
+    seen = bool(st.session_state.get(f"{side}-state"))
+    if seen and _given(key) is None and st.session_state.get(key) in known:
+        return st.session_state[key]
+    named = {_in_address(option): option for option in known}
+    st.session_state[key] = named.get(st.query_params.get(key, ""), default if default in known else known[0])
+    return st.session_state[key]
+
+
+def _in_address(value: Any) -> str:
+    return {True: YES, False: NO}[value] if isinstance(value, bool) else str(value)
+
+
+def _given(key: str) -> str | None:
+    """What the address says of a part where it is another one than before, after a link or a step back; else None."""
+    given = st.query_params.get(key)
+    return given if given != st.session_state.get(ADDRESS, {}).get(key) else None
+
+
+def card(project: Project, side: str, state: Policy, other: Policy) -> None:
+    """One state in words, what differs from the other marked, and a place to choose another."""
     versions = {version.version: version for version in bank.versions(project)}
-    known = [grader.spec.name for grader in graders(project) if grader.grades]
 
     def version_name(version: int) -> str:
         if version == 0:
@@ -43,63 +102,35 @@ def state(project: Project, side: str, default: Policy) -> Policy:
         saved = versions[version]
         return f"{version}: {ui.shortened(saved.note, 60)} ({saved.author}, {saved.saved_at:%d %b %Y})"
 
-    with st.container(border=True):
-        st.markdown(f"**{SIDES[side]}**")
-        newest = latest_version(project)
-        which, who = st.columns([3, 2])
-        with which:
-            version = _select(
-                "Bank version", [*versions, 0], f"{side}-version", default.bank_version or newest, int, version_name
-            )
-        with who:
-            grader = _select("Grader", known, f"{side}-grader", default.grader or known[0], str)
-        tau, rule, checks = st.columns([2, 3, 4], vertical_alignment="bottom")
-        with tau:
-            min_rating = _select("Min rating", list(range(1, MAX_RATING + 1)), f"{side}-tau", default.min_rating, int)
-        with rule:
-            rules = list(policy_widgets.LABEL_RULES)
-            label = _select("Label", rules, f"{side}-label", default.label, str, policy_widgets.LABEL_RULES.__getitem__)
-        with checks.container(horizontal=True):
-            weighted = _check("Weights", f"{side}-weights", default.weighted)
-            counting = _check("Overrides", f"{side}-overrides", default.overrides)
-    return Policy(
-        grader=grader,
-        bank_version=version,
-        min_rating=min_rating,
-        cutoff=default.cutoff,
-        label=label,
-        weighted=weighted,
-        skipped=default.skipped,
-        min_judgment=default.min_judgment,
-        overrides=counting,
-    )
-
-
-def _select(
-    label: str,
-    options: Sequence[Any],
-    key: str,
-    default: Any,
-    read: Callable[[str], Any],
-    format_func: Callable[[Any], str] = str,
-) -> Any:
-    given = _given(key)
-    if given is not None or st.session_state.get(key) not in options:
-        wanted = [option for option in options if given == str(option)]
-        st.session_state[key] = read(str(wanted[0] if wanted else default))
-    return st.selectbox(label, options, key=key, format_func=format_func)
-
-
-def _check(label: str, key: str, default: bool) -> bool:
-    if (given := _given(key)) is not None or key not in st.session_state:
-        st.session_state[key] = default if given is None else given == YES
-    return st.checkbox(label, key=key)
-
-
-def _given(key: str) -> str | None:
-    """What the address says of a widget where it is another one than before, after a link or a step back; else None."""
-    given = st.query_params.get(key)
-    return given if given != st.session_state.get("address of the states", {}).get(key) else None
+    words = [
+        (f"Bank version {version_name(state.bank_version or 0)}", state.bank_version != other.bank_version),
+        (str(state.grader), state.grader != other.grader),
+        (f"min rating {state.min_rating}", state.min_rating != other.min_rating),
+        (policy_widgets.LABEL_RULES.get(state.label, state.label).lower(), state.label != other.label),
+        ("with weights" if state.weighted else "without weights", state.weighted != other.weighted),
+        ("with overrides" if state.overrides else "without overrides", state.overrides != other.overrides),
+    ]
+    with st.container(border=True, height="stretch", gap="xsmall"):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.markdown(f"**{SIDES[side]}**", width="content")
+            box = st.popover(
+                "Choose", type="tertiary", key=f"{side}-state", on_change="rerun",
+                help="Another bank version, grader, min rating or label rule; weights and overrides or not",
+            )  # fmt: skip
+        st.html(
+            " · ".join(f'<b style="color: var(--ew-changed)">{visible(said)}</b>' if differs else visible(said)
+                       for said, differs in words)
+        )  # fmt: skip
+        if box.open:
+            known = options(project)
+            with box:
+                st.selectbox("Bank version", known["version"], key=f"{side}-version", format_func=version_name)
+                st.selectbox("Grader", known["grader"], key=f"{side}-grader")
+                st.selectbox("Min rating", known["tau"], key=f"{side}-tau")
+                rules = policy_widgets.LABEL_RULES
+                st.selectbox("Label", known["label"], key=f"{side}-label", format_func=rules.__getitem__)
+                st.checkbox("Weights", key=f"{side}-weights")
+                st.checkbox("Overrides", key=f"{side}-overrides")
 
 
 def name_states(states: Mapping[str, Policy]) -> None:
@@ -118,36 +149,42 @@ def name_states(states: Mapping[str, Policy]) -> None:
     }
     if any(st.query_params.get(key) != value for key, value in address.items()):
         st.query_params.update(address)
-    st.session_state["address of the states"] = address
+    st.session_state[ADDRESS] = address
 
 
 def summary(found: StateChanges, against: str | None) -> None:
     """How much differs, in four numbers and a sentence."""
-    flips, moved, up, shifted = st.columns(4)
-    share = f"{len(found.flips) / found.compared:.1%}" if found.compared else "none"
-    flips.metric("Labels that differ", f"{len(found.flips):,}", help=f"{share} of {found.compared:,} pooled passages")
     higher = sum(
         (flip.after or -1) > (flip.before or -1) for flip in found.flips if None not in (flip.before, flip.after)
     )
     lower = sum((flip.after or 0) < (flip.before or 0) for flip in found.flips if None not in (flip.before, flip.after))
-    up.metric("Higher / lower", f"{higher:,} / {lower:,}", help="Labels gained or lost altogether are in neither")
-    if found.no_board:
-        moved.metric("Systems that change rank", "–")
-    else:
-        ranks = sum(system.rank_before != system.rank_after for system in found.systems)
-        moved.metric("Systems that change rank", f"{ranks} of {len(found.systems)}")
     shift = found.shift
-    if shift is not None and shift.before is not None and shift.after is not None:
-        difference = shift.after - shift.before
-        shifted.metric(
-            f"Spearman with {ui.plain(against or '')}",
-            f"{shift.before:.3f} → {shift.after:.3f}",
-            delta=f"{difference:+.3f}" if abs(difference) >= 0.0005 else None,
-            delta_color="off",
+    share = f"{len(found.flips) / found.compared:.1%}" if found.compared else "none"
+    with st.container(horizontal=True, gap="medium", key="sums"):
+        st.metric(
+            "Labels that differ", f"{len(found.flips):,}", help=f"{share} of {found.compared:,} pooled passages",
+            width="content",
+        )  # fmt: skip
+        st.metric(
+            "Higher / lower", f"{higher:,} / {lower:,}", help="Labels gained or lost altogether are in neither",
+            width="content",
+        )  # fmt: skip
+        ranks = sum(system.rank_before != system.rank_after for system in found.systems)
+        st.metric(
+            "Systems that change rank", "–" if found.no_board else f"{ranks} of {len(found.systems)}", width="content"
         )
-    else:
-        shifted.metric("Spearman", "–")
-    lines = [f"Different: {', '.join(found.differing)}."] if found.differing else []
+        if shift is not None and shift.before is not None and shift.after is not None:
+            difference = shift.after - shift.before
+            st.metric(
+                f"Spearman with {ui.plain(against or '')}",
+                f"{shift.before:.3f} → {shift.after:.3f}",
+                delta=f"{difference:+.3f}" if abs(difference) >= 0.0005 else None,
+                delta_color="off",
+                width="content",
+            )
+        else:
+            st.metric("Spearman", "–", width="content")
+    lines = []
     if shift is not None:
         interval = ""
         if shift.low is not None and shift.high is not None:
@@ -168,11 +205,12 @@ if not any(grader.grades for grader in graders(project)):
     ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
 looking = policy_widgets.view()
 start = defaults(project)
+before, after = (chosen(project, side, start[side]) for side in SIDES)
 left, right = st.columns(2)
 with left:
-    before = state(project, "from", start["from"])
+    card(project, "from", before, after)
 with right:
-    after = state(project, "to", start["to"])
+    card(project, "to", after, before)
 name_states({"from": before, "to": after})
 measure, against = looking.measure, looking.against
 if before == after:
@@ -184,19 +222,20 @@ if before == after:
     )
 with st.spinner("Comparing the two states"):
     found = state_changes(project, before, after, measure, against)
-with st.container(horizontal=True, horizontal_alignment="right"):
+summary(found, against)
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    view = st.segmented_control(
+        "Look at", list(VIEWS), default="labels", key="differs", required=True, format_func=str.capitalize,
+        bind="query-params", label_visibility="collapsed",
+    )  # fmt: skip
     st.download_button(
         "Labels that differ as CSV",
         lambda: flips_csv(project, found),
         file_name=f"{project.name}-changes.csv",
         mime="text/csv",
         icon=":material/download:",
+        type="tertiary",
         on_click="ignore",
         disabled=not found.flips,
     )
-summary(found, against)
-view = st.segmented_control(
-    "Look at", list(VIEWS), default="labels", key="differs", required=True, format_func=str.capitalize,
-    bind="query-params", label_visibility="collapsed",
-)  # fmt: skip
 VIEWS[str(view)](project, found)

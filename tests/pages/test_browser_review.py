@@ -183,15 +183,17 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
 
     # A cell of the table leads to the passage, and to the question that gave the label.
     go_to(page, "Disagreements")
-    expect(metric(page, "κ merged")).to_have_text(merged_kappa(twin))
-    merged = page.locator(".st-key-cross-merged")
-    button(merged, "1").click()
-    expect(page.get_by_text("1 pair in the cell label 5 or 4, judgment 0")).to_be_visible()
-    pair = page.locator("[class*=st-key-question-pair]")
-    expect(pair).to_have_count(1)
-    expect(pair).to_contain_text(PASSAGES[WRONG])
-    expect(pair).to_contain_text(f"label from {VAGUE} 4")
-    pair.get_by_role("link", name="Read").click()
+    kappa, cells = page.locator(".kappa"), page.locator(".cross .cell")
+    page.get_by_text("Relevant or not", exact=True).click()
+    expect(kappa).to_have_text(f"κ {merged_kappa(twin)}")
+    button(page, "label 5 or 4, judgment 0: 1 pair").click()
+    expect(page.get_by_role("button", name="Clear the filter: label 5 or 4, judgment 0")).to_be_visible()
+    case = page.get_by_role("region", name="Open case")
+    expect(page.get_by_role("heading", name="Case 1 of 1")).to_be_visible()
+    expect(case.get_by_role("region", name="Passage")).to_have_text(PASSAGES[WRONG])
+    expect(case.locator(".question").first).to_contain_text(VAGUE)
+    expect(case.locator(".question").first).to_contain_text("gives the label")
+    case.get_by_role("link", name="Open the passage").click()
     expect(heading(page, "Passages")).to_be_visible()
     ready(page)
     expect(page.locator(".passage-text")).to_contain_text("Honey bees dance to tell one another where flowers are.")
@@ -229,8 +231,11 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     go_to(page, "Leaderboard")
     assert expect_board(page, twin)[0] == "careful"
     go_to(page, "Disagreements")
-    expect(metric(page, "κ merged")).to_have_text("1.00")
-    expect(merged.get_by_role("button")).to_have_text(["4", "0", "0", "3"])
+    # Whoever comes back finds the filter that was chosen, which fits nothing now.
+    expect(page.get_by_role("button", name="Clear the filter: label 5 or 4, judgment 0")).to_be_visible()
+    page.get_by_text("Relevant or not", exact=True).click()
+    expect(kappa).to_have_text("κ 1.00")
+    expect(cells).to_have_text(["4", "0", "0", "3"])
 
     # Withdrawn, it leaves everything as it was.
     go_to(page, "Passages")
@@ -244,17 +249,15 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     go_to(page, "Leaderboard")
     assert expect_board(page, twin)[0] == "dancing"
     go_to(page, "Disagreements")
-    expect(metric(page, "κ merged")).to_have_text(merged_kappa(twin))
+    page.get_by_text("Relevant or not", exact=True).click()
+    expect(kappa).to_have_text(f"κ {merged_kappa(twin)}")
 
     # Settling it by rewording leads to the question, with the passage beside it.
-    button(merged, "1").click()
-    expect(pair).to_have_count(1)
-    button(pair, "Settle").click()
-    pair.get_by_role("radio", name="Edit the question").click()
-    expect(pair.get_by_role("combobox", name="Question")).to_have_value(f"{VAGUE}  (rated 4, gives the label)")
-    pair.get_by_role("textbox", name="Reason").fill("Bees do many things")
-    pair.get_by_role("textbox", name="Reason").blur()
-    button(pair, "Settle and open the bank").click()
+    expect(page.get_by_role("heading", name="Case 1 of 1")).to_be_visible()
+    case.get_by_text("Edit the question", exact=True).click()
+    expect(case.get_by_role("radio", name=VAGUE)).to_be_checked()
+    case.get_by_role("textbox", name="Reason").fill("Bees do many things")
+    button(case, "Settle, open the bank").click()
     expect(heading(page, "Question bank")).to_be_visible()
     ready(page)
     beside = page.locator(".st-key-impact")
@@ -285,7 +288,8 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
         (f"bees 0 {WRONG} 4".encode(), f"bees 0 {WRONG} 3".encode())
     ]
     go_to(page, "Disagreements")
-    expect(metric(page, "κ merged")).to_have_text("1.00")
+    page.get_by_text("Relevant or not", exact=True).click()
+    expect(kappa).to_have_text("κ 1.00")
 
     # All of it is on record, newest first.
     go_to(page, "Activity")
@@ -350,7 +354,7 @@ def expect_harmless(page: Page) -> None:
     """Nothing that the texts ask for has happened, and the screen holds together."""
     assert page.evaluate("window.hacked") is None
     main = page.get_by_test_id("stMain")
-    expect(main.locator(".hacked, script, img, table:not([role=grid]), [href^=javascript]")).to_have_count(0)
+    expect(main.locator(".hacked, script, img, table:not([role=grid], .cross), [href^=javascript]")).to_have_count(0)
     expect(page.get_by_test_id("stException")).to_have_count(0)
     assert main.evaluate("box => box.scrollWidth <= box.clientWidth")
 
@@ -376,12 +380,17 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str
         expect(page.get_by_text("Rank in every run")).to_be_visible()
         expect_harmless(page)
 
-    visit(page, f"{server.address}/disagreements?project={hostile}&show_settled=true")
-    pairs = page.locator("[class*=st-key-question-pair]")
-    expect(pairs).to_have_count(len(HOSTILE))
+    visit(page, f"{server.address}/disagreements?project={hostile}&settled=shown")
+    listed = page.get_by_role("list", name="Cases").locator(".row")
+    expect(listed).to_have_count(len(HOSTILE))
     for begin in ("<script>window.hacked = 1</script><img", "شكرا على القراءة!", "null  bell", "word0 word1", FORMULA):
-        expect(pairs.locator(".text").filter(has_text=begin)).to_be_visible()
-    expect_harmless(page)
+        expect(listed.locator(".text").filter(has_text=begin)).to_be_visible()
+    shown = page.get_by_role("region", name="Passage")
+    for number in range(len(HOSTILE)):
+        expect(page.get_by_role("heading", name=f"Case {number + 1} of {len(HOSTILE)}")).to_be_visible()
+        expect(shown).to_have_text(re.compile("."))
+        expect_harmless(page)
+        page.keyboard.press("Alt+j")
     assert not errors
 
 
@@ -400,3 +409,30 @@ def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, p
         cells = [cell for row in csv.reader(io.StringIO(content.decode(), newline="")) for cell in row]
         assert {f"'{FORMULA}", f"'{FORMULA_ID}"} & set(cells)
         assert not [cell for cell in cells if re.match(r"\s*[=+@-]", cell)]
+
+
+def test_what_is_typed_for_a_case_is_kept_and_the_next_case_opens_in_place(
+    bees: Path, server: Server, page: Page
+) -> None:
+    visit(page, f"{server.address}/disagreements?project=bees")
+    case, title = page.get_by_role("region", name="Open case"), page.locator(".case h2")
+    many = int(title.inner_text().split(" of ")[1])
+    first = case.get_by_role("region", name="Passage").inner_text()
+    case.get_by_text("Comment only", exact=True).click()
+    case.get_by_role("textbox", name="Comment").fill("both are right")
+    page.keyboard.press("Alt+j")
+    expect(title).to_have_text(f"Case 2 of {many}")
+    second = case.get_by_role("region", name="Passage").inner_text()
+    # Back in the browser is back to the case, with what was typed there; a reload keeps both.
+    page.go_back()
+    expect(title).to_have_text(f"Case 1 of {many}")
+    expect(case.get_by_role("textbox", name="Comment")).to_have_value("both are right")
+    page.reload()
+    expect(case.get_by_role("textbox", name="Comment")).to_have_value("both are right")
+    button(case, "Settle, next case").click()
+    expect(title).to_have_text(f"Case 1 of {many - 1}")
+    expect(case.get_by_role("region", name="Passage")).to_have_text(second)
+    expect(title).to_be_focused()
+    button(page, "Put it back").click()
+    expect(title).to_have_text(f"Case 1 of {many}")
+    expect(case.get_by_role("region", name="Passage")).to_have_text(first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -21,15 +22,15 @@ from tests.made.screens import (
     MARKUP,
     RUNS,
     choose,
-    links,
+    holds,
     looked_at,
-    metric,
     named,
     press,
     served,
     shared,
     small,
     sound,
+    tell,
     visit,
 )
 from tests.made.screens import said as said_escaped
@@ -67,8 +68,23 @@ def toast(app: AppTest) -> str:
     return app.toast[-1].value.replace("\\", "")
 
 
+def queued(app: AppTest) -> Any:
+    """What the part with the queue shows."""
+    return holds(app, "cases")
+
+
 def rows(app: AppTest) -> list[str]:
-    """The passages that are listed, by what stands between the tags of their texts."""
+    """The passages that are listed."""
+    return [row["id"].split(" ")[1] for row in queued(app)["rows"]]
+
+
+def open_case(app: AppTest) -> str:
+    """The passage of the case that is open."""
+    return str(queued(app)["open"]["passage_id"])
+
+
+def other_rows(app: AppTest) -> list[str]:
+    """The passages of another list than the queue, by what stands between the tags of their texts."""
     texts = [part.split("</div>")[0] for part in html(app).split('<div class="text" dir="auto">')[1:]]
     return [text.removeprefix("text of ") for text in texts]
 
@@ -79,49 +95,74 @@ def show(app: AppTest, label: str, value: str) -> AppTest:
     return sound(app.run())
 
 
-def settle(app: AppTest, at: int = 0) -> AppTest:
-    """Open the form of a case."""
-    [button for button in app.button if button.label == "Settle"][at].click()
-    return sound(app.run())
+_acts = itertools.count(1)
 
 
-def give_reason(app: AppTest, reason: str, label: str = "Reason") -> AppTest:
-    named(app.text_input, label).set_value(reason)
-    return sound(app.run())
+def act(app: AppTest, do: str, **said: object) -> AppTest:
+    """Do something in the part with the queue, as the browser reports it."""
+    return tell(app, "cases", "acts", [{"id": next(_acts), "do": do, **said}])
 
 
-def finish(app: AppTest) -> AppTest:
-    """Press the button at the end of the form."""
-    next(button for button in app.button if str(button.key).startswith("do ")).click()
-    return sound(app.run())
+def weigh(app: AppTest, rating: int, question: str = "") -> AppTest:
+    """Choose a rating for a question of the open case; for the first one without a name."""
+    case = queued(app)["open"]
+    return act(app, "weigh", case=case["id"], question=question or case["asked"][0]["id"], rating=rating)
+
+
+def settle(app: AppTest, how: str, reason: str, **said: object) -> AppTest:
+    """Settle the open case."""
+    case = queued(app)["open"]
+    usual = {"question": case["asked"][0]["id"] if case["asked"] else "", "source": (case["judged"] or [""])[0]}
+    return act(app, "settle", case=case["id"], how=how, reason=reason, **(usual | said))
+
+
+def ways(app: AppTest) -> list[str]:
+    """How the open case can be settled."""
+    return [way["name"] for way in queued(app)["open"]["ways"]]
+
+
+def news(app: AppTest) -> str:
+    """What the last act came to."""
+    return str((queued(app)["said"] or {}).get("words"))
+
+
+def counts(app: AppTest, table: int = 0) -> list[list[int]]:
+    """The cross table: as it is, or merged."""
+    return [[cell["count"] for cell in row["cells"]] for row in queued(app)["tables"][table]["rows"]]
+
+
+def coefficient(app: AppTest, name: str) -> Any:
+    return next(one for one in queued(app)["coefficients"] if one["name"] == name)
 
 
 class TestTables:
     def test_counts_totals_and_kappas_stand_in_the_table_and_the_merged_one_beside_it(self, shared: Project) -> None:
         app = visit("disagreements")
-        cells = {button.key: button.label for button in app.button if str(button.key).startswith("cell-")}
-        assert [cells[f"cell-{row}-{column}"] for row in (0, 1, 4) for column in range(3)] == list("100011101")
-        merged = {button.key: button.label for button in app.button if str(button.key).startswith("merged-")}
-        assert list(merged.values()) == ["2", "1", "2", "1"]
-        assert "4–5" in html(app)
-        assert "6 pairs of query and passage with both values" in said(app)
-        assert metric(app, "κ merged") == "0.00"
+        assert [counts(app)[row] for row in (0, 1, 4)] == [[1, 0, 0], [0, 1, 1], [1, 0, 1]]
+        whole, merged = queued(app)["tables"]
+        assert (whole["totals"], whole["all"]) == ([2, 2, 2], 6)
+        assert counts(app, 1) == [[2, 1], [2, 1]]
+        assert [row["name"] for row in merged["rows"]] == ["4–5", "0–3"]
+        assert "6 passages have a label and a judgment: these are compared." in queued(app)["missing"]
+        assert coefficient(app, "κ merged")["value"] == "0.00"
 
     def test_pairs_that_only_one_side_has_are_told_and_in_no_cell(self, shared: Project) -> None:
-        app = visit("disagreements")
-        assert "1 more only among the labels of test grader" in said(app)
-        assert "missing is not zero" in said(app)
+        words = queued(visit("disagreements"))["missing"]
+        assert "1 more has only one of the labels of test grader and no judgment: not compared" in words
+        assert "missing is not zero" in words
 
     def test_what_is_undefined_says_why(self, project: Project) -> None:
         fill(project, [Question("a", "q1", "A?")], {("A?", "p1"): 5, ("A?", "p2"): 4}, {"r": {"q1": ["p1", "p2"]}})
         judge(project, {("q1", "p1"): 1, ("q1", "p2"): 1})
-        app = visit("disagreements")
-        assert metric(app, "κ merged") == "–"
-        assert "Undefined (κ merged): both sides give everything the same value." in said(app)
+        found = coefficient(visit("disagreements"), "κ merged")
+        assert found["value"] == "–"
+        assert "both sides give everything the same value" in found["why"]
 
-    def test_both_tables_can_be_taken_away(self, shared: Project) -> None:
+    def test_both_tables_can_be_taken_away_and_are_made_for_nobody_else(self, shared: Project) -> None:
         app = visit("disagreements")
-        names = downloads(app)
+        assert downloads(app) == []
+        app.session_state["tables"] = True
+        names = downloads(sound(app.run()))
         assert names == ["Table as LaTeX", "Table as CSV", "Merged table as LaTeX", "Merged table as CSV"]
 
     def test_any_two_sides_can_be_compared(self, small: Project) -> None:
@@ -138,48 +179,50 @@ class TestTables:
             "Overrides of ann",
             "Overrides of bob",
         ]
-        app = choose(app, "Right side (columns)", "Judgments: assessor: bob")
+        app = choose(app, "with (columns)", "Judgments: assessor: bob")
         assert rows(app) == []
-        app = choose(app, "Left side (rows)", "Judgments: assessors")
-        assert "1 pair of query and passage" in said(app)
-        app = choose(choose(app, "Left side (rows)", "Overrides of ann"), "Right side (columns)", "Overrides of bob")
+        app = choose(app, "Compare (rows)", "Judgments: assessors")
+        assert "1 passage has a judgment from both sides" in queued(app)["missing"]
+        app = choose(choose(app, "Compare (rows)", "Overrides of ann"), "with (columns)", "Overrides of bob")
         assert rows(app) == ["p1"]
-        assert "What is A?" in html(app)
+        assert queued(app)["open"]["question"] == "What is A?"
 
     def test_two_graders_are_told_apart_by_their_names(self, small: Project) -> None:
         override(small, "q1/a", "p1", 1, "read it", "ann")
         app = visit("disagreements")
-        app = choose(app, "Right side (columns)", "Grader by itself: test grader")
-        assert "test grader with overrides ↓<br>test grader by itself →" in html(app)
-        assert "test grader with overrides<b>1</b><br>test grader by itself<b>5</b>" in html(app)
+        app = choose(app, "with (columns)", "Grader by itself: test grader")
+        assert queued(app)["names"] == ["test grader with overrides", "test grader by itself"]
+        assert queued(app)["open"]["values"] == [1, 5]
 
     def test_no_kappa_is_minus_zero(self) -> None:
         assert digits(Coefficient(-0.001)) == "0.00"
 
     def test_sides_that_cannot_be_compared_are_a_sentence(self, small: Project) -> None:
         override(small, "q1/a", "p1", 1, "read it", "ann")
-        app = choose(visit("disagreements"), "Left side (rows)", "Overrides of ann")
+        app = choose(visit("disagreements"), "Compare (rows)", "Overrides of ann")
         assert "judgments are about passages" in app.error[0].value.replace("\\", "")
 
     def test_another_min_rating_merges_elsewhere(self, shared: Project) -> None:
-        assert "3–5" in html(choose(visit("disagreements"), "Min rating", 3))
+        app = choose(visit("disagreements"), "Min rating", 3)
+        assert queued(app)["tables"][1]["rows"][0]["name"] == "3–5"
 
 
 class TestQueue:
-    def test_the_worst_disagreements_come_first_with_the_question_that_gave_the_label(self, shared: Project) -> None:
+    def test_the_worst_disagreements_come_first_and_the_first_one_is_open(self, shared: Project) -> None:
         app = visit("disagreements")
         assert rows(app)[:2] == ["p3", "p7"]
-        assert "What is B?" in html(app)
-        assert "**4 disagreements**" in said(app)
+        assert open_case(app) == "p3"
+        given = [one["text"] for one in queued(app)["open"]["asked"] if one["gives"]]
+        assert given == ["What is B?", "What is C?"]
+        assert queued(app)["count"] == "4 disagreements"
 
-    def test_a_cell_leads_to_its_passages_and_back(self, shared: Project) -> None:
-        app = visit("disagreements")
-        app.button("cell-1-2").click()
-        app = sound(app.run())
+    def test_a_cell_leads_to_its_passages_and_one_act_takes_the_filter_away(self, shared: Project) -> None:
+        app = act(visit("disagreements"), "cell", cell="4:0")
         assert rows(app) == ["p3"]
         assert url(app, "cell") == "4:0"
-        assert "in the cell label 4, judgment 0" in said(app)
-        assert len(rows(press(app, "All disagreements"))) == 4
+        assert queued(app)["filters"] == [{"what": "cell", "says": "label 4, judgment 0"}]
+        assert len(rows(act(app, "clear", what="cell"))) == 4
+        assert "cell" not in app.query_params
 
     def test_a_link_opens_a_cell_of_the_merged_table(self, shared: Project) -> None:
         assert rows(visit("disagreements", cell="5,4:2,1")) == ["p5", "p1"]
@@ -191,86 +234,145 @@ class TestQueue:
     def test_a_link_lists_one_query_and_the_url_follows_the_choice(self, shared: Project) -> None:
         app = visit("disagreements", query="q2")
         assert rows(app) == ["p7", "p5"]
-        assert "**2 disagreements** of this query" in said(app)
+        assert queued(app)["filters"][0]["says"] == "query q2"
         app = choose(app, "Query", "query q1")
         assert "p7" not in rows(app)
         assert url(app, "query") == "q1"
+        assert len(rows(act(app, "clear", what="query"))) == 4
         assert len(rows(visit("disagreements", query="unknown"))) == 4
 
-    def test_each_row_leads_to_its_passage(self, shared: Project) -> None:
+    def test_the_next_case_opens_in_place_and_the_address_names_it(self, shared: Project) -> None:
         app = visit("disagreements")
-        assert links(app)[:1] == ["passages"]
-        assert "query=q1&passage=p3" in app.main.get("page_link")[0].proto.query_string
+        app = act(app, "open", at=1, case=queued(app)["rows"][1]["id"])
+        assert (open_case(app), queued(app)["open"]["at"]) == ("p7", 1)
+        assert (url(app, "case"), url(app, "at")) == ("q2 p7", "1")
+        assert open_case(visit("disagreements", case="q2 p7")) == "p7"
+
+    def test_a_link_to_a_case_that_left_the_queue_opens_what_stands_in_its_place(self, shared: Project) -> None:
+        assert open_case(visit("disagreements", case="q1 gone", at="1")) == "p7"
+        last = visit("disagreements", case="q1 gone", at="77")
+        assert queued(last)["open"]["at"] == 3
+
+    def test_whoever_comes_back_from_another_screen_is_where_they_were(self, shared: Project) -> None:
+        app = act(choose(visit("disagreements"), "Order", "Judgment higher"), "open", at=1, case="")
+        here = open_case(app)
+        sound(app.switch_page("pages/passages.py").run())
+        app.query_params.clear()
+        # What the browser leaves in its history on the way to a passage names that passage.
+        app.query_params["query"], app.query_params["passage"] = "q1", "p1"
+        app = sound(app.switch_page("pages/disagreements.py").run())
+        assert (open_case(app), url(app, "at")) == (here, "1")
+        assert app.selectbox("order").value == "right"
+        assert "passage" not in app.query_params
+
+    def test_each_case_leads_to_its_passage(self, shared: Project) -> None:
+        app = visit("disagreements")
+        assert "query=q1&passage=p3&question=q1%2Fb" in queued(app)["open"]["read"]
+        app = act(app, "read", query="q1", passage="p3", question="q1/b")
+        assert app.title[0].value == "Passages"
+        assert url(app, "passage") == "p3"
+
+    def test_an_act_that_the_browser_sends_twice_is_done_once(self, shared: Project) -> None:
+        app = visit("disagreements")
+        twice = [{"id": next(_acts), "do": "open", "at": at, "case": ""} for at in (1, 2)]
+        app = tell(app, "cases", "acts", twice[:1])
+        app = tell(app, "cases", "acts", twice)
+        app = tell(app, "cases", "acts", twice[:1])
+        assert queued(app)["open"]["at"] == 2
+        assert queued(app)["taken"] == twice[1]["id"]
 
     def test_one_side_higher(self, shared: Project) -> None:
-        app = show(visit("disagreements"), "Order", "right")
+        app = choose(visit("disagreements"), "Order", "Judgment higher")
         assert rows(app)[0] == "p7"
         assert "p3" not in rows(app)
+        assert url(app, "order") == "right"
+        assert rows(visit("disagreements", order="right")) == rows(app)
 
-    def test_check_next_says_what_would_change(self, shared: Project) -> None:
-        app = show(visit("disagreements"), "Order", "board")
-        assert "If the label were" in html(app)
-        assert "systems move" in html(app) or "system move" in html(app)
-        assert "What happens to the board by nDCG@10" in said(app)
-        app = show(app, "Order", "kappa")
-        assert "kappa +" in html(app) or "kappa -" in html(app)
+    def test_the_orders_by_effect_say_what_would_change(self, shared: Project) -> None:
+        app = choose(visit("disagreements"), "Order", "Most effect on the leaderboard")
+        check = queued(app)["open"]["check"]
+        assert "If the label were" in check
+        assert "systems move" in check or "system move" in check
+        assert "What happens to the board by nDCG@10" in queued(app)["explains"]
+        app = choose(app, "Order", "Most effect on kappa")
+        check = queued(app)["open"]["check"]
+        assert "kappa +" in check or "kappa -" in check
 
     def test_for_people_there_is_no_order_by_the_board(self, small: Project) -> None:
         for author in ("ann", "bob"):
             override(small, "q1/a", "p1", 1, "read it", author)
         app = visit("disagreements")
-        app = choose(choose(app, "Left side (rows)", "Overrides of ann"), "Right side (columns)", "Overrides of bob")
-        assert named(app.get("button_group"), "Order").options == ["Worst first", "ann higher", "bob higher"]
+        app = choose(choose(app, "Compare (rows)", "Overrides of ann"), "with (columns)", "Overrides of bob")
+        assert app.selectbox("order").options == ["Worst first", "ann higher", "bob higher"]
 
-    def test_pages_are_turned_and_never_more_than_one_is_drawn(self, project: Project) -> None:
-        passages = [f"p{i:02}" for i in range(25)]
+    def test_pages_are_turned_and_never_more_than_one_is_sent(self, project: Project) -> None:
+        passages = [f"p{i:02}" for i in range(60)]
         fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
         judge(project, {("q1", p): 0 for p in passages})
         app = visit("disagreements")
-        assert rows(app) == passages[:10]
-        pager: Any = app.get("pagination")[0]
-        pager.set_value(3)
-        assert rows(sound(app.run())) == passages[20:]
+        assert rows(app) == passages[:25]
+        app = act(app, "open", at=50, case="")
+        assert rows(app) == passages[50:]
+        assert open_case(app) == "p50"
 
-    def test_texts_from_outside_are_shown_as_text(self, project: Project) -> None:
+    def test_texts_from_outside_are_sent_as_text_with_every_sign(self, project: Project) -> None:
         fill(project, [Question("a", "q1", MARKUP)], {(MARKUP, MARKED): 5}, {"r": {"q1": [MARKED]}})
         judge(project, {("q1", MARKED): 0})
         app = visit("disagreements")
+        assert queued(app)["open"]["passage"] == f"text of {MARKED}"
+        assert queued(app)["open"]["asked"][0]["text"] == MARKUP
         assert "<b>x</b>" not in html(app)
-        assert html(app).count("&lt;b&gt;x&lt;/b&gt;") == 2
 
 
 class TestSettling:
     def test_an_override_shows_the_label_before_it_is_given_and_changes_it(self, small: Project) -> None:
-        app = settle(visit("disagreements"))
-        app = show(app, "Rating", 0)  # type: ignore[arg-type]
-        assert "The label stays 4 because “What is C?” also gives 4." in said(app)
-        assert "2 questions give this label" in said(app)
-        app = choose(app, "The sides still disagree", True)
-        app = finish(give_reason(app, "it does not say"))
-        assert "The label stays 4 because “What is C?” also gives 4. The case is settled." in toast(app)
+        app = weigh(visit("disagreements"), 0)
+        assert queued(app)["weighed"]["words"] == "The label stays 4 because “What is C?” also gives 4."
+        assert queued(app)["weighed"]["agrees"] is False
+        assert queued(app)["open"]["several"] == 2
+        app = settle(app, "override", "it does not say", rating=0, leaves=True)
+        assert "The label stays 4 because “What is C?” also gives 4. The case is settled." in news(app)
         assert [(one.question_id, one.passage_id, one.rating, one.author) for one in overrides(small)] == [
             ("q1/b", "p3", 0, "ann")
         ]
         assert "p3" not in rows(app)
-        assert "1 settled" in said(app)
+        assert queued(app)["hidden"] == "1 settled, not shown"
         assert int(labels(small, basis(small, Policy())).set_index("passage_id")["label"]["p3"]) == 4
 
-    def test_an_override_that_leaves_the_sides_apart_keeps_the_case_in_the_queue(self, small: Project) -> None:
-        app = show(settle(visit("disagreements")), "Rating", 0)  # type: ignore[arg-type]
-        app = finish(give_reason(app, "it does not say"))
-        assert "The case stays in the queue." in toast(app)
-        assert rows(app)[0] == "p3"
+    def test_an_override_that_leaves_the_sides_apart_keeps_the_case_open(self, small: Project) -> None:
+        app = settle(visit("disagreements"), "override", "it does not say", rating=0)
+        assert "The case stays in the queue." in news(app)
+        assert open_case(app) == "p3"
         assert (len(overrides(small)), record(small)) == (1, [])
 
     def test_an_override_that_makes_the_sides_agree_settles_the_case_at_once(self, small: Project) -> None:
         override(small, "q1/b", "p3", 0, "it does not say", "ann")
-        app = show(settle(visit("disagreements")), "Rating", 0)  # type: ignore[arg-type]
-        assert "Label 4 → 0" in said(app)
-        assert "The sides still disagree" not in " ".join(box.label for box in app.checkbox)
-        app = finish(give_reason(app, "nor this"))
-        assert "The label is now 0. The case is settled." in toast(app)
+        app = weigh(visit("disagreements"), 0)
+        assert queued(app)["weighed"]["words"] == "Label 4 → 0"
+        assert queued(app)["weighed"]["agrees"] is True
+        app = settle(app, "override", "nor this", rating=0)
+        assert "The label is now 0. The case is settled." in news(app)
         assert "p3" not in rows(app)
+
+    def test_three_are_settled_in_a_row_each_followed_by_the_next(self, small: Project) -> None:
+        app = visit("disagreements")
+        order = rows(app)
+        for at, how in enumerate(("comment", "dispute", "comment")):
+            assert open_case(app) == order[at]
+            app = settle(app, how, "looked at it")
+            assert queued(app)["open"]["at"] == 0
+        assert rows(app) == order[3:]
+        app = settle(app, "comment", "the last")
+        assert queued(app)["open"] is None
+        assert queued(app)["empty"] == "Nothing is left: all cases are settled."
+
+    def test_what_was_just_settled_is_put_back_in_one_act(self, small: Project) -> None:
+        app = settle(visit("disagreements"), "override", "it does not say", rating=0, leaves=True)
+        assert queued(app)["said"]["undo"] is True
+        app = act(app, "put back")
+        assert (open_case(app), overrides(small)) == ("p3", [])
+        assert news(app) == "The case is back in the queue. The override is withdrawn."
+        assert queued(app)["said"]["undo"] is False
 
     @pytest.mark.parametrize("too", [True, False])
     def test_reopening_asks_whether_the_override_goes_too(self, small: Project, too: bool) -> None:
@@ -287,44 +389,58 @@ class TestSettling:
         assert ("Reopened since. An override of the question is still in force." in html(app)) is not too
 
     def test_a_disputed_judgment_goes_into_the_record_and_its_file(self, small: Project) -> None:
-        app = show(settle(visit("disagreements")), "Settle by", "dispute")
-        app = finish(give_reason(app, "it is relevant"))
+        app = settle(visit("disagreements"), "dispute", "it is relevant")
         assert [(one.act, one.source, one.value) for one in record(small)] == [("dispute", "assessors", 0)]
         app = show(app, "Show", "record")
         assert "Dispute of the judgment: assessors judged 0" in html(app)
         assert "Disputed judgments as CSV (1)" in downloads(app)
 
-    def test_editing_the_question_settles_it_and_opens_the_bank_with_the_passage(self, small: Project) -> None:
-        app = show(settle(visit("disagreements")), "Settle by", "edit")
-        app = finish(give_reason(app, "too broad"))
+    @pytest.mark.parametrize("now", [True, False])
+    def test_editing_the_question_settles_it_and_opens_the_bank_now_or_later(self, small: Project, now: bool) -> None:
+        app = settle(visit("disagreements"), "edit", "too broad", bank=now)
         assert [(one.act, one.touched) for one in record(small)] == [("edit", "q1/b")]
+        if not now:
+            assert open_case(app) == "p7"
+            return
         assert app.title[0].value == "Question bank"
         assert url(app, "query") == "q1"
         assert "text of p3" in said(app)
 
     def test_a_comment_settles_it_and_the_case_can_be_seen_and_reopened(self, small: Project) -> None:
-        app = show(settle(visit("disagreements")), "Settle by", "comment")
-        app = finish(give_reason(app, "both are right", "Comment"))
+        app = settle(visit("disagreements"), "comment", "both are right")
         assert len(rows(app)) == 3
         app.toggle("show_settled").set_value(True)
         app = sound(app.run())
         assert len(rows(app)) == 4
-        assert "Settled by ann" in html(app)
-        assert "both are right" in html(app)
-        press(app, "Reopen")
+        assert "Settled by ann" in queued(app)["open"]["settling"]["words"]
+        assert queued(app)["open"]["settling"]["reason"] == "both are right"
+        app = act(app, "reopen", case=queued(app)["open"]["id"])
         assert [one.act for one in record(small)] == ["reopen", "comment"]
+        assert queued(app)["open"]["settling"] is None
+
+    def test_with_settled_ones_shown_the_next_case_opens_all_the_same(self, small: Project) -> None:
+        app = settle(visit("disagreements", settled="shown"), "comment", "both are right")
+        assert (len(rows(app)), open_case(app)) == (4, "p7")
 
     def test_without_a_reason_it_says_what_to_do(self, small: Project) -> None:
-        app = finish(show(settle(visit("disagreements")), "Settle by", "comment"))
-        assert "reason is empty" in app.error[0].value
-        assert record(small) == []
+        app = settle(visit("disagreements"), "comment", "")
+        assert "reason is empty" in queued(app)["error"]["message"]
+        assert (record(small), open_case(app)) == ([], "p3")
+
+    def test_a_case_that_somebody_else_settles_meanwhile_says_so(self, small: Project) -> None:
+        app = visit("disagreements")
+        sides = Labels(Policy()), Judgments()
+        settle_by_comment(small, case_of(small, *sides, queue(small, *sides).rows[0].pair), "seen", "bob")
+        app = settle(app, "comment", "mine")
+        assert "not in the queue any more" in queued(app)["error"]["message"]
+        assert [one.author for one in record(small)] == ["bob"]
 
     def test_between_two_sources_one_judgment_is_disputed(self, small: Project) -> None:
         assess(small, "q1", "p1", 0, "bob")
-        app = choose(visit("disagreements"), "Left side (rows)", "Judgments: assessor: bob")
-        app = settle(app)
-        app.radio[0].set_value("assessors")
-        app = finish(give_reason(sound(app.run()), "off topic"))
+        app = choose(visit("disagreements"), "Compare (rows)", "Judgments: assessor: bob")
+        assert ways(app) == ["dispute", "comment"]
+        assert queued(app)["open"]["judged"] == ["assessor: bob", "assessors"]
+        app = settle(app, "dispute", "off topic", source="assessors")
         assert [(one.source, one.value) for one in record(small)] == [("assessors", 2)]
 
     def test_the_record_begins_with_what_to_do(self, shared: Project) -> None:
@@ -339,7 +455,7 @@ class TestBankQueues:
 
     def test_relevant_passages_that_no_question_covers_lead_to_the_bank(self, small: Project) -> None:
         app = show(visit("disagreements"), "Show", "uncovered")
-        assert rows(app) == ["p7", "p2"]
+        assert other_rows(app) == ["p7", "p2"]
         next(button for button in app.button if button.label == "Add a question").click()
         app = sound(app.run())
         assert app.title[0].value == "Question bank"
@@ -369,9 +485,9 @@ class TestEmpty:
         judge(project, {("q1", "p1"): 0}, "one")
         judge(project, {("q1", "p2"): 1}, "two")
         app = visit("disagreements")
-        assert "0 pairs of query and passage with both values." in said(app)
-        assert "nothing has both values" in said(app)
-        assert "nothing to disagree on" in said(app)
+        assert "0 passages have a judgment from both sides" in queued(app)["missing"]
+        assert "nothing has both values" in coefficient(app, "κ")["why"]
+        assert "nothing to disagree on" in queued(app)["empty"]
 
 
 def test_settled_elsewhere_is_settled_here(small: Project) -> None:

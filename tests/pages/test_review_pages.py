@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import zipfile
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from core.labels import Policy
 from core.project import Project, activity
 from core.types import Question
 from tests.made.projects import SPEC, fill, grade, judge
-from tests.made.screens import looking_at, served, shared, sound, visit
+from tests.made.screens import holds, looking_at, served, shared, sound, tell, visit
 
 __all__ = ["served", "shared"]
 
@@ -81,6 +82,19 @@ def linked(app: AppTest) -> list[tuple[str, str]]:
     return [(element.proto.page, element.proto.query_string) for element in app.main.get("page_link")]
 
 
+def flips(app: AppTest) -> Any:
+    """What the part with the labels that differ shows."""
+    return holds(app, "flips")
+
+
+_acts = itertools.count(1)
+
+
+def act(app: AppTest, do: str, **said: object) -> AppTest:
+    """Do something in that part, as the browser reports it."""
+    return tell(app, "flips", "acts", [{"id": next(_acts), "do": do, **said}])
+
+
 def labelled(elements: Any, label: str) -> Any:
     return next(element for element in elements if element.label.startswith(label))
 
@@ -93,36 +107,80 @@ class TestChanges:
     def test_the_two_newest_versions_are_compared_at_first(self, shared: Project) -> None:
         app = visit("changes")
         assert labelled(app.metric, "Labels that differ").value == "2"
-        assert "question reworded" in said(app)
-        assert "question retired" in said(app)
-        assert "5 → 2" in said(app)
-        assert "3 → none" in said(app)
+        assert [one["title"] for one in flips(app)["causes"]] == ["Question reworded", "Question retired"]
+        assert [(row["before"], row["after"], row["causes"]) for row in flips(app)["rows"]] == [
+            (5, 2, "Question reworded"),
+            (3, None, "Question retired"),
+        ]
         assert app.query_params["from-version"] == "1"
         assert app.query_params["to-version"] == "2"
 
     def test_every_label_leads_to_its_passage(self, shared: Project) -> None:
-        places = [query for page, query in linked(visit("changes")) if page == "passages"]
+        app = visit("changes")
+        places = [row["href"] for row in flips(app)["rows"]]
         assert len(places) == 2
         assert "query=q1&passage=p1" in places[0]
+        app = act(app, "read", query="q1", passage="p1")
+        assert app.title[0].value == "Passages"
+        assert app.query_params["passage"] in ("p1", ["p1"])
 
     def test_the_address_names_both_states(self, edited: Project) -> None:
         labels.override(edited, "q1/b", "p2", 0, "says nothing", "ann")
         app = visit("changes", from_version="2", to_version="2", from_overrides="no")
         assert labelled(app.metric, "Labels that differ").value == "1"
-        assert "override: What is B" in said(app).replace("\\", "")
+        (row,) = flips(app)["rows"]
+        assert (row["causes"], row["questions"]) == ("A person's override", ["What is B?"])
         assert app.query_params["from-overrides"] == "no"
         assert app.query_params["to-overrides"] == "yes"
         app.query_params["from-overrides"] = "yes"
         assert "The two states are the same." in said(sound(app.run()))
 
-    def test_a_cause_can_be_singled_out(self, shared: Project) -> None:
+    def test_what_differs_between_the_states_is_marked(self, shared: Project) -> None:
+        words = html(visit("changes", from_version="1", to_version="2", to_tau="3"))
+        assert '<b style="color: var(--ew-changed)">min rating 4</b>' in words
+        assert '<b style="color: var(--ew-changed)">min rating 3</b>' in words
+        assert "· with weights ·" in words
+
+    def test_another_state_is_chosen_where_it_is_said(self, shared: Project) -> None:
         app = visit("changes")
-        box = labelled(app.selectbox, "Cause")
-        box.select_index(box.options.index("Question retired"))
-        sound(app.run())
-        assert "1 label" in said(app)
-        assert "3 → none" in said(app)
-        assert "5 → 2" not in said(app)
+        assert not [box for box in app.selectbox if box.label == "Bank version"]
+        app.session_state["from-state"] = True
+        app = sound(app.run())
+        app.selectbox("from-version").set_value(2)
+        app.selectbox("from-tau").set_value(2)
+        app = sound(app.run())
+        assert app.query_params["from-version"] == "2"
+        assert app.query_params["from-tau"] == "2"
+        assert labelled(app.metric, "Labels that differ").value == "0"
+        app.session_state["from-state"] = False
+        assert "min rating 2" in html(sound(app.run()))
+
+    def test_a_cause_can_be_singled_out(self, shared: Project) -> None:
+        app = act(visit("changes"), "cause", name="retired")
+        assert flips(app)["count"] == "1 label"
+        assert [(row["before"], row["after"]) for row in flips(app)["rows"]] == [(3, None)]
+        assert flips(visit("changes", cause="retired"))["count"] == "1 label"
+        assert flips(act(app, "cause", name=""))["count"] == "2 labels"
+
+    def test_a_query_can_be_singled_out_and_both_filters_may_fit_nothing(self, shared: Project) -> None:
+        app = act(act(visit("changes"), "cause", name="retired"), "query", name="q1")
+        assert (flips(app)["count"], flips(app)["rows"]) == ("0 labels: none fits both", [])
+
+    def test_why_a_label_differs_is_told_in_its_row_and_in_a_link(self, shared: Project) -> None:
+        app = act(visit("changes"), "why", query="q1", passage="p1", open=True)
+        first, other = flips(app)["rows"]
+        assert first["why"][0]["did"] is True
+        assert (first["why"][0]["before"], first["why"][0]["after"]) == (5, None)
+        assert other["why"] is None
+        assert app.query_params["why"] in ("q1 p1", ["q1 p1"])
+        assert flips(act(app, "why", query="q1", passage="p1", open=False))["rows"][0]["why"] is None
+
+    def test_labels_come_in_pages(self, project: Project) -> None:
+        passages = [f"p{i:02}" for i in range(15)]
+        fill(project, [Question("a", "q1", "A?")], {("A?", p): 5 for p in passages}, {"r": {"q1": passages}})
+        app = visit("changes", from_version="0", to_version="1")
+        assert (flips(app)["page"], flips(app)["pages"], len(flips(app)["rows"])) == (1, 2, 12)
+        assert len(flips(act(app, "page", to=2))["rows"]) == 3
 
     def test_the_questions_show_their_words_before_and_after_as_text(self, shared: Project) -> None:
         app = visit("changes", differs="Questions")

@@ -78,6 +78,7 @@ ACTS = {
     "rate all 0": Act(acts_review.rate_all_0, 1, PASSAGES),
     "withdraw an override": Act(acts_review.withdraw_override, 2, PASSAGES),
     "settle": Act(acts_review.settle, 4, DISAGREEMENTS),
+    "next case": Act(acts_review.next_case, 2, DISAGREEMENTS),
     "reopen": Act(acts_review.reopen, 1, DISAGREEMENTS),
     "order": Act(acts_review.order, 1, DISAGREEMENTS),
     "open a cell": Act(acts_review.cell, 1, DISAGREEMENTS),

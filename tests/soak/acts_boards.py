@@ -7,7 +7,7 @@ import re
 from playwright.sync_api import Locator, expect
 
 from tests.soak.person import PATIENCE, NotNow, Person
-from tests.soak.screens import LABEL_RULES, SIDE_SELECTS
+from tests.soak.screens import LABEL_RULES
 
 MEASURES = ("nDCG@10", "AP", "P@10", "EXAM-Cover", "RR", "Judged@10")
 VIEWS = ("Board", "All boards", "Two boards", "Two systems", "By budget", "Significance")
@@ -55,10 +55,15 @@ def _choose(person: Person, label: str, options: list[str]) -> str:
 def change_side(person: Person) -> str:
     """Compare another state: another version, min rating or label rule on one side."""
     side = person.random.choice(["from", "to"])
-    part = person.random.choice(SIDE_SELECTS)
+    part = person.random.choice(["version", "tau", "label"])
     box = person.page.locator(f".st-key-{side}-{part}").get_by_role("combobox").first
     if not box.count():
-        raise NotNow
+        opener = person.page.locator(f".st-key-{side}-state").get_by_role("button").first
+        if not opener.count():
+            raise NotNow
+        with person.drawn():
+            opener.click()
+        expect(box).to_be_visible(timeout=PATIENCE)
     return f"{side} {part}: {_any_option(person, box)}"
 
 

@@ -206,36 +206,47 @@ def withdraw_override(person: Person) -> str:
 
 
 def settle(person: Person) -> str:
-    """Settle a disagreement: with a comment, a dispute, an override or an edit of the question."""
-    pair = _pair(person, "Settle")
-    person.press("Settle", pair)
-    # The form is drawn below the pair that it is of.
-    how = person.random.choice(["Comment", "Dispute the judgment", "Override", "Edit the question"])
-    choice = person.page.get_by_role("radio", name=how, exact=True)
-    if not choice.count():
-        how, choice = "Comment", person.page.get_by_role("radio", name="Comment", exact=True)
-    if not choice.first.is_checked():
-        with person.drawn():
-            choice.first.click()
+    """Settle the open disagreement: with a comment, a dispute, an override or an edit of the question."""
+    case = _open_case(person)
+    form = case.get_by_role("form", name="Settle this case")
+    if not form.count():
+        raise NotNow
+    ways = form.get_by_role("radiogroup", name="Settle by").locator("label")
+    how = person.random.choice(ways.all_inner_texts())
+    ways.filter(has_text=how).click()
     reason = person.sign("looked at it")
     rating = person.random.randrange(6)
-    if how == "Override":
+    if how == "Override a rating":
         with person.drawn():
-            person.page.locator("[class*=st-key-rating]").get_by_role("radio", name=str(rating), exact=True).click()
-    box = person.page.get_by_role("textbox", name="Comment" if how == "Comment" else "Reason", exact=True)
-    person.type(box.first, reason)
-    done = person.page.locator("[class*=st-key-do-]").get_by_role("button").first
+            form.get_by_role("radiogroup", name="New rating").locator("label").nth(rating).click()
+        expect(form.locator(".effect")).not_to_be_empty(timeout=PATIENCE)
+    form.get_by_role("textbox").fill(reason)
+    done = form.get_by_role("button").last
     label = done.inner_text()
     with person.drawn():
         done.click()
     person.expected = ["settle disagreement"]
-    if how == "Override":
+    if how == "Override a rating":
         person.overridden[reason] = rating
         person.expected = ["override", "settle disagreement"] if "Settle" in label else ["override"]
     if how == "Edit the question":
         expect(person.heading("Question bank")).to_be_visible(timeout=PATIENCE)
         person.quiet()
     return f"{how}: {label}"
+
+
+def next_case(person: Person) -> str:
+    """On to the next case, or back, by button or by key."""
+    name, key = person.random.choice([("Next ›", "Alt+j"), ("‹ Previous", "Alt+k")])
+    button = _open_case(person).get_by_role("button", name=name)
+    if not button.count() or not button.is_enabled():
+        raise NotNow
+    with person.drawn():
+        if person.chance(0.5):
+            person.page.keyboard.press(key)
+        else:
+            button.click()
+    return person.page.locator(".case h2").inner_text()
 
 
 def reopen(person: Person) -> str:
@@ -267,26 +278,31 @@ def order(person: Person) -> str:
 
 
 def cell(person: Person) -> str:
-    """Open a cell of the table: as many pairs as it says."""
-    cells = person.page.locator(".st-key-cross-cell").get_by_role("button")
-    free = [one for one in cells.all() if one.is_enabled()]
-    if not free:
+    """Open a cell of the table: as many pairs as it says, or take the filter away."""
+    clear = person.page.locator(".filter")
+    if clear.count() and person.chance(0.3):
+        with person.drawn():
+            clear.first.click()
+        return "all"
+    cells = person.page.locator(".cross .cell:not(:disabled):not([aria-pressed=true])")
+    if not cells.count():
         raise NotNow
-    chosen = person.random.choice(free)
+    chosen = cells.nth(person.random.randrange(cells.count()))
     count = chosen.inner_text()
+    if not person.page.get_by_role("switch", name="Show settled").is_checked():
+        with person.drawn():
+            person.page.locator(".st-key-show_settled label").first.click()
     with person.drawn():
         chosen.click()
+    person.sees(re.compile(rf"^{count} pairs?$"))
     return f"{count} pairs"
 
 
-def _pair(person: Person, button: str) -> Locator:
+def _open_case(person: Person) -> Locator:
     view = person.page.get_by_role("radio", name="Disagreements", exact=True)
     if not view.count():
         raise NotNow
     if not view.is_checked():
         with person.drawn():
             view.click()
-    pairs = person.page.locator("[class*=st-key-question-pair-]").filter(has=person.button(button))
-    if not pairs.count():
-        raise NotNow
-    return pairs.nth(person.random.randrange(pairs.count()))
+    return person.page.get_by_role("region", name="Open case")

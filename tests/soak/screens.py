@@ -155,7 +155,7 @@ def export(person: Person) -> str | None:
 
 
 def changes(person: Person) -> str | None:
-    """How many labels differ between the two states that the widgets say."""
+    """How many labels differ between the two states that the address names."""
     metric = person.metric("Labels that differ")
     if not person.there(metric):
         return None
@@ -164,23 +164,14 @@ def changes(person: Person) -> str | None:
     return differ(said, meant)
 
 
-SIDE_SELECTS = ("version", "tau", "label")
-"""What a state is chosen by, as the keys of its lists end."""
-
-
 def _side(person: Person, side: str) -> dict[str, Any]:
-    version, min_rating, label = (
-        person.page.locator(f".st-key-{side}-{name} input").first.input_value() for name in SIDE_SELECTS
-    )
-    weighted, overrides = (
-        person.page.locator(f".st-key-{side}-{name} input").first.is_checked() for name in ("weights", "overrides")
-    )
+    asked = person.asked()
     return {
-        "bank_version": int(version.split(":")[0]),
-        "min_rating": int(min_rating),
-        "label": LABEL_RULES[label],
-        "weighted": weighted,
-        "overrides": overrides,
+        "bank_version": int(asked[f"{side}-version"]),
+        "min_rating": int(asked[f"{side}-tau"]),
+        "label": asked[f"{side}-label"],
+        "weighted": asked[f"{side}-weights"] == "yes",
+        "overrides": asked[f"{side}-overrides"] == "yes",
     }
 
 

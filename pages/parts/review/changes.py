@@ -1,178 +1,19 @@
-"""What differs between two states, drawn: the labels, the questions, the leaderboards."""
+"""What differs between two states, drawn: the questions and the leaderboards."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from core import bank
 from core.bank import word_difference
-from core.project import Project, passage_texts, pooled_queries
-from core.review import LabelFlip, QuestionChange, StateChanges, SystemChange, why_label
-from pages.parts.shared import policy_widgets, presses, ui
+from core.project import Project, pooled_queries
+from core.review import QuestionChange, StateChanges, SystemChange
+from pages.parts.shared import ui
 from pages.parts.shared.html import visible
 
-FLIPS_A_PAGE = 12
 QUESTIONS_A_PAGE = 10
-CAUSE_NAMES = {
-    "reworded": "Question reworded",
-    "added": "Question added",
-    "retired": "Question retired",
-    "restored": "Question restored",
-    "reweighted": "Question reweighted",
-    "answer key": "Answer key changed",
-    "kind": "Kind of question changed",
-    "override": "Override",
-    "grader": "Other grader",
-    "label rule": "Other label rule",
-    "weights": "Use of weights",
-}
-
-
-def labels(project: Project, found: StateChanges) -> None:
-    """The labels that differ, by cause and by query; each leads to its passage."""
-    if not found.flips:
-        st.text("No label differs. The leaderboards may still: look there.")
-        return
-    texts = pooled_queries(project)
-    by_cause, by_query = found.by_cause, found.by_query
-    left, right = st.columns([4, 9], gap="medium")
-    with left:
-        _keep("cause", by_cause)
-        cause = st.selectbox(
-            "Cause", list(by_cause), index=None, key="cause", bind="query-params", placeholder="Any cause",
-            format_func=lambda name: CAUSE_NAMES.get(name, name),
-        )  # fmt: skip
-        told = ui.told_apart({key: texts.get(key, key) for key in by_query})
-        _keep("flips_of", by_query)
-        query = st.selectbox(
-            "Query", list(by_query), index=None, key="flips_of", bind="query-params", placeholder="All queries",
-            format_func=lambda key: told.get(key, key),
-        )  # fmt: skip
-        _counts("By cause", "Cause", {CAUSE_NAMES[name]: count for name, count in by_cause.items()})
-        _counts("By query", "Query", {texts.get(key, key): count for key, count in by_query.items()})
-    chosen = [
-        flip
-        for flip in found.flips
-        if (cause is None or cause in flip.causes) and (query is None or flip.query_id == query)
-    ]
-    with right:
-        _flip_list(project, found, chosen, texts, f"flips {hash((found.before, found.after, cause, query))}")
-
-
-def _keep(key: str, options: dict[str, int]) -> None:
-    """Forget a filter that fits none of the flips of these states."""
-    if st.session_state.get(key) not in (None, *options):
-        st.session_state[key] = None
-
-
-def _counts(title: str, what: str, counts: dict[str, int]) -> None:
-    st.caption(f"**{title}**")
-    st.dataframe(
-        {what: list(counts), "Labels": list(counts.values())},
-        hide_index=True,
-        height="content" if len(counts) <= 8 else 320,
-        column_config={
-            what: st.column_config.TextColumn(width=190),
-            "Labels": st.column_config.NumberColumn(width=60),
-        },
-    )
-
-
-def _flip_list(
-    project: Project, found: StateChanges, flips: list[LabelFlip], texts: dict[str, str], pager: str
-) -> None:
-    st.caption(f"{len(flips):,} label{'' if len(flips) == 1 else 's'}")
-    if not flips:
-        st.text("No label fits both. Take a filter away.")
-        return
-    page = int(st.session_state.get(pager, 1))
-    part = flips[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
-    passages = passage_texts(project, [flip.passage_id for flip in part])
-    asked = _wordings(project, found, part)
-    for flip in part:
-        text = " ".join(passages.get(flip.passage_id, flip.passage_id).split())
-        with st.container(key=f"question-flip-{flip.query_id}-{flip.passage_id}"):
-            label, body, why = st.columns([2, 12, 2], vertical_alignment="center")
-            label.markdown(f":violet[**{_said(flip.before)} → {_said(flip.after)}**]")
-            with body:
-                _passage_link(found, flip, ui.plain(ui.shortened(text, 78)))
-                st.caption(
-                    ui.plain(f"{ui.shortened(texts.get(flip.query_id, flip.query_id), 70)} · {_cause(flip, asked)}")
-                )
-            if presses.button("Why", why, key=f"why {flip.query_id} {flip.passage_id}", type="tertiary"):
-                _why(project, found, flip, passages.get(flip.passage_id, ""), asked)
-    if len(flips) > FLIPS_A_PAGE:
-        st.pagination(-(-len(flips) // FLIPS_A_PAGE), key=pager)
-
-
-def _passage_link(found: StateChanges, flip: LabelFlip, label: str) -> None:
-    """A link to the passage under the policy of the state after."""
-    after = found.after
-    st.page_link(
-        "pages/passages.py",
-        label=label,
-        query_params={
-            **({"project": str(st.session_state["project"])} if st.session_state.get("project") else {}),
-            "query": flip.query_id,
-            "passage": flip.passage_id,
-            "grader": str(after.grader),
-            "tau": str(after.min_rating),
-            # A bound choice is in the URL under the words that it is shown with.
-            "label": policy_widgets.LABEL_RULES.get(after.label, after.label),
-        },
-    )
-
-
-def _wordings(project: Project, found: StateChanges, flips: list[LabelFlip]) -> dict[str, str]:
-    """The words of the questions behind some flips."""
-    return {
-        question.question_id: question.shown
-        for policy in (found.before, found.after)
-        for query_id in dict.fromkeys(flip.query_id for flip in flips if flip.questions)
-        for question in bank.questions(project, policy.bank_version, query_id)
-    }
-
-
-def _cause(flip: LabelFlip, asked: dict[str, str]) -> str:
-    named = ", ".join(CAUSE_NAMES[cause].lower() for cause in flip.causes)
-    questions = [ui.shortened(asked.get(key, key), 70) for key in flip.questions[:2]]
-    more = f" and {len(flip.questions) - 2} more" if len(flip.questions) > 2 else ""
-    waiting = f" · {flip.open_pairs} of its pairs ungraded or failed" if flip.open_pairs else ""
-    return named + (f": {'; '.join(questions)}{more}" if questions else "") + waiting
-
-
-def _said(label: int | None) -> str:
-    return "none" if label is None else str(label)
-
-
-@st.dialog("Why the label differs", width="large")
-def _why(project: Project, found: StateChanges, flip: LabelFlip, text: str, asked: dict[str, str]) -> None:
-    st.markdown(f":violet[**{_said(flip.before)} → {_said(flip.after)}**] {ui.plain(_cause(flip, asked))}")
-    st.text(text or flip.passage_id)
-    rows = why_label(project, found.before, found.after, flip.query_id, flip.passage_id)
-    rows.sort(key=lambda row: (row.question_id not in flip.questions, -max(row.before or 0, row.after or 0)))
-    st.dataframe(
-        {
-            "Question": [row.text for row in rows],
-            "Before": [_rating(row.before) for row in rows],
-            "After": [_rating(row.after) for row in rows],
-            "": [
-                ", ".join(
-                    said
-                    for said, so in (("did it", row.question_id in flip.questions), ("not graded", not row.graded))
-                    if so
-                )
-                for row in rows
-            ],
-        },
-        hide_index=True,
-        column_config={"Question": st.column_config.TextColumn(width="large")},
-    )
-    _passage_link(found, flip, "Open the passage")
-
-
-def _rating(value: int | None) -> str:
-    return "–" if value is None else str(value)
+KIND_NAMES = {"reweighted": "given another weight", "kind": "kind changed", "answer key": "answer key changed",
+              "subtopic": "moved to another subtopic"}  # fmt: skip
+"""What happened to a question, where its name says too little."""
 
 
 def _moved(system: SystemChange) -> str:
@@ -199,7 +40,9 @@ def questions(project: Project, found: StateChanges) -> None:
                 st.html(f'<div class="asked" dir="auto"><div class="words">{_difference(change)}</div></div>')
                 moves = "moves no label" if not flips else f"moves {flips:,} label{'' if flips == 1 else 's'}"
                 query = ui.shortened(texts.get(change.query_id, change.query_id), 70)
-                st.caption(ui.plain(f"{', '.join(change.kinds)} · {moves} · {query}"))
+                st.caption(
+                    ui.plain(f"{', '.join(KIND_NAMES.get(kind, kind) for kind in change.kinds)} · {moves} · {query}")
+                )
             with link:
                 ui.go("question_bank", "In the bank", query=change.query_id)
     if len(ordered) > QUESTIONS_A_PAGE:

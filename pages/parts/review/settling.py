@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import streamlit as st
 
 from core.errors import WorkbenchError
@@ -26,44 +30,135 @@ from core.review import (
     settle_by_override,
 )
 from core.types import RATINGS, Act
-from pages.parts.shared import presses, ui
+from pages.parts.shared import address, presses, ui
 
 HOW: dict[Act, str] = {
-    "override": "Override",
+    "override": "Override a rating",
     "edit": "Edit the question",
     "dispute": "Dispute the judgment",
-    "comment": "Comment",
+    "comment": "Comment only",
 }
-SAYS = {
-    "edit": "Say what is wrong with the question. The case leaves the queue, and the bank opens with the passage.",
+SAYS: dict[Act, str] = {
+    "override": "Your rating takes the place of the grader's, for this question and this passage.",
+    "edit": "Say what is wrong with the question. The case leaves the queue; go to the bank now, or later.",
     "dispute": "The judgment stays and counts as before; it is listed among the disputed ones.",
     "comment": "The case leaves the queue as it is.",
 }
-OPEN = "settling"
+LEAST_LEFT = "The case stays in the queue."
 
 
-def opener(key: str) -> None:
-    """The button that opens the form of a case, and closes it again."""
-    st.button(
-        "Close" if is_open(key) else "Settle",
-        key=f"settle {key}",
-        icon=":material/expand_less:" if is_open(key) else ":material/task_alt:",
-        on_click=_open,
-        args=(None if is_open(key) else key,),
-    )
+@dataclass(frozen=True)
+class Done:
+    """What was done to a case a moment ago.
+
+    Args:
+        words: what is said of it.
+        case: what to take back; None where the case is open all the same.
+        overridden: whether an override did it, which goes too when it is taken back.
+    """
+
+    words: str
+    case: Case | None
+    overridden: bool
 
 
-def is_open(key: str) -> bool:
-    """Whether the form of a case is open."""
-    return bool(st.session_state.get(OPEN) == key)
+def offer(project: Project, left: Side, right: Side, row: Row, policy: Policy | None) -> dict[str, Any]:
+    """How a case can be settled: the ways, the questions that may be to blame, the judgments that may be wrong."""
+    judged = [find_source(project, side.source) for side in (left, right) if isinstance(side, Judgments)]
+    ways: list[Act] = ["comment"]
+    if judged:
+        ways.insert(0, "dispute")
+    asked = [] if policy is None or len(judged) == 2 else _asked(project, left, right, row, policy)
+    if asked:
+        ways = ["override", "edit", *ways]
+    given = {one.question_id for one in (*row.left_from, *row.right_from)}
+    return {
+        "ways": [{"name": how, "title": HOW[how], "says": SAYS[how]} for how in ways],
+        "asked": [
+            {
+                "id": one.question.question_id,
+                "text": one.question.shown,
+                "rating": one.rating,
+                "gives": one.question.question_id in given,
+            }
+            for one in asked
+        ],
+        "several": len(given) if len(given) > 1 else 0,
+        "judged": judged,
+        "ratings": list(RATINGS),
+        "alone": policy is not None and not _policy(left, right, policy).overrides,
+    }
 
 
-def _open(key: str | None) -> None:
-    st.session_state[OPEN] = key
+def weigh(
+    project: Project, left: Side, right: Side, row: Row, policy: Policy, question_id: str, rating: int
+) -> dict[str, Any]:
+    """What a rating for a question would make of the label and of the case, before it is given."""
+    found = outcome(project, left, right, row.pair, _policy(left, right, policy), question_id, rating, ui.person())
+    return {
+        "question": question_id,
+        "rating": rating,
+        "words": _label_words(found, rating, given=False),
+        "moves": found.before != found.after,
+        "agrees": found.agrees,
+    }
+
+
+def settle(
+    project: Project, left: Side, right: Side, row: Row, policy: Policy | None, given: Mapping[str, Any]
+) -> Done:
+    """Settle a case as somebody asked for it; an override that leaves the sides apart may leave it open.
+
+    Args:
+        given: how, question, rating, source, reason, and whether the case is to leave the queue all the same.
+
+    Raises:
+        InputError: no reason, or anything else that `core.review` refuses.
+    """
+    if row.settling is not None:
+        raise WorkbenchError(
+            f"This case was settled meanwhile, by {row.settling.author}.",
+            "Go on to the next one, or show settled cases.",
+        )
+    case = case_of(project, left, right, row.pair)
+    how, reason = given["how"], str(given.get("reason") or "")
+    question_id = given.get("question") or None
+    me = ui.author()
+    if how == "override" and policy is not None and question_id is not None:
+        rating = int(given["rating"])
+        used = _policy(left, right, policy)
+        found = outcome(project, left, right, row.pair, used, question_id, rating, me)
+        leaves = found.agrees or bool(given.get("leaves"))
+        if leaves:
+            settle_by_override(project, case, question_id, rating, reason, me)
+        else:
+            override(project, question_id, case.passage_id, rating, reason, me)
+        said = _label_words(found, rating, given=True)
+        return Done(f"{said} {'The case is settled.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
+    if how == "edit":
+        settle_by_edit(project, case, question_id, reason, me)
+    elif how == "dispute":
+        settle_by_dispute(project, case, str(given["source"]), reason, me)
+    else:
+        settle_by_comment(project, case, reason, me)
+    return Done(f"{HOW[how]}: the case is settled. It stays in the record.", case, False)
+
+
+def put_back(project: Project, case: Case, withdraw: bool) -> str:
+    """Put a settled case back into the queue; returns what is said of it.
+
+    Args:
+        withdraw: whether an override that settled it goes too.
+
+    Raises:
+        InputError: it is not settled any more.
+    """
+    withdrawn = reopen(project, case, "", ui.author(), withdraw)
+    return "The case is back in the queue." + (" The override is withdrawn." if withdrawn else "")
 
 
 def reopener(project: Project, one: Settling) -> None:
-    """The button that puts a case back; where an override settled it, it asks whether that goes too."""
+    """The button that puts a case of the record back; where an override settled it, it asks whether that goes too."""
     if one.act != "override":
         if presses.button("Reopen", key=f"reopen {one.key}", type="tertiary", icon=":material/undo:"):
             _reopen(project, one, False)
@@ -78,13 +173,12 @@ def reopener(project: Project, one: Settling) -> None:
 
 def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
     try:
-        withdrawn = reopen(project, one.case, "", ui.author(), withdraw)
+        said = put_back(project, one.case, withdraw)
     except WorkbenchError as error:
         ui.show_error(error)
         return
-    said = "The case is back in the queue."
-    if one.act == "override":
-        said += " The override is withdrawn." if withdrawn else " An override of the question stays in force."
+    if one.act == "override" and not withdraw:
+        said += " An override of the question stays in force."
     st.toast(said, icon=":material/undo:", duration="long")
     st.rerun()
 
@@ -92,83 +186,8 @@ def _reopen(project: Project, one: Settling, withdraw: bool) -> None:
 def to_bank(query_id: str, passage_id: str) -> None:
     """Go to the questions of a query, with a passage beside them."""
     st.session_state["beside"] = (query_id, passage_id)
-    st.switch_page("pages/question_bank.py", query_params={"query": query_id, "passage": passage_id})
-
-
-def form(project: Project, left: Side, right: Side, row: Row, policy: Policy | None, key: str) -> None:
-    """How a case is settled, and why."""
-    case = case_of(project, left, right, row.pair)
-    judged = [find_source(project, side.source) for side in (left, right) if isinstance(side, Judgments)]
-    offered: list[Act] = ["comment"]
-    if judged:
-        offered.insert(0, "dispute")
-    asked = [] if policy is None or len(judged) == 2 else _asked(project, left, right, row, policy)
-    if asked:
-        offered = ["override", "edit", *offered]
-    with st.container(border=True):
-        how = st.segmented_control(
-            "Settle by", offered, default=offered[0], format_func=HOW.__getitem__, key=f"how {key}", required=True
-        )
-        if how in SAYS:
-            st.caption(SAYS[how])
-        question, rating, source = None, None, None
-        expected, leaves = None, True
-        if how in ("override", "edit"):
-            question = _question(asked, row, key, missing=how == "edit")
-        if how == "override" and policy is not None and question is not None:
-            rating = st.segmented_control("Rating", list(RATINGS), key=f"rating {key}")
-            if rating is not None:
-                used = _policy(left, right, policy)
-                about = question.question.question_id
-                expected = outcome(project, left, right, row.pair, used, about, int(rating), ui.person())
-                leaves = _label_line(expected, used, int(rating), key)
-        if how == "dispute":
-            source = (
-                judged[0]
-                if len(judged) == 1
-                else st.radio("Whose", judged, format_func=ui.plain, key=f"whose {key}", horizontal=True)
-            )
-        reason = st.text_input("Comment" if how == "comment" else "Reason", key=f"reason {key}")
-        ready = how != "override" or (rating is not None and question is not None)
-        label = "Settle and open the bank" if how == "edit" else "Settle" if leaves else "Override, keep the case open"
-        if not presses.button(label, key=f"do {key}", type="primary", disabled=not ready):
-            return
-        try:
-            if leaves:
-                _settle(project, case, how, reason, question, rating, source)
-            elif question is not None and rating is not None:
-                override(project, question.question.question_id, case.passage_id, int(rating), reason, ui.author())
-        except WorkbenchError as error:
-            ui.show_error(error)
-            return
-    _open(None)
-    if how == "edit":
-        to_bank(case.query_id, case.passage_id)
-    said = "The case is settled. It stays in the record." if leaves else "The case stays in the queue."
-    if expected is not None and rating is not None:
-        said = f"{_label_words(expected, int(rating), given=True)} {said}"
-    st.toast(ui.plain(said), icon=":material/task_alt:", duration="long")
-    st.rerun()
-
-
-def _settle(
-    project: Project,
-    case: Case,
-    how: Act,
-    reason: str,
-    question: AskedQuestion | None,
-    rating: int | None,
-    source: str | None,
-) -> None:
-    me = ui.author()
-    if how == "override" and question is not None and rating is not None:
-        settle_by_override(project, case, question.question.question_id, int(rating), reason, me)
-    elif how == "edit":
-        settle_by_edit(project, case, question.question.question_id if question else None, reason, me)
-    elif how == "dispute" and source is not None:
-        settle_by_dispute(project, case, source, reason, me)
-    else:
-        settle_by_comment(project, case, reason, me)
+    there = {**address.travelling(), "query": query_id, "passage": passage_id}
+    st.switch_page("pages/question_bank.py", query_params=there)
 
 
 def _policy(left: Side, right: Side, policy: Policy) -> Policy:
@@ -183,39 +202,6 @@ def _asked(project: Project, left: Side, right: Side, row: Row, policy: Policy) 
     if row.pair.question_id is not None:
         asked = [one for one in asked if one.question.question_id == row.pair.question_id]
     return sorted(asked, key=lambda one: (one.rating is None, -(one.rating or 0)))
-
-
-def _question(asked: list[AskedQuestion], row: Row, key: str, missing: bool) -> AskedQuestion | None:
-    options: list[AskedQuestion | None] = [*asked, None] if missing else [*asked]
-    names = {one.question.question_id: one for one in asked}
-    ids = [one.question.question_id if one else "" for one in options]
-    given = {one.question_id for one in (*row.left_from, *row.right_from)}
-
-    def said(question_id: str) -> str:
-        if not question_id:
-            return "A question is missing in the bank"
-        one = names[question_id]
-        mark = ", gives the label" if question_id in given else ""
-        rated = "no rating" if one.rating is None else f"rated {one.rating}"
-        return f"{one.question.shown}  ({rated}{mark})"
-
-    picked = st.selectbox("Question", ids, format_func=said, key=f"asked {missing} {key}")
-    if len(given) > 1 and not missing:
-        st.caption(f"{len(given)} questions give this label: it stays until each of them is overridden.")
-    return names.get(picked)
-
-
-def _label_line(found: Outcome, policy: Policy, rating: int, key: str) -> bool:
-    """What the label would become; returns whether the case is to leave the queue."""
-    words = ui.plain(_label_words(found, rating, given=False))
-    st.markdown(words if found.before == found.after else f":violet[**{words}**]")
-    if not policy.overrides:
-        st.caption("On this screen the grader stands by itself: an override counts under the policy, not here.")
-    if found.agrees:
-        return True
-    return st.checkbox(
-        "The sides still disagree after this override. Settle the case all the same", key=f"leaves {key}"
-    )
 
 
 def _label_words(found: Outcome, rating: int, given: bool) -> str:

@@ -1,37 +1,19 @@
-"""Parts of the Disagreements screen: the two sides, the clickable cross table, the coefficients, downloads."""
+"""Parts of the Disagreements screen: the two sides, the cross table in small, coefficients, downloads."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
 from core.catalogue import graders
 from core.labels import Policy
-from core.measures import Coefficient, CrossTable, weighted_kappa
-from core.project import Project, pooled_queries, sources
+from core.measures import Coefficient, weighted_kappa
+from core.project import Project, sources
 from core.review import Agreement, Cell, Judgments, Labels, Person, Side, machine, people, table_csv, table_latex
+from pages.parts.review import place
 from pages.parts.shared import ui
-from pages.parts.shared.html import visible
-
-STYLE = """
-[class*="st-key-cross-"] { gap: 0.25rem; }
-[class*="st-key-cross-"] [data-testid="stHorizontalBlock"] { gap: 0.3rem; align-items: center; }
-[class*="st-key-cross-"] button { width: 100%; min-height: 2rem; padding: 0.1rem 0; }
-[class*="st-key-cross-"] button p { font-variant-numeric: tabular-nums; font-size: 0.87rem; }
-.cross { text-align: right; font-size: 0.87rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.cross.head { text-align: center; font-weight: 600; }
-.cross.name { text-align: left; font-weight: 600; }
-.cross.corner { text-align: left; line-height: 1.2; font-size: 0.8rem; white-space: normal; overflow-wrap: anywhere; }
-.cross.gray { opacity: 0.7; }
-.pair { line-height: 1.4; overflow-wrap: anywhere; }
-.pair .values { font-size: 0.87rem; }
-.pair .values b { font-size: 1.15rem; margin-left: 0.35rem; }
-.pair .gray { opacity: 0.68; font-size: 0.87rem; }
-.pair .text { unicode-bidi: plaintext; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 3;
-  overflow: hidden; margin: 0.1rem 0; }
-.pair .from { unicode-bidi: plaintext; font-size: 0.9rem; }
-"""
 
 
 def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]]:
@@ -56,30 +38,30 @@ def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]
     return found
 
 
-def choose_sides(found: dict[str, tuple[str, Side]]) -> tuple[Side, Side]:
-    """Which two sides are compared: the labels and the first judgments, unless others are chosen."""
+def choose_sides(found: dict[str, tuple[str, Side]], anew: bool) -> tuple[Side, Side]:
+    """Which two sides are compared: the labels and the first judgments, unless others are chosen.
+
+    Args:
+        anew: whether the address says what is chosen.
+    """
     names = list(found)
     other = next((at for at, name in enumerate(names) if name.startswith("judgments") and at), 1)
-    columns = st.columns(2)
     chosen = []
-    for column, title, index in zip(columns, ("Left side (rows)", "Right side (columns)"), (0, other), strict=True):
-        chosen.append(
-            column.selectbox(
-                title, names, index=index, format_func=lambda name: found[name][0], key=title.split()[0].lower(),
-                bind="query-params", on_change=drop_cell,
-            )
-        )  # fmt: skip
-    return found[chosen[0]][1], found[chosen[1]][1]
-
-
-def drop_cell() -> None:
-    """Go back from a cell to all disagreements, as what a button does."""
-    st.query_params.pop("cell", None)
+    for key, title, usual in (("left", "Compare (rows)", names[0]), ("right", "with (columns)", names[other])):
+        if anew or st.session_state.get(key) not in names:
+            place.set_widget(key, names, usual)
+        name = str(st.selectbox(title, names, format_func=lambda name: found[name][0], key=key))
+        if name != (place.named(key) or usual):
+            # Another side has other cells and other cases.
+            place.put(cell="", case="", at="")
+        place.put(**{key: "" if name == usual else name})
+        chosen.append(found[name][1])
+    return chosen[0], chosen[1]
 
 
 def chosen_cell(found: Agreement) -> Cell | None:
-    """The cell that the URL names; None for none, and for one that these sides do not have."""
-    parts = str(st.query_params.get("cell") or "").split(":")
+    """The cell that the address names; None for none, and for one that these sides do not have."""
+    parts = place.named("cell").split(":")
     try:
         rows, columns = ([int(value) for value in part.split(",")] for part in parts)
     except ValueError:
@@ -95,81 +77,52 @@ def cell_name(found: Agreement, cell: Cell) -> str:
     return f"{left} {rows}, {right} {columns}"
 
 
-def choose_query(project: Project) -> str | None:
-    """The query whose pairs are listed, which the URL names; None for all."""
-    texts = ui.told_apart(pooled_queries(project))
-    if "query_listed" not in st.session_state:
-        # A bound widget would write the query's text into the URL, and links from elsewhere name its id.
-        wanted = st.query_params.get("query")
-        st.session_state["query_listed"] = wanted if wanted in texts else None
-    chosen: str | None = st.selectbox(
-        "Query", list(texts), index=None, key="query_listed", placeholder="All queries",
-        format_func=lambda query_id: texts.get(query_id) or query_id,
-    )  # fmt: skip
-    if chosen is None:
-        st.query_params.pop("query", None)
-    else:
-        st.query_params["query"] = chosen
-    return chosen
+def _in_address(cell: Cell) -> str:
+    return ":".join(",".join(map(str, values)) for values in cell)
 
 
-def cross_table(found: Agreement, chosen: Cell | None, merged: bool = False) -> None:
-    """The table with its totals and the kappa of each row; every count is a button that lists its pairs."""
-    found = found.merged if merged else found
+def tables(found: Agreement, chosen: Cell | None) -> list[dict[str, Any]]:
+    """The cross table as it is and merged, with totals and the kappa of each row; every count lists its pairs.
+
+    Args:
+        chosen: the cell that is listed.
+    """
+    return [
+        _table(found, chosen) | {"title": "All values"},
+        _table(found.merged, chosen) | {"title": "Relevant or not"},
+    ]
+
+
+def _table(found: Agreement, chosen: Cell | None) -> dict[str, Any]:
     table = found.table
-    prefix = "merged" if merged else "cell"
-    widths = [1.3, *[1.0] * len(table.columns), 1.0, 0.9]
-    st.html(f"<style>{STYLE}{_heat(table, prefix)}</style>")
-    with st.container(key=f"cross-{prefix}"):
-        head = st.columns(widths)
-        left, right = map(visible, found.names)
-        head[0].html(f'<div class="cross corner gray">{left} ↓<br>{right} →</div>')
-        for column, name in zip(head[1:], table.column_names, strict=False):
-            column.html(f'<div class="cross head">{name}</div>')
-        for column, name in zip(head[-2:], ("total", "κ"), strict=True):
-            column.html(f'<div class="cross gray">{name}</div>')
-        kappas = list(found.per_level.values())
-        for at, (name, members) in enumerate(zip(table.row_names, table.row_members, strict=True)):
-            line = st.columns(widths)
-            line[0].html(f'<div class="cross name">{name}</div>')
-            for place, other in enumerate(table.column_members):
-                _cell_button(line[1 + place], f"{prefix}-{at}-{place}", int(table.counts[at, place]), chosen,
-                             (list(members), list(other)), found)  # fmt: skip
-            line[-2].html(f'<div class="cross">{table.row_totals[at]:,}</div>')
-            line[-1].html(_kappa(kappas[at]))
-        last = st.columns(widths)
-        last[0].html('<div class="cross name gray">total</div>')
-        for column, total in zip(last[1:], table.column_totals, strict=False):
-            column.html(f'<div class="cross head gray">{total:,}</div>')
-        last[-2].html(f'<div class="cross gray">{table.n:,}</div>')
-
-
-def _cell_button(
-    column: st.delta_generator.DeltaGenerator, key: str, count: int, chosen: Cell | None, cell: Cell, found: Agreement
-) -> None:
-    is_open = chosen == cell
-    column.button(
-        f"{count:,}",
-        key=key,
-        type="primary" if is_open else "secondary",
-        width="stretch",
-        disabled=not count,
-        help=ui.plain(cell_name(found, cell)),
-        on_click=_open_cell,
-        args=(None if is_open else cell,),
-    )
-
-
-def _open_cell(cell: Cell | None) -> None:
-    if cell is None:
-        drop_cell()
-    else:
-        st.query_params["cell"] = ":".join(",".join(map(str, values)) for values in cell)
-
-
-def _kappa(found: Coefficient) -> str:
-    why = f' title="{found.undefined}"' if found.undefined else ""
-    return f'<div class="cross"{why}>{digits(found)}</div>'
+    most = max(1, int(table.counts.max(initial=0)))
+    rows = []
+    for at, (name, members) in enumerate(zip(table.row_names, table.row_members, strict=True)):
+        kappa = list(found.per_level.values())[at]
+        cells = []
+        for place_of, other in enumerate(table.column_members):
+            cell: Cell = (list(members), list(other))
+            count = int(table.counts[at, place_of])
+            cells.append(
+                {
+                    "cell": _in_address(cell),
+                    "count": count,
+                    "says": cell_name(found, cell),
+                    "depth": round((count / most) ** 0.5, 2),
+                    "agrees": bool(table.agreeing[at, place_of]),
+                    "open": chosen == cell,
+                }
+            )
+        why = kappa.undefined or ""
+        rows.append(
+            {"name": name, "cells": cells, "total": int(table.row_totals[at]), "kappa": digits(kappa), "why": why}
+        )
+    return {
+        "columns": list(table.column_names),
+        "rows": rows,
+        "totals": [int(total) for total in table.column_totals],
+        "all": table.n,
+    }
 
 
 def digits(found: Coefficient) -> str:
@@ -178,26 +131,10 @@ def digits(found: Coefficient) -> str:
     return ui.number(None if found.value is None else round(found.value, 2) + 0.0, 2)
 
 
-def _heat(table: CrossTable, prefix: str) -> str:
-    """Counts as depth of colour; cells that count as agreement have a frame."""
-    most = max(1, int(table.counts.max(initial=0)))
-    rules = []
-    for row in range(len(table.rows)):
-        for column in range(len(table.columns)):
-            shade = 0.42 * (int(table.counts[row, column]) / most) ** 0.5
-            frame = " border: 2px solid currentColor;" if table.agreeing[row, column] else ""
-            rules.append(
-                f".st-key-{prefix}-{row}-{column} button:not([kind=primary]) "
-                f"{{ background: rgba(59, 115, 185, {shade:.2f});{frame} }}"
-            )
-    return "\n".join(rules)
-
-
-def coefficients(found: Agreement) -> None:
-    """The coefficients of the whole table, and why those are undefined that are."""
-    merged = found.merged
+def coefficients(found: Agreement) -> list[dict[str, str]]:
+    """The coefficients of the whole table: name, value, what it is, and why it is undefined."""
     shown = {
-        "κ merged": (merged.kappa, "Cohen's kappa of the merged table: relevant on either side or not"),
+        "κ merged": (found.merged.kappa, "Cohen's kappa of relevant or not, on either side"),
         "κ": (found.kappa, "Cohen's kappa of the values as they are"),
         "κ linear": (
             weighted_kappa(found.table, "linear"),
@@ -206,30 +143,39 @@ def coefficients(found: Agreement) -> None:
         "κ quadratic": (found.weighted_kappa, "Weighted kappa: a disagreement weighs the square of the distance"),
         "α": (found.alpha, "Krippendorff's alpha, ordinal"),
     }
-    columns = [*st.columns(3), *st.columns(3)]
-    for column, (name, (value, said)) in zip(columns, shown.items(), strict=False):
-        column.metric(name, digits(value), help=said)
-    reasons = {name: value.undefined for name, (value, _) in shown.items() if value.undefined}
-    for reason in dict.fromkeys(reasons.values()):
-        names = ", ".join(name for name, why in reasons.items() if why == reason)
-        st.caption(ui.plain(f"Undefined ({names}): {reason}."))
+    return [
+        {"name": name, "value": digits(value), "says": says, "why": value.undefined or ""}
+        for name, (value, says) in shown.items()
+    ]
 
 
-def missing(found: Agreement) -> None:
-    """What is in no table because one side has nothing to say of it."""
-    about = "question and passage" if "rating" in (found.left.noun, found.right.noun) else "query and passage"
-    lines = [f"{found.n:,} pair{'' if found.n == 1 else 's'} of {about} with both values."]
-    for count, one in ((found.left_only, found.left), (found.right_only, found.right)):
+def missing(found: Agreement) -> str:
+    """How many pairs are compared, and what is not because one side has nothing to say of it."""
+    rated = "rating" in (found.left.noun, found.right.noun)
+    thing = "question for a passage" if rated else "passage"
+    left, right = found.left.noun, found.right.noun
+    what = f"a {left} and a {right}" if left != right else f"a {left} from both sides"
+    many = f"{thing}s" if not rated else "questions for passages"
+    verb = f"{thing} has" if found.n == 1 else f"{many} have"
+    lines = [f"{found.n:,} {verb} {what}: these are compared."]
+    for count, one, other in ((found.left_only, found.left, right), (found.right_only, found.right, left)):
         if count:
-            lines.append(f"{count:,} more only among the {one}, in no table: missing is not zero.")
+            lacks = f"no {other}" if left != right else "nothing from the other side"
+            have = "has" if count == 1 else "have"
+            lines.append(f"{count:,} more {have} only one of the {one} and {lacks}: not compared, missing is not zero.")
     if found.n and found.left.scale[:1] != found.right.scale[:1]:
         lines.append("The scales differ: framed cells count as agreement, and κ merged is the one to compare.")
-    st.caption(ui.plain(" ".join(lines)))
+    return " ".join(lines)
 
 
 def downloads(found: Agreement) -> None:
-    """Both tables as LaTeX and CSV."""
-    with st.popover("Download the tables", icon=":material/download:", type="tertiary"):
+    """Both tables as LaTeX and CSV; the files are made once somebody asks for them."""
+    with st.popover(
+        "Tables", icon=":material/download:", type="tertiary", key="tables", on_change="rerun",
+        help="The tables as LaTeX and CSV",
+    ) as box:  # fmt: skip
+        if not box.open:
+            return
         for merged, name in ((False, "agreement"), (True, "agreement-merged")):
             what = "Merged table" if merged else "Table"
             st.download_button(

@@ -22,7 +22,12 @@ CONTROLS |= {0x7F: "\u2421"} | {code: f"[U+{code:04X}]" for code in range(0x80, 
 
 def visible(text: str) -> str:
     """Text from outside as HTML that shows every character and does nothing."""
-    return html.escape(text.replace("\r\n", "\n").translate(CONTROLS))
+    return html.escape(as_shown(text))
+
+
+def as_shown(text: str) -> str:
+    """Text from outside with a sign for every character that a browser would swallow; it is no HTML yet."""
+    return text.replace("\r\n", "\n").translate(CONTROLS)
 
 
 Mark = tuple[Span, int, str, bool]

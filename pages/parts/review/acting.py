@@ -1,0 +1,47 @@
+"""Acts that a part of our own in the browser reports: each is done once, in order, and none is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+Act = dict[str, Any]
+"""What somebody did: its number, `do` for what it is, and what belongs to it."""
+
+
+@dataclass
+class Asked:
+    """What somebody did in a part and no run has done yet.
+
+    The browser sends an act again until it sees that it was taken: Streamlit ends a run, and with it what a callback
+    was about to note, as soon as the next message comes.
+
+    Args:
+        key: of the part.
+        taken: number of the last act that was noted.
+    """
+
+    key: str
+    taken: int = 0
+    acts: list[Act] = field(default_factory=list)
+
+    def note(self) -> None:
+        """Take in what the browser sent, as a callback."""
+        for act in st.session_state[self.key].acts or []:
+            if act["id"] > self.taken:
+                self.acts.append(act)
+                self.taken = act["id"]
+
+    def each(self) -> Iterator[Act]:
+        """The acts in order; each is given out once, also where the run ends on it."""
+        while self.acts:
+            yield self.acts.pop(0)
+
+
+def asked_of(key: str) -> Asked:
+    """What was asked in a part of this browser tab."""
+    found: Asked = st.session_state.setdefault(f"asked of {key}", Asked(key))
+    return found

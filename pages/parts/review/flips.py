@@ -1,0 +1,187 @@
+"""The labels that differ between two states, drawn: how many by cause and by query, each label, and why it differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from core import bank
+from core.project import Project, passage_texts, pooled_queries
+from core.review import LabelFlip, StateChanges, why_label
+from pages.parts.review import place
+from pages.parts.review.acting import Act, asked_of
+from pages.parts.shared import address, policy_widgets, ui
+from pages.parts.shared.html import as_shown
+
+KEY = "flips"
+KEPT = "place of the flips"
+FLIPS_A_PAGE = 12
+QUESTIONS_NAMED = 2
+CAUSE_NAMES = {
+    "reworded": "Question reworded",
+    "added": "Question added",
+    "retired": "Question retired",
+    "restored": "Question restored",
+    "reweighted": "Question given another weight",
+    "answer key": "Answer key changed",
+    "kind": "Kind of question changed",
+    "override": "A person's override",
+    "grader": "Another grader",
+    "label rule": "Another label rule",
+    "weights": "Weights counted or not",
+}
+ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "why"}
+"""What the address calls what is chosen here."""
+
+_HERE = Path(__file__)
+_component = st.components.v2.component(
+    "labels_that_differ",
+    css="\n".join(_HERE.with_name(name).read_text() for name in ("making.css", "flips.css")),
+    js="\n".join(_HERE.with_name(name).read_text() for name in ("making.js", "flips.js")),
+)
+
+
+@st.fragment
+def labels(project: Project, found: StateChanges) -> None:
+    """The labels that differ, by cause and by query; each leads to its passage."""
+    if not found.flips:
+        st.text("No label differs. The leaderboards may still: look there.")
+        return
+    asked = asked_of(KEY)
+    _come_back()
+    for act in asked.each():
+        _do(found, act)
+    by_cause, by_query = found.by_cause, found.by_query
+    cause, query = _chosen("cause", by_cause), _chosen("query", by_query)
+    chosen = [
+        flip for flip in found.flips if (not cause or cause in flip.causes) and (not query or flip.query_id == query)
+    ]
+    pages = max(1, -(-len(chosen) // FLIPS_A_PAGE))
+    said = st.query_params.get(ADDRESS["page"], "")
+    page = min(int(said), pages) if said.isdecimal() and int(said) else 1
+    part = chosen[(page - 1) * FLIPS_A_PAGE : page * FLIPS_A_PAGE]
+    texts = pooled_queries(project)
+    told = ui.told_apart({key: texts.get(key, key) for key in by_query})
+    data = {
+        "causes": _counted(by_cause, CAUSE_NAMES, cause),
+        "queries": _counted(by_query, told, query),
+        "count": f"{len(chosen):,} label{'' if len(chosen) == 1 else 's'}" + ("" if chosen else ": none fits both"),
+        "rows": _rows(project, found, part, texts),
+        "page": page,
+        "pages": pages,
+        "taken": asked.taken,
+    }
+    _component(key=KEY, data=data, on_acts_change=asked.note)
+
+
+def _come_back() -> None:
+    """On the way to a passage the browser notes this screen with the address of that one: be where one was."""
+    if st.query_params.get("passage"):
+        place.say({**st.session_state.get(KEPT, {}), "query": "", "passage": ""})
+    else:
+        st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
+
+
+def _do(found: StateChanges, act: Act) -> None:
+    """Do what somebody asked for; each choice is one step for Back."""
+    what = act["do"]
+    if what == "read":
+        st.switch_page("pages/passages.py", query_params=_passage(found, act["query"], act["passage"]))
+    elif what == "why":
+        place.say({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
+    elif what == "page":
+        place.say({ADDRESS["page"]: str(act["to"])})
+    else:
+        place.say({ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
+
+
+def _chosen(what: str, options: dict[str, int]) -> str:
+    """A filter that fits some of the labels; empty for none."""
+    said = st.query_params.get(ADDRESS[what], "")
+    return said if said in options else ""
+
+
+def _counted(counts: dict[str, int], names: dict[str, str], chosen: str) -> list[dict[str, Any]]:
+    return [
+        {"name": key, "title": as_shown(names.get(key, key)), "count": count, "chosen": key == chosen}
+        for key, count in counts.items()
+    ]
+
+
+def _rows(project: Project, found: StateChanges, part: list[LabelFlip], texts: dict[str, str]) -> list[dict[str, Any]]:
+    passages = passage_texts(project, [flip.passage_id for flip in part])
+    asked = _wordings(project, found, part)
+    opened = st.query_params.get(ADDRESS["why"], "")
+    rows = []
+    for flip in part:
+        text = passages.get(flip.passage_id, flip.passage_id)[:2_000]
+        questions = [ui.shortened(asked.get(key, key), 140) for key in flip.questions[:QUESTIONS_NAMED]]
+        if (more := len(flip.questions) - QUESTIONS_NAMED) > 0:
+            questions.append(f"and {more} more")
+        causes = " · ".join(CAUSE_NAMES[cause] for cause in flip.causes)
+        waiting = f"{flip.open_pairs} of its ratings are missing (ungraded or failed)" if flip.open_pairs else ""
+        rows.append(
+            {
+                "place": {"query": flip.query_id, "passage": flip.passage_id},
+                "passage": flip.passage_id,
+                "before": flip.before,
+                "after": flip.after,
+                "text": as_shown(ui.shortened(" ".join(text.split()), 150)),
+                "query": as_shown(ui.shortened(texts.get(flip.query_id, flip.query_id), 100)),
+                "causes": causes,
+                "waiting": waiting,
+                "questions": [as_shown(words) for words in questions],
+                "href": "passages?" + urlencode(_passage(found, flip.query_id, flip.passage_id)),
+                "why": _why(project, found, flip) if opened == f"{flip.query_id} {flip.passage_id}" else None,
+            }
+        )
+    return rows
+
+
+def _passage(found: StateChanges, query_id: str, passage_id: str) -> dict[str, str]:
+    """The address of a passage under the policy of the state after."""
+    after = found.after
+    policy = {"grader": str(after.grader), "tau": after.min_rating, "label": after.label}
+    # What is chosen for all screens already stands in no link: to read it again would be a step of its own.
+    other = {key: value for key, value in policy.items() if st.session_state.get(key) != value}
+    return {
+        **({"project": str(st.session_state["project"])} if st.session_state.get("project") else {}),
+        **address.travelling(),
+        "query": query_id,
+        "passage": passage_id,
+        **{key: policy_widgets.LABEL_RULES.get(str(value), str(value)) for key, value in other.items()},
+    }
+
+
+def _wordings(project: Project, found: StateChanges, flips: list[LabelFlip]) -> dict[str, str]:
+    """The words of the questions behind some flips."""
+    return {
+        question.question_id: question.shown
+        for policy in (found.before, found.after)
+        for query_id in dict.fromkeys(flip.query_id for flip in flips if flip.questions)
+        for question in bank.questions(project, policy.bank_version, query_id)
+    }
+
+
+def _why(project: Project, found: StateChanges, flip: LabelFlip) -> list[dict[str, Any]]:
+    """The ratings behind a label in the two states, those that did it first."""
+    rows = why_label(project, found.before, found.after, flip.query_id, flip.passage_id)
+    rows.sort(key=lambda row: (row.question_id not in flip.questions, -max(row.before or 0, row.after or 0)))
+    return [
+        {
+            "text": as_shown(row.text),
+            "before": row.before,
+            "after": row.after,
+            "did": row.question_id in flip.questions,
+            "said": ", ".join(
+                words
+                for words, so in (("made the difference", row.question_id in flip.questions),
+                                  ("not graded", not row.graded))
+                if so
+            ),
+        }
+        for row in rows
+    ]  # fmt: skip

@@ -1,0 +1,92 @@
+"""Where somebody is on the Disagreements screen, as the address names it: sides, list, filters, order and case.
+
+All of it is written at once, so that one step back in the browser is one step of the person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+NAMES = ("left", "right", "view", "order", "settled", "query", "cell", "case", "at")
+"""What of an address is about this screen."""
+WIDGETS = {"query": "query_listed"}
+"""Keys of widgets that are called something else in the address, as the other screens call it."""
+_KEPT, _WRITTEN = "place of the disagreements", "address of the disagreements"
+"""Where one is, which stays while one looks at other screens; and what of it the address was made to say."""
+
+
+def arrive() -> bool:
+    """Take over what the address says, or where one was before another screen; before the sides are drawn.
+
+    Returns:
+        Whether somebody comes from another screen or place, so that the widgets are to be set anew.
+    """
+    given, kept = _given(), _kept()
+    # What a widget held is gone once another screen was drawn.
+    came = "left" not in st.session_state
+    # On the way to a passage the browser notes this screen with the address of that one: it is a step of nobody's.
+    if came and kept and (not given or "passage" in st.query_params):
+        return True
+    # What was chosen in a run that came to no end stands in no address yet.
+    if not came and given == st.session_state.get(_WRITTEN):
+        return False
+    st.session_state[_KEPT] = given
+    st.session_state[_WRITTEN] = given
+    return True
+
+
+def _given() -> dict[str, str]:
+    return {name: said for name in NAMES if (said := st.query_params.get(name))}
+
+
+def _kept() -> dict[str, str]:
+    found: dict[str, str] = st.session_state.get(_KEPT, {})
+    return found
+
+
+def named(name: str) -> str:
+    """What the address says of something; empty for nothing."""
+    return _kept().get(name, "")
+
+
+def put(**said: object) -> None:
+    """Change what the address is to say; it is written by `write`.
+
+    Args:
+        said: by name; empty and None for nothing.
+    """
+    kept = _kept() | {name: "" if value is None else str(value) for name, value in said.items()}
+    st.session_state[_KEPT] = {name: value for name, value in kept.items() if value}
+
+
+def write() -> None:
+    """Let the address say where one is, in one step."""
+    if _given() != _kept() or "passage" in st.query_params:
+        say({name: named(name) for name in (*NAMES, "passage", "question")})
+    st.session_state[_WRITTEN] = _kept()
+
+
+def say(said: dict[str, str]) -> None:
+    """Let the address say some things in one step, beside all else that it says.
+
+    Args:
+        said: by name; what is empty is taken out of the address.
+    """
+    # Of a list of nothing nothing stands in the address; to delete a name would be a step of its own.
+    address: dict[str, str | list[str]] = {
+        name: value or [] for name, value in said.items() if value or name in st.query_params
+    }
+    st.query_params.update(address)
+
+
+def set_widget(name: str, options: Iterable[str], default: str) -> None:
+    """Set the widget of a choice to what the address says, where that is one of the options.
+
+    Args:
+        default: without, or where the address says something else.
+    """
+    known = list(options)
+    value = named(name)
+    st.session_state[WIDGETS.get(name, name)] = value if value in known else default
