@@ -104,7 +104,8 @@ class Window:
                 if act.get("act") == "edit":
                     self.refused[number] = str(error)
                 else:
-                    self.error = error
+                    # In the bar, too, which is in sight wherever one is on the page.
+                    self.error, self.said = error, error.message
             finally:
                 self.done = max(self.done, number)
 
