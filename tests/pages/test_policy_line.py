@@ -20,7 +20,7 @@ def test_every_screen_says_the_same_of_the_same_choices(shared: Project, screen:
 
 
 def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> None:
-    app = visit("passages")
+    app = visit("disagreements")
     assert not named(app.selectbox, "Min rating").disabled
     assert named(app.selectbox, "Measure").disabled
     assert named(app.selectbox, "Measure").help.startswith(policy_widgets.NO_EFFECT)

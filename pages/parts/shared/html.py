@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 
 from core.labels import Override
-from core.project.judging import JudgmentAct
+from core.project import JudgmentAct
 from core.review import AskedQuestion, Desk, Effect, Segment, Span, find_answer, segments
 from pages.parts.shared import look, ui
 

@@ -28,7 +28,7 @@ LABELS: tuple[Choice, ...] = ("grader", "tau", "label", "weights")
 MATTERS: dict[str, tuple[Choice, ...]] = {
     "home": (*LABELS, "measure", "against", "cutoff", "relevant"),
     "question_bank": (*LABELS, "measure", "against", "cutoff"),
-    "passages": (*LABELS, "relevant"),
+    "passages": (*LABELS, "measure", "against", "relevant"),
     "disagreements": (*LABELS, "relevant"),
     "changes": ("measure", "against", "cutoff", "relevant"),
     "leaderboard": (*LABELS, "measure", "against", "cutoff", "relevant"),
