@@ -55,7 +55,7 @@ function drawAgreements(root, state) {
       : make("div", { class: "detail", role: "status" }, make("p", { class: "quiet" }, "Setting the two boards beside each other…"));
     return [line, make("tr", { class: "inside" }, make("td", { colspan: "999" }, detail))];
   });
-  root.replaceChildren(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Correlations" },
+  root.replaceChildren(make("p", { class: "quiet beyond" }, "More columns at the right →"), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Correlations" },
     make("table", { class: heat ? "agreements heat" : "agreements" },
       make("caption", { class: "unseen" }, "Rank correlations with the official board"),
       make("thead", {},
@@ -65,7 +65,11 @@ function drawAgreements(root, state) {
             head.title))),
         make("tr", {}, ...signs)),
       make("tbody", {}, ...body))));
-  root.querySelector(".scroll").scrollLeft = beside;
+  const scroll = root.querySelector(".scroll");
+  scroll.scrollLeft = beside;
+  state.sized?.disconnect();
+  state.sized = new ResizeObserver(() => root.classList.toggle("wider", scroll.scrollWidth > scroll.clientWidth + 1));
+  state.sized.observe(scroll);
   if (held) root.querySelector(`[data-cell="${CSS.escape(held)}"]`)?.focus({ preventScroll: true });
 }
 

@@ -27,7 +27,7 @@ from core.study import (
 from pages.parts.boards.system import closer, query_links, returned
 from pages.parts.shared import charts, figures, ui
 
-AXIS_TITLE = 60
+AXIS_TITLE = 44
 """Signs of the name of a system along an axis."""
 OTHERS = 5
 """Boards drawn beside the reference: with it as many as there are colours to tell apart."""
@@ -240,8 +240,9 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         st.info("No query is on both boards for both.", icon=":material/help:")
         return
     same = x == y
+    short = charts.short_names((system.run for board in (x, y) for system in board.systems), AXIS_TITLE)
     names = [
-        ui.shortened(run, AXIS_TITLE) if same else f"{ui.shortened(run, AXIS_TITLE)}: {board.source} {board.measure}"
+        short[run] if same else f"{short[run]}: {board.source} {board.measure}"
         for board, run in ((x, first), (y, second))
     ]
     strip = st.container(horizontal=True, gap="medium")
