@@ -179,7 +179,7 @@ def test_a_new_user_gets_from_files_to_qrels(
     tmp_path: Path,
 ) -> None:
     visit(page, app_server(tmp_path / "projects").address)
-    expect(heading(page, "Exam Workbench")).to_be_visible()
+    expect(heading(page, "Home")).to_be_visible()
     page.get_by_role("textbox", name="Name", exact=True).fill("green tea")
     button(page, "Create").click()
     expect(page.get_by_text("Import queries to begin")).to_be_visible()

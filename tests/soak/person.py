@@ -212,7 +212,7 @@ class Person:
         if not link.is_visible():
             self.page.get_by_test_id("stExpandSidebarButton").click()
         link.click()
-        expect(self.heading(SCREEN_TITLES.get(screen, screen))).to_be_visible(timeout=PATIENCE)
+        expect(self.heading(screen)).to_be_visible(timeout=PATIENCE)
         self.quiet()
 
     def screen(self) -> str | None:
@@ -220,8 +220,7 @@ class Person:
         title = self.page.get_by_role("heading", level=1)
         if not title.count():
             return None
-        said = title.first.inner_text()
-        return next((screen for screen, heading in SCREEN_TITLES.items() if heading == said), said)
+        return title.first.inner_text()
 
     # Seeing
 
@@ -331,9 +330,6 @@ class Person:
         """Words of one's own that nobody else has written: what, by whom, and at which act."""
         return f"{what} ({self.name} {self.number})"
 
-
-SCREEN_TITLES = {"Home": "Exam Workbench"}
-"""Titles of screens where they are not their names in the menu."""
 
 Doing = Callable[[Person], str]
 """An act: does it, and says in words what was done; raises NotNow where it is not possible as things stand."""
