@@ -22,7 +22,7 @@ from core.review import (
     uncovered,
 )
 from pages.parts.review import settling as disagreement_settling
-from pages.parts.review.cases import act_words
+from pages.parts.review.case_data import act_words
 from pages.parts.shared import look, presses, ui
 from pages.parts.shared.html import visible
 

@@ -1,0 +1,228 @@
+"""What the browser shows of the queue: the rows of a page, the open case, and words for what was done."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from core.labels import Policy
+from core.project import Project, pooled_queries
+from core.review import (
+    Agreement,
+    Cell,
+    Check,
+    CheckNext,
+    Giving,
+    Order,
+    Queue,
+    Row,
+    Settling,
+    Side,
+)
+from pages.parts.review import place, settling, table
+from pages.parts.shared import address, ui
+from pages.parts.shared.html import as_shown
+
+CASES_A_PAGE = 25
+SNIPPET = 170
+LONGEST = 400_000
+"""Characters of a passage that are shown."""
+QUESTIONS_NAMED = 3
+
+
+def at_of_address() -> int:
+    """Which case is open, by its place in the queue."""
+    said = place.named("at")
+    return int(said) if said.isdecimal() else 0
+
+
+def id_of(row: Row) -> str:
+    """What tells a case of the queue from the others."""
+    return name_of(row.pair.query_id, row.pair.passage_id, row.pair.question_id)
+
+
+def name_of(query_id: str, passage_id: str, question_id: str | None) -> str:
+    """A case as the address names it; ids of queries and passages have no blanks."""
+    return " ".join((query_id, passage_id, question_id or "")).rstrip()
+
+
+def _open_row(listed: Queue) -> int | None:
+    """Which row of the page is open: the case that the address names, else what stands in its place now."""
+    if not listed.rows:
+        return None
+    wanted = place.named("case")
+    found = (at for at, row in enumerate(listed.rows) if wanted and id_of(row) == wanted)
+    return next(found, min(max(0, at_of_address() - listed.first), len(listed.rows) - 1))
+
+
+def shown(
+    project: Project,
+    left: Side,
+    right: Side,
+    found: Agreement,
+    cell: Cell | None,
+    listed: Queue,
+    policy: Policy | None,
+    order: Order,
+) -> dict[str, Any]:
+    """What the browser shows.
+
+    Args:
+        found: how well the two sides agree.
+        cell: the cell of the table that is listed; None for all disagreements.
+        listed: the page of the queue with the open case.
+        policy: None where nothing has been graded.
+        order: of the queue.
+    """
+    at = _open_row(listed)
+    queries = pooled_queries(project)
+    query_id = place.named("query")
+    filters = []
+    if cell is not None:
+        filters.append({"what": "cell", "says": table.cell_name(found, cell)})
+    if query_id:
+        filters.append({"what": "query", "says": as_shown(ui.shortened(queries.get(query_id) or query_id, 90))})
+    what = "disagreement" if cell is None else "pair"
+    return {
+        "home": f"{project.name} {found.left} {found.right} {found.left.by_itself} {found.right.by_itself}",
+        "names": [as_shown(name) for name in found.names],
+        "tables": table.tables(found, cell),
+        "coefficients": table.coefficients(found),
+        "missing": as_shown(table.missing(found)),
+        "filters": filters,
+        "count": f"{listed.total:,} {what}{'' if listed.total == 1 else 's'}",
+        "hidden": f"{listed.hidden:,} settled, not shown" if listed.hidden else "",
+        "total": listed.total,
+        "first": listed.first,
+        "page": CASES_A_PAGE,
+        "explains": "" if listed.next_up is None else as_shown(explain_order(listed.next_up, order, found)),
+        "rows": [_row(row) for row in listed.rows],
+        "open": None if at is None else _case(project, left, right, found, listed, at, policy),
+        "empty": "" if listed.rows else _why_empty(found, bool(listed.hidden), order, bool(query_id)),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    one = row.pair
+    text = one.passage_text
+    snippet = f"The text of {one.passage_id} has not been imported." if text is None else _one_line(text)
+    return {
+        "id": id_of(row),
+        "values": [one.left, one.right],
+        "query": as_shown(ui.shortened(one.query_text, 120)),
+        "text": as_shown(ui.shortened(snippet, SNIPPET)),
+        "settled": row.settling is not None,
+    }
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[: 4 * SNIPPET].split())
+
+
+def _case(
+    project: Project,
+    left: Side,
+    right: Side,
+    found: Agreement,
+    listed: Queue,
+    at: int,
+    policy: Policy | None,
+) -> dict[str, Any]:
+    """The open case: all that one needs to settle it."""
+    row = listed.rows[at]
+    one = row.pair
+    blamed = one.question_id or next((g.question_id for g in (*row.left_from, *row.right_from)), None)
+    there = {"project": project.name, **address.travelling(), "query": one.query_id, "passage": one.passage_id}
+    data: dict[str, Any] = {
+        **_row(row),
+        "at": listed.first + at,
+        "query": as_shown(one.query_text),
+        "query_id": one.query_id,
+        "passage_id": one.passage_id,
+        "passage": None if one.passage_text is None else as_shown(one.passage_text[:LONGEST]),
+        "question": None if one.question_text is None else as_shown(one.question_text),
+        "blamed": blamed,
+        "givers": [
+            {"side": as_shown(name), **_giving(given)}
+            for name, given in zip(found.names, (row.left_from, row.right_from), strict=True)
+            if given
+        ],
+        "check": "" if row.check is None else as_shown(_check(row.check, found)),
+        "read": "passages?" + urlencode(there | ({"question": blamed} if blamed else {})),
+        "bank": "question_bank?" + urlencode(there),
+        "settling": None if row.settling is None else _settled(row.settling),
+    }
+    if row.settling is None:
+        data |= settling.offer(project, left, right, row, policy)
+        for asked in data["asked"]:
+            asked["text"] = as_shown(asked["text"])
+    return data
+
+
+def _giving(given: tuple[Giving, ...]) -> dict[str, Any]:
+    shown = [{"text": as_shown(one.text), "rating": one.rating} for one in given[:QUESTIONS_NAMED]]
+    return {"questions": shown, "more": max(0, len(given) - QUESTIONS_NAMED)}
+
+
+def _settled(one: Settling) -> dict[str, Any]:
+    return {
+        "words": as_shown(f"Settled by {one.author}, {one.made_at:%d %B %Y}: {act_words(one)}"),
+        "reason": as_shown(one.reason),
+        "override": one.act == "override",
+        "rating": one.rating,
+    }
+
+
+ACTS = {
+    "override": "override",
+    "edit": "edit of the question",
+    "dispute": "dispute of the judgment",
+    "comment": "comment",
+    "reopen": "case reopened",
+}
+
+
+def act_words(one: Settling) -> str:
+    """What was done, and about what."""
+    if one.act == "dispute":
+        return f"{ACTS[one.act]}: {one.source} judged {one.value}"
+    words = ACTS[one.act] if one.rating is None else f"{ACTS[one.act]} with rating {one.rating}"
+    return words if one.touched is None else f"{words}: “{ui.shortened(one.question_text or one.touched, 160)}”"
+
+
+def explain_order(found: CheckNext, by: str, agreed: Agreement) -> str:
+    """What the orders by effect go by, and how much of it was tried.
+
+    Args:
+        by: board or kappa.
+    """
+    rater = agreed.left if found.side == "left" else agreed.right
+    said = (
+        f"What happens to the board by {found.measure} and to the merged kappa if the {rater.noun} gives way,"
+        " one pair at a time."
+    )
+    if (tried := len(found.checks)) < found.disagreements:
+        which = "runs rank highest" if by == "board" else "change kappa most"
+        said += f" Tried were the {tried:,} of {found.disagreements:,} disagreements that {which}."
+    return said
+
+
+def _check(check: Check, found: Agreement) -> str:
+    noun = found.left.noun if found.left.noun == "label" else found.right.noun
+    noun = noun if "label" in (found.left.noun, found.right.noun) else "judgment"
+    if check.value == check.target:
+        return f"The {noun} stays {check.value}: no value of its scale is nearer."
+    swaps = "no systems swap" if not check.swaps else f"{check.swaps} swap{'s' * (check.swaps > 1)} of two systems"
+    moved = f"{check.moved} system{'s' * (check.moved != 1)} move by {check.shift:.4f} in sum"
+    kappa = "kappa undefined" if check.kappa is None else f"kappa {check.kappa:+.5f}" if check.kappa else "same kappa"
+    return f"If the {noun} were {check.target}: {' · '.join((swaps, moved, kappa))}"
+
+
+def _why_empty(found: Agreement, some_settled: bool, order: Order, of_query: bool) -> str:
+    if not found.n:
+        return "No pair has both values, so there is nothing to disagree on. Choose other sides."
+    if of_query:
+        return "Nothing is listed for this query. Clear the query to see the others."
+    if some_settled:
+        return "Nothing is left: all cases are settled."
+    return "The sides agree wherever both have a value." if order == "worst" else "Nothing here in this order."
