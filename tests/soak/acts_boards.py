@@ -64,7 +64,11 @@ def change_side(person: Person) -> str:
         with person.drawn():
             opener.click()
         expect(box).to_be_visible(timeout=PATIENCE)
-    return f"{side} {part}: {_any_option(person, box)}"
+    chosen = _any_option(person, box)
+    # A click elsewhere would only close what is open.
+    with person.drawn():
+        person.page.keyboard.press("Escape")
+    return f"{side} {part}: {chosen}"
 
 
 def filter_acts(person: Person) -> str:
