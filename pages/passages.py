@@ -17,7 +17,6 @@ from pages.parts.review import beside, passage_list
 from pages.parts.review import desk as desk_parts
 from pages.parts.review.passage_list import PASSAGES_A_PAGE
 from pages.parts.shared import policy_widgets, ui
-from pages.parts.shared.address import EVERYWHERE
 from pages.parts.shared.html import answer_marks, passage_html
 
 T = TypeVar("T")
@@ -30,7 +29,7 @@ NO_FILTERS = {
 }
 """What the widgets of the list hold when nothing is asked for; the source alone asks for nothing."""
 
-OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "author", *EVERYWHERE)
+OUTSIDE = (*NO_FILTERS, "judged_by", "depth", "beside_it", "blind", "author")
 """Keys of the widgets around the desk, which itself is drawn anew without them."""
 
 STATES: dict[State, str] = {

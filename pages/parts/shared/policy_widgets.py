@@ -164,8 +164,10 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
         )  # fmt: skip
     at, width = place("measure")
     picked = at.selectbox(
-        "Measure", measures, accept_new_options=True, width=width, **options("measure", _typable(shares))
-    )
+        # Where a browser draws it in another place than before, it begins with its default again.
+        "Measure", measures, index=measures.index(DEFAULT_MEASURE), accept_new_options=True, width=width,
+        **options("measure", _typable(shares)),
+    )  # fmt: skip
     at, width = place("against")
     against = at.selectbox("Official board", boards, width=width, **options("against", "The board to compare with."))
     # What an idle choice holds is said as it is: another screen can show it.
