@@ -169,7 +169,7 @@ def bring_back_wording(person: Person) -> str:
 
 def bring_back_version(person: Person) -> str:
     """Bring back an earlier version of the whole bank, as a new one."""
-    title = person.page.get_by_role("button", name=re.compile(r"^Versions of the bank \("))
+    title = person.page.get_by_role("radio", name=re.compile(r"^Versions of the bank \("))
     button = person.page.get_by_role("button", name=re.compile(r"^Bring back version \d+"))
     if not person.there(button):
         with person.drawn():
