@@ -16,15 +16,26 @@ VIEWS = ("Board", "All boards", "Two boards", "Two systems", "By budget", "Signi
 def change_policy(person: Person) -> str:
     """Choose another min rating, label rule or threshold, or let weights count or not."""
     what = person.random.choice(["Min rating", "Label", "Judged ≥", "Weights"])
-    if what == "Weights":
-        box = person.page.get_by_test_id("stCheckbox").filter(has_text="Weights").locator("label").first
-        if not person.there(box):
-            raise NotNow
-        with person.drawn():
-            box.click()
-        return "Weights"
-    options = {"Min rating": list("12345"), "Label": list(LABEL_RULES), "Judged ≥": list("123")}[what]
-    return _choose(person, what, options)
+    opener = person.page.locator(".st-key-looking").get_by_role("button", name="Change", exact=True)
+    if not person.there(opener):
+        raise NotNow
+    opener.click()
+    place = person.page.get_by_test_id("stPopoverBody")
+    expect(place).to_be_visible(timeout=PATIENCE)
+    try:
+        if what == "Weights":
+            box = place.get_by_test_id("stCheckbox").filter(has_text="Weights")
+            if box.get_by_role("checkbox").is_disabled():
+                raise NotNow
+            with person.drawn():
+                box.locator("label").first.click()
+            return "Weights"
+        options = {"Min rating": list("12345"), "Label": list(LABEL_RULES), "Judged ≥": list("123")}[what]
+        return _choose(person, what, options)
+    finally:
+        # A click elsewhere would only close what is open.
+        person.page.keyboard.press("Escape")
+        expect(place).to_have_count(0, timeout=PATIENCE)
 
 
 def change_measure(person: Person) -> str:
@@ -45,7 +56,7 @@ def change_view(person: Person) -> str:
 
 def _choose(person: Person, label: str, options: list[str]) -> str:
     box = person.page.get_by_role("combobox", name=re.compile(rf"(^|\. ){re.escape(label)}")).first
-    if not person.there(box):
+    if not person.there(box) or box.is_disabled():
         raise NotNow
     option = person.random.choice([option for option in options if option != box.input_value()])
     person.pick(box, option)

@@ -17,26 +17,17 @@ LABEL_RULES = {"Best rating": "max", "Supported by 2 questions": "support:2", "W
 
 
 def policy(person: Person) -> dict[str, Any]:
-    """The policy that the widgets of a screen say."""
-    found: dict[str, Any] = {}
-    for name, label, read in (
-        ("grader", "Grader", str),
-        ("min_rating", "Min rating", int),
-        ("label", "Label", LABEL_RULES.__getitem__),
-        ("min_judgment", "Judged ≥", int),
-    ):
-        box = person.page.get_by_role(
-            "combobox", name=re.compile(rf"^(Selected .*\. )?{re.escape(label)}"), include_hidden=True
-        )
-        if box.count():
-            found[name] = read(box.first.input_value())
-    cutoff = person.page.get_by_role("spinbutton", name="Cutoff")
-    if cutoff.count():
-        found["cutoff"] = int(cutoff.first.input_value())
-    weights = person.page.get_by_role("checkbox", name="Weights", exact=True)
-    if weights.count():
-        found["weighted"] = weights.first.is_checked()
-    return found
+    """The policy that the address of a screen says; what it leaves out is the default."""
+    read: dict[str, tuple[str, Callable[[str], Any]]] = {
+        "grader": ("grader", str),
+        "tau": ("min_rating", int),
+        "label": ("label", LABEL_RULES.__getitem__),
+        "relevant": ("min_judgment", int),
+        "cutoff": ("cutoff", int),
+        "weights": ("weighted", lambda said: said != "false"),
+    }
+    asked = person.asked()
+    return {name: of(asked[key]) for key, (name, of) in read.items() if key in asked}
 
 
 ROWS = "[data-question]"

@@ -27,12 +27,14 @@ class Address:
         now: the parameters as they were read or written last.
         before: as they were before that: a browser that is behind may still send these.
         come: whether the run that is on came by an address, so that it is read.
+        moved: whether another screen was on before.
     """
 
     screen: str = ""
     now: dict[str, str] = field(default_factory=dict)
     before: dict[str, str] = field(default_factory=dict)
     come: bool = False
+    moved: bool = False
 
 
 def arrive(screen: str) -> None:
@@ -47,7 +49,7 @@ def arrive(screen: str) -> None:
     here.come = went_back or (given not in (here.now, here.before)) or (moved and bool(given))
     if moved and not given and not went_back and here.screen:
         here.come = False
-    here.screen = screen
+    here.moved, here.screen = moved, screen
     if here.come:
         here.before, here.now = here.now, given
 
@@ -62,6 +64,9 @@ def take(key: str, read: Callable[[str], Any], default: Any) -> None:
     here = _here()
     # What a widget held that was not drawn for a while is gone, and still stands in the address.
     if not here.come and key in st.session_state:
+        if here.moved:
+            # Where it stands elsewhere on this screen, it is another widget: the key alone hands it what was chosen.
+            st.session_state[key] = st.session_state[key]
         return
     try:
         st.session_state[key] = read(here.now[key]) if key in here.now else default
