@@ -136,7 +136,7 @@ official = Policy(min_judgment=policy_widgets.chosen(project).min_judgment)
 samples = 0
 with st.container(horizontal=True, vertical_alignment="center"):
     view = st.segmented_control(
-        "View", [TABLE, HEAT], default=TABLE, key="view", required=True, bind="query-params",
+        "View", [TABLE, HEAT], default=TABLE, key="shape", required=True, bind="query-params",
         label_visibility="collapsed",
     )  # fmt: skip
     if st.toggle("Intervals", key="intervals", bind="query-params", help=f"From {RESAMPLES} resamples of the queries."):

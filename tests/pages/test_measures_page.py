@@ -155,7 +155,7 @@ def test_a_cell_without_a_value_says_why(shared: Project) -> None:
 
 
 def test_the_heat_map_shows_the_same_numbers(shared: Project) -> None:
-    app = visit("measures", view="Heat map")
+    app = visit("measures", shape="Heat map")
     assert holds(app, "agreements")["table"]["heat"]
     assert table(app) == table(visit("measures"))
 
