@@ -118,13 +118,14 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     default = Policy()
     measures = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
     boards = [*official_sources(project), NO_BOARD]
-    with st.container(key="looking", horizontal=True, vertical_alignment="bottom" if inline else "center"):
+    with st.container(key="looking", horizontal=True, vertical_alignment="center"):
         words = st.empty()
         popover = st.popover("Change", type="tertiary", help="Choose what labels and scores are made with")
         beside = st.container(horizontal=True, horizontal_alignment="right") if inline else popover
 
-    def place(choice: Choice) -> tuple[DeltaGenerator, Any]:
-        return (beside, INLINE_WIDTH) if inline and choice in matters else (popover, "stretch")
+    def place(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
+        here = {"width": INLINE_WIDTH, "label_visibility": "collapsed"}
+        return (beside, here) if inline and choice in matters else (popover, {})
 
     rules = {title: rule for rule, title in LABEL_RULES.items()}
     usual: dict[Choice, Any] = {
@@ -162,14 +163,14 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
             **options("relevant", "The judgment from which a passage is relevant in binary measures of the official"
                       " board."),
         )  # fmt: skip
-    at, width = place("measure")
+    at, size = place("measure")
     picked = at.selectbox(
         # Where a browser draws it in another place than before, it begins with its default again.
-        "Measure", measures, index=measures.index(DEFAULT_MEASURE), accept_new_options=True, width=width,
+        "Measure", measures, index=measures.index(DEFAULT_MEASURE), accept_new_options=True, **size,
         **options("measure", _typable(shares)),
     )  # fmt: skip
-    at, width = place("against")
-    against = at.selectbox("Official board", boards, width=width, **options("against", "The board to compare with."))
+    at, size = place("against")
+    against = at.selectbox("Official board", boards, **size, **options("against", "The board to compare with."))
     # What an idle choice holds is said as it is: another screen can show it.
     name = _read(str(picked), measures, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
     view = View(chosen(project), name, None if against == NO_BOARD else str(against))
