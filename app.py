@@ -21,10 +21,12 @@ if __name__ == "__main__":
     provide_access(visitor.access)
     name, screen = screens.navigation()
     place = ui.frame(name)
-    with ui.errors():
-        policy_widgets.line(name)
-    with place:
-        screens.menu(address.travelling())
+    try:
+        with ui.errors():
+            policy_widgets.line(name)
+    finally:
+        with place:
+            screens.menu(address.travelling())
     with ui.errors():
         bank_window.take_in()
         tour.accompany()

@@ -6,7 +6,7 @@ import pytest
 
 from core.project import Project
 from pages.parts.shared import policy_widgets
-from tests.made.screens import choose, looked_at, named, said, served, shared, visit
+from tests.made.screens import choose, looked_at, named, said, served, shared, sound, visit
 
 __all__ = ["looked_at", "served", "shared"]
 
@@ -44,7 +44,7 @@ def test_links_take_the_choices_along_and_the_address_says_each_once(shared: Pro
     assert menu["export"] == "tau=2&measure=AP"
     assert app.query_params["tau"] == "2"
     choose(app, "Min rating", 4)
-    assert "tau" not in app.query_params
+    assert app.query_params["tau"] == "4"
 
 
 def test_a_browser_that_is_behind_takes_no_choice_back(shared: Project) -> None:
@@ -58,3 +58,20 @@ def test_a_browser_that_is_behind_takes_no_choice_back(shared: Project) -> None:
 def test_what_an_address_says_wrongly_is_the_default(shared: Project) -> None:
     app = visit("passages", tau="9", label="nothing", relevant="x", grader="none", cutoff="0")
     assert "test grader · min rating 4 · best rating · nDCG@10 · bank 1" in said(app).replace("\\", "")
+
+
+def test_a_choice_beside_one_of_the_screen_itself_is_written_into_the_address(shared: Project) -> None:
+    app = choose(visit("leaderboard", view="All boards"), "Min rating", 2)
+    assert (app.query_params["tau"], app.query_params["view"]) == ("2", "All boards")
+    assert "min rating 2" in said(app)
+
+
+def test_what_is_folded_away_has_what_is_chosen_as_its_default(shared: Project) -> None:
+    """A browser that draws a widget for the first time, long after its value was sent, takes the default."""
+    app = visit("question_bank", cutoff="7", tau="2", measure="P@7", label="Weighted mean")
+    app = sound(app.run())
+    assert named(app.checkbox, "Weights").proto.default is True
+    assert named(app.number_input, "Cutoff").proto.default == 7
+    for label, chosen in (("Min rating", "2"), ("Measure", "P@7"), ("Label", "Weighted mean")):
+        box = named(app.selectbox, label)
+        assert box.options[box.proto.default] == chosen

@@ -74,17 +74,19 @@ def take(key: str, read: Callable[[str], Any], default: Any) -> None:
         st.session_state[key] = default
 
 
-def write(said: Mapping[str, str | None]) -> None:
+def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
     """Write what is chosen into the address, in one step; nothing where it says so already.
 
+    A default is left out, but for a choice that stands there: taking it away would be a step of its own.
+
     Args:
-        said: by parameter; None for what is left out, as it is the default.
+        said: what is chosen, by parameter, as the address says it.
+        usual: the defaults.
     """
-    here = _here()
-    wanted = {key: text for key, text in said.items() if text is not None}
-    if travelling() != wanted:
-        others = {key: st.query_params.get_all(key) for key in st.query_params if key not in EVERYWHERE}
-        st.query_params.from_dict(others | wanted)
+    here, there = _here(), travelling()
+    wanted = {key: text for key, text in said.items() if key in there or text != usual.get(key)}
+    if changed := {key: text for key, text in wanted.items() if there.get(key) != text}:
+        st.query_params.update(changed)
     if here.now != wanted:
         here.before, here.now = here.now, wanted
 

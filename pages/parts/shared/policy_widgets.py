@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
@@ -93,9 +93,9 @@ def line(screen: str) -> None:
         screen: its name; what has no effect on what it shows is disabled and says so.
     """
     st.session_state.pop("looking", None)
-    said = {"project": st.session_state.get("project")}
-    if said["project"] == next(iter(ui.projects()), None):
-        said["project"] = None
+    names = list(ui.projects())
+    said = {"project": str(st.session_state["project"])} if names else {}
+    usual = {"project": names[0]} if names else {}
     try:
         project = ui.chosen_project()
     except WorkbenchError:
@@ -103,20 +103,21 @@ def line(screen: str) -> None:
         project = None
     known = [grader.spec.name for grader in graders(project) if grader.grades] if project else []
     if project is not None and known:
-        st.session_state["looking"], choices = _draw(project, known, screen)
+        st.session_state["looking"], choices, defaults = _draw(project, known, screen)
         said |= choices
-    address.write(said)
+        usual |= defaults
+    address.write(said, usual)
 
 
-def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[str, str | None]]:
-    """Draw the line; returns what is chosen, and what the address is to say of it.
+def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[str, str], dict[str, str]]:
+    """Draw the line; returns what is chosen, how the address says it, and how it says the defaults.
 
     Args:
         known: names of the graders that have grades.
     """
     matters, inline, shares = MATTERS.get(screen, ()), screen in INLINE, screen in SHARES
     default = Policy()
-    measures = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
+    offered = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
     boards = [*official_sources(project), NO_BOARD]
     with st.container(key="looking", horizontal=True, vertical_alignment="center"):
         words = st.empty()
@@ -141,46 +142,53 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     for choice, value in usual.items():
         address.take(choice, read[choice], value)
 
-    def options(choice: Choice, about: str) -> dict[str, Any]:
+    # Another project has other graders and boards.
+    for choice, there in (("grader", known), ("against", boards)):
+        if st.session_state[choice] not in there:
+            st.session_state[choice] = there[0]
+    held = {choice: st.session_state[choice] for choice in usual}
+    measures = [*offered, *([] if held["measure"] in offered else [held["measure"]])]
+
+    def options(choice: Choice, about: str, among: Sequence[Any] | None = None) -> dict[str, Any]:
         idle = choice not in matters
-        return {"key": choice, "disabled": idle, "help": f"{NO_EFFECT} {about}" if idle else about}
+        # What is held is the default, too: a browser that has not drawn the widget yet, as it is folded away, would
+        # else take another default for a choice that was made.
+        now = {"value": held[choice]} if among is None else {"options": among, "index": among.index(held[choice])}
+        return {"key": choice, "disabled": idle, "help": f"{NO_EFFECT} {about}" if idle else about, **now}
 
     with popover:
-        st.selectbox("Grader", known, **options("grader", "Whose grades the labels are made of."))
+        st.selectbox("Grader", **options("grader", "Whose grades the labels are made of.", known))
         st.selectbox(
-            "Min rating", MIN_RATINGS,
+            "Min rating",
             **options("tau", "From this rating on a question counts as answered, and a label as relevant in binary"
-                      " measures."),
+                      " measures.", MIN_RATINGS),
         )  # fmt: skip
         st.selectbox(
-            "Label", list(LABEL_RULES), format_func=LABEL_RULES.__getitem__,
-            **options("label", "How a passage's ratings become its relevance label."),
+            "Label", format_func=LABEL_RULES.__getitem__,
+            **options("label", "How a passage's ratings become its relevance label.", list(LABEL_RULES)),
         )  # fmt: skip
         st.checkbox("Weights", **options("weights", "Use the questions' weights."))
         st.number_input("Cutoff", 1, 1000, **options("cutoff", "EXAM-Cover looks at this many passages of each run."))
         st.selectbox(
-            "Judged ≥", MIN_JUDGMENTS,
+            "Judged ≥",
             **options("relevant", "The judgment from which a passage is relevant in binary measures of the official"
-                      " board."),
+                      " board.", MIN_JUDGMENTS),
         )  # fmt: skip
     at, size = place("measure")
-    picked = at.selectbox(
-        # Where a browser draws it in another place than before, it begins with its default again.
-        "Measure", measures, index=measures.index(DEFAULT_MEASURE), accept_new_options=True, **size,
-        **options("measure", _typable(shares)),
-    )  # fmt: skip
+    picked = at.selectbox("Measure", accept_new_options=True, **size, **options("measure", _typable(shares), measures))
     at, size = place("against")
-    against = at.selectbox("Official board", boards, **size, **options("against", "The board to compare with."))
+    against = at.selectbox("Official board", **size, **options("against", "The board to compare with.", boards))
     # What an idle choice holds is said as it is: another screen can show it.
-    name = _read(str(picked), measures, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
+    name = _read(str(picked), offered, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
     view = View(chosen(project), name, None if against == NO_BOARD else str(against))
     words.markdown(f":material/tune: {ui.plain(in_words(project, view))}")
-    held = {choice: st.session_state[choice] for choice in usual}
-    return view, {
-        choice: None if value == usual[choice] else LABEL_RULES[value] if choice == "label" else str(value).lower()
-        if choice == "weights" else str(value)
-        for choice, value in held.items()
-    }  # fmt: skip
+    return view, _said({choice: st.session_state[choice] for choice in usual}), _said(usual)
+
+
+def _said(choices: Mapping[Choice, Any]) -> dict[str, str]:
+    """Choices as the address says them."""
+    write = {"label": LABEL_RULES.__getitem__, "weights": lambda value: str(value).lower()}
+    return {choice: write.get(choice, str)(value) for choice, value in choices.items()}
 
 
 def _among(options: Collection[Any]) -> Callable[[Any], Any]:
