@@ -150,7 +150,7 @@ def test_the_first_path_from_files_to_a_leaderboard_and_qrels(imported: Exam, tm
         "grades": 0,
     }
     planned = imported("plan", "--json").json
-    assert planned == {"needed": 4, "known": 0, "failed": 0, "to_grade": 4, "without_text": 0}
+    assert planned == {"needed": 4, "known": 0, "failed": 0, "to_grade": 4, "without_text": 0, "weightless": 0}
     assert imported("grade", "--dry-run", "--json", "--limit", "1").json["to_grade"] == 1
     assert imported("plan", "--json").json == planned
 

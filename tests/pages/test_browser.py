@@ -256,14 +256,16 @@ def test_a_deep_link_can_be_the_first_thing_a_server_is_asked(
 
 def test_what_an_address_chooses_holds_on_the_next_screen(projects: Path, server: Server, page: Page) -> None:
     make(projects, "chosen")
-    choices = {"Min rating": "3", "Label": "Supported by 2 questions"}
     visit(page, f"{server.address}/leaderboard?project=chosen&tau=3&label=Supported+by+2+questions")
     for screen in ("Export", "Leaderboard", "Export"):
-        for name, value in choices.items():
-            expect(page.get_by_role("combobox", name=name)).to_have_value(value)
+        expect(page.get_by_text("min rating 3 · supported by 2 questions")).to_be_visible()
         go_to(page, screen)
-    for name, value in choices.items():
-        expect(page.get_by_role("combobox", name=name)).to_have_value(value)
+    expect(page.get_by_text("min rating 3 · supported by 2 questions")).to_be_visible()
+    # Folded away until now, each widget holds what was chosen, and none falls back to a default of its own.
+    page.get_by_role("button", name="Change", exact=True).click()
+    for name, value in {"Min rating": "3", "Label": "Supported by 2 questions", "Cutoff": "20"}.items():
+        expect(page.get_by_label(name, exact=True)).to_have_value(value)
+    expect(page.get_by_role("checkbox", name="Weights")).to_be_checked()
 
 
 def test_edits_survive_the_browser_and_a_killed_server(

@@ -52,7 +52,7 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
         write(page.get_by_label("Model", exact=True), "mini")
         open_up(page, "Ask it one question")
         page.get_by_role("button", name="Ask", exact=True).click()
-        expect(page.get_by_text("Read as")).to_be_visible()
+        expect(page.get_by_text("Answered, word for word")).to_be_visible()
         assert server.seen[0].headers["authorization"] == "Bearer open-sesame"
 
         # Another tab is another session, which knows nothing of it.
@@ -77,5 +77,5 @@ def test_a_visitor_types_no_address_and_the_one_person_here_does(
             expect(page.get_by_label(label, exact=True)).to_have_count(0)
         open_up(page, "Ask it one question")
         page.get_by_role("button", name="Ask", exact=True).click()
-        expect(page.get_by_text("Read as")).to_be_visible()
+        expect(page.get_by_text("Answered, word for word")).to_be_visible()
         assert server.seen[-1].headers["authorization"] == "Bearer no-key"

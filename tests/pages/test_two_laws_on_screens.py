@@ -14,7 +14,7 @@ from core.project import Project
 from core.types import Question
 from tests.bank.test_unknown_words import BREAD, by_id
 from tests.made.projects import fill, judge
-from tests.made.screens import edit, holds, rows, served, sound, visit
+from tests.made.screens import board, edit, holds, rows, served, tell, visit
 
 __all__ = ["by_id", "served"]
 
@@ -53,16 +53,17 @@ def test_the_leaderboard_says_over_which_queries_it_compares(part: Project, over
     found = compare(part, "nDCG@10", "NIST", queries=over)
     assert metric(app, "Spearman") == f"{found.correlation.spearman:.3f}"
     assert found.queries.says in said(app)
-    shown = app.dataframe[0].value.set_index("Run")
-    assert dict(shown["nDCG@10"]) == pytest.approx(found.board.scores)
-    assert dict(shown["Official nDCG@10"]) == pytest.approx(found.official.scores)
+    shown = board(app)
+    assert dict(shown["Score"]) == pytest.approx(found.board.scores)
+    assert dict(shown["Official Score"]) == pytest.approx(found.official.scores)
 
 
 def test_the_measures_screen_counts_queries_beside_every_correlation(part: Project) -> None:
     app = visit("measures", measures="nDCG@10")
-    assert set(app.dataframe[0].value["Queries"]) == {"2 of 3 / 5", "5"}
-    app.session_state["agreements"] = {"selection": {"rows": [], "columns": [], "cells": [(0, "nDCG@10 ρ")]}}
-    assert "Queries: the 2 that both boards have, of 3 and 5." in said(sound(app.run()))
+    held = holds(app, "agreements")["table"]
+    assert {row["fixed"]["Queries"] for row in held["rows"]} == {"2 of 3 / 5", "5"}
+    opened = holds(tell(app, "agreements", "pick", [0, 0]), "agreements")["detail"]
+    assert "Queries: the 2 that both boards have, of 3 and 5." in str(opened)
 
 
 def test_the_changes_screen_says_over_which_queries_the_correlation_shifts(part: Project) -> None:

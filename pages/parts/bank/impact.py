@@ -236,7 +236,8 @@ def _all_flips(project: Project, policy: Policy, flips: list[LabelChange], wordi
 def _weights_hint(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
     """Say why a change of weights leaves labels alone."""
     weighty = any(
-        question.weight != saved.get(question.question_id, question).weight
+        # A weight of 0, or the way back from it, takes a question out of every label or brings it in.
+        question.weight != (before := saved.get(question.question_id, question).weight) and question.weight * before
         for query_id, questions in edits.items()
         for saved in [{q.question_id: q for q in bank.questions(project, query_id=query_id)}]
         for question in questions

@@ -138,7 +138,7 @@ def board(found: Leading | None) -> dict[str, Any]:
     tied = sum(spans[0][0] <= span[1] for span in spans[1:])
     said = []
     if tied:
-        said.append(f"The best and {tied} of these cannot be told apart: their error bars overlap.")
+        said.append(f"The error bars of the best and of {tied} of these overlap: the leaderboard says which differ.")
     correlation = found.correlation
     if found.against and correlation is not None and correlation.spearman is not None:
         said.append(f"Spearman {correlation.spearman:.2f} with the board by {found.against}.")

@@ -119,8 +119,10 @@ def _ended(job: BackgroundJob) -> None:
     said = (
         f"{final.graded:,} pairs graded{defaulted}, {final.failed:,} failed, in {ui.duration(final.seconds)}."
     )  # fmt: skip
+    # What is still to grade stands below: a trial of a while ago is not taken for it.
+    said = f"{said} It began at {job.started_at:%H:%M}."
     if final.state == "done":
-        st.success(f"Last job done: {said}", icon=":material/check:")
+        st.success(f"Last {'trial' if job.request.trial else 'job'} done: {said}", icon=":material/check:")
     elif final.state == "cancelled":
         st.info(f"Last job cancelled: {said} Start it again to grade the rest.", icon=":material/stop_circle:")
     elif final.state == "stopped":
@@ -135,4 +137,6 @@ def _ended(job: BackgroundJob) -> None:
         st.caption(used)
     _log(job)
     if final.state == "done":
-        ui.go("leaderboard")
+        with st.container(horizontal=True):
+            ui.go("changes", "What it changed")
+            ui.go("leaderboard")
