@@ -9,7 +9,7 @@ from playwright.sync_api import TimeoutError, expect
 
 from tests.soak.person import PATIENCE, Broken, NotNow, Person
 
-ENDED = re.compile(r"^Last job (done|cancelled)")
+ENDED = re.compile(r"^Last (job|trial) (done|cancelled)")
 RUNS_ALREADY = "A grading job is running already"
 DEADLINE = 10 * PATIENCE
 """Milliseconds that a job may take on a busy machine."""
