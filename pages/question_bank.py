@@ -32,15 +32,17 @@ STYLE = """
 /* What is told in passing does not lie over the buttons that are in sight. */
 [data-testid="stToastContainer"] { top: auto !important; bottom: 1rem; }
 .asked-for { font-size: 0.92rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere;
-  unicode-bidi: plaintext; max-height: round(down, 30vh, 1.45em); overflow-y: auto; margin: 0.2rem 0 0; }
+  unicode-bidi: plaintext; max-height: round(down, 30vh, 1.45em); overflow-y: auto; margin: 0.2rem 0 0;
+  background: linear-gradient(var(--ew-ground) 0 0) bottom / 100% 1.45em no-repeat local,
+    linear-gradient(transparent, var(--ew-line)) bottom / 100% 1em no-repeat; }
 .what-is-asked summary { cursor: pointer; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .what-is-asked span { color: var(--ew-dim); font-size: 0.87rem; } .what-is-asked[open] span { display: none; }
-.reach.reach { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 0 0.9rem; margin: 0; padding: 0;
+.reach.reach { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 0 0.7rem; margin: 0; padding: 0;
   font-variant-numeric: tabular-nums; }
-.reach > div { min-width: 0; } .reach.reach :is(dt, dd) { margin: 0; padding: 0; }
+.reach > div { min-width: 0; } .reach.reach :is(dt, dd) { margin: 0; padding: 0; line-height: 1.35; }
 .reach dt { color: var(--ew-dim); font-size: 0.8rem; overflow: hidden;
   text-overflow: ellipsis; white-space: nowrap; }
-.reach b { font-size: 1.15rem; } .reach small { color: var(--ew-dim); font-size: 0.82rem; }
+.reach b { font-size: 1.1rem; } .reach small { color: var(--ew-dim); font-size: 0.82rem; }
 .reach .moved, .reach .moved small { color: var(--ew-flipped); }
 /* One line a flip: the whole passage is a click away. */
 .st-key-flips { gap: 0; } .st-key-flips button { min-height: 1.65rem; padding: 0.05rem 0; }

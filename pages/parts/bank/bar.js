@@ -40,7 +40,7 @@ function build(parent) {
     const about = [];
     if (count) {
       about.push(make("b", { textContent: `${count} unsaved change${count > 1 ? "s" : ""}` }));
-      about.push(` in ${given.queries} quer${given.queries > 1 ? "ies" : "y"}, on top of version ${given.version}`);
+      about.push(` in ${given.queries} quer${given.queries > 1 ? "ies" : "y"}, on version ${given.version}`);
     } else if (given.version) about.push(`Bank version ${given.version}. No unsaved changes.`);
     else about.push("Nothing has been saved yet.");
     said.replaceChildren(...about);

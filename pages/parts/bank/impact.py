@@ -95,7 +95,7 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
     if against is not None:
         shift = correlation_shift(found.before, found.after, official_board(project, against, measure, policy))
     # First, in one line, how far it reaches: labels, correlation, ranks.
-    _reach(found, shift, against)
+    _reach(found, shift)
     _unknown(project, policy, found, edits)
     _flips(project, policy, found, edits, wordings)
     _weights_hint(project, policy, found, edits)
@@ -265,21 +265,22 @@ def _label(value: int | None) -> str:
     return "none" if value is None else str(value)
 
 
-def _reach(found: Changes, shift: Shift | None, against: str | None) -> None:
+def _reach(found: Changes, shift: Shift | None) -> None:
     """What the changes do to the labels, to the correlation with a board, and to the ranks."""
     flips = sum(not change.unknown for change in found.labels)
     moved = sum(one.rank_before != one.rank_after for one in found.systems)
     told = [
-        ("Label flips", f"{flips:,}", " by known grades" if found.to_grade else "", flips > 0),
+        ("Label flips", f"{flips:,}", " so far" if found.to_grade else "", flips > 0),
         ("Rank moves", f"{moved:,}", f" of {len(found.systems):,}", moved > 0),
     ]
-    if against is not None and shift is not None:
-        after, by = "–", " undefined"
+    if shift is not None:
+        correlation = ("Spearman", "–", " undefined", False)
         if shift.before is not None and shift.after is not None:
-            after, by = ui.number(shift.after), f" {shift.after - shift.before:+.3f}"
-        told.insert(1, (f"Spearman with {against}", after, by, by.strip(" +-0.") not in ("", "undefined")))
+            by = shift.after - shift.before
+            correlation = ("Spearman", ui.number(shift.after), f" {by:+.3f}", abs(by) >= 0.0005)
+        told.insert(1, correlation)
     cells = "".join(
-        f'<div><dt title="{visible(name)}">{visible(name)}</dt>'
+        f"<div><dt>{name}</dt>"
         f'<dd class="{"moved" if reaches else "still"}"><b>{value}</b><small>{more}</small></dd></div>'
         for name, value, more, reaches in told
     )
@@ -291,7 +292,7 @@ def _noise(shift: Shift, against: str) -> None:
     if shift.before is None or shift.after is None:
         st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}")
         return
-    sure = ""
+    sure = f"Spearman with {ui.plain(against)}"
     if shift.low is not None and shift.high is not None:
-        sure = f"95 % interval of the shift of Spearman {shift.low:+.3f} to {shift.high:+.3f}. "
-    st.caption(f"{sure}{shift.says} {shift.queries.says}")
+        sure += f": 95 % interval of its shift {shift.low:+.3f} to {shift.high:+.3f}"
+    st.caption(f"{sure}. {shift.says} {shift.queries.says}")

@@ -13,7 +13,7 @@ from pages.parts.shared import ui
 from pages.parts.shared.html import visible
 
 SHOWN = 6
-"""Systems in the table: those whose score shifts most."""
+"""Systems in the table: those whose rank moves, then those whose score shifts most."""
 WIDTH, HIGHEST, MARGIN = 300, 230, 14
 BEFORE, AFTER = 34, 176
 """Where the two axes stand, from the left."""
@@ -24,7 +24,10 @@ STILL, MOVED = "#8b939c", "#8a5cc7"
 
 def moves(found: Changes) -> str:
     """The systems as HTML; empty where no score shifts."""
-    shifted = sorted((one for one in found.systems if _shift(one)), key=lambda one: -abs(_shift(one)))
+    shifted = sorted(
+        (one for one in found.systems if _shift(one)),
+        key=lambda one: (one.rank_before == one.rank_after, -abs(_shift(one))),
+    )
     if not shifted:
         return ""
     rows = "".join(
