@@ -27,12 +27,27 @@ STYLE = """
 .st-key-bank::after { content: ""; position: absolute; inset: -0.4rem -0.5rem; z-index: -1;
   background: var(--ew-ground); }
 [data-testid="stLayoutWrapper"]:has(> :is(.st-key-queries-side, .st-key-impact)) { position: sticky; top: 6.6rem; }
-.st-key-impact { position: static; max-height: calc(100vh - 7.2rem); overflow-y: auto; gap: 0.6rem; }
+.st-key-impact { max-height: calc(100vh - 7.2rem); overflow-y: auto; gap: 0.45rem; }
 .st-key-queries-side { --pick-height: calc(100vh - 10.2rem); }
 /* What is told in passing does not lie over the buttons that are in sight. */
 [data-testid="stToastContainer"] { top: auto !important; bottom: 1rem; }
 .asked-for { font-size: 0.92rem; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere;
-  unicode-bidi: plaintext; max-height: 30vh; overflow-y: auto; margin: 0.2rem 0 0; }
+  unicode-bidi: plaintext; max-height: round(down, 30vh, 1.45em); overflow-y: auto; margin: 0.2rem 0 0;
+  background: linear-gradient(var(--ew-ground) 0 0) bottom / 100% 1.45em no-repeat local,
+    linear-gradient(transparent, var(--ew-line)) bottom / 100% 1em no-repeat; }
+.what-is-asked summary { cursor: pointer; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.what-is-asked span { color: var(--ew-dim); font-size: 0.87rem; } .what-is-asked[open] span { display: none; }
+.reach.reach { display: grid; grid-template-columns: auto minmax(0, 1fr) auto; gap: 0 0.7rem; margin: 0; padding: 0;
+  font-variant-numeric: tabular-nums; }
+.reach > div { min-width: 0; } .reach.reach :is(dt, dd) { margin: 0; padding: 0; line-height: 1.35; }
+.reach dt { color: var(--ew-dim); font-size: 0.8rem; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; }
+.reach b { font-size: 1.1rem; } .reach small { color: var(--ew-dim); font-size: 0.82rem; }
+.reach .moved, .reach .moved small { color: var(--ew-flipped); }
+/* One line a flip: the whole passage is a click away. */
+.st-key-flips { gap: 0; } .st-key-flips button { min-height: 1.65rem; padding: 0.05rem 0; }
+.st-key-flips button :is(div, span) { min-width: 0; }
+.st-key-flips button p { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .slope { width: 100%; max-width: 26rem; }
 .moves { width: 100%; border-collapse: collapse; font-size: 0.85rem; table-layout: fixed; }
 .moves :is(th, td) { text-align: right; padding: 0.15rem 0.2rem; border-bottom: 1px solid var(--ew-line); width: 4.4rem;

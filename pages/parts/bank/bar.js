@@ -20,6 +20,7 @@ function build(parent) {
   undo.setAttribute("aria-keyshortcuts", "Alt+Z");
   redo.setAttribute("aria-keyshortcuts", "Alt+Y");
   save.setAttribute("aria-keyshortcuts", "Control+S");
+  for (const one of [undo, redo, save]) one.append(keyHint(one.title));
   const bar = make("div", { className: "bar" }, make("div", { className: "state" }, said, others), undo, redo, note, discard, save);
   parent.append(bar);
 
@@ -39,12 +40,13 @@ function build(parent) {
     const about = [];
     if (count) {
       about.push(make("b", { textContent: `${count} unsaved change${count > 1 ? "s" : ""}` }));
-      about.push(` in ${given.queries} quer${given.queries > 1 ? "ies" : "y"}, on top of version ${given.version}`);
+      about.push(` in ${given.queries} quer${given.queries > 1 ? "ies" : "y"}, on version ${given.version}`);
     } else if (given.version) about.push(`Bank version ${given.version}. No unsaved changes.`);
     else about.push("Nothing has been saved yet.");
     said.replaceChildren(...about);
     bar.classList.toggle("changed", count > 0);
     const told = channel.late ? "Waiting for the server. What you typed is kept here." : given.said;
+    said.title = said.textContent;
     others.textContent = told || given.others;
     others.title = told || (given.others && `${given.others} ${given.help}`);
     others.classList.toggle("told", Boolean(told));
@@ -53,7 +55,7 @@ function build(parent) {
     discard.disabled = save.disabled = !count || given.conflicts > 0;
     note.disabled = !count;
     note.placeholder = given.note || "Note: what changed and why";
-    note.title = "Where you write no note, it says what changed.";
+    note.title = count ? `Where you write no note, it says: ${given.note}` : "";
     if (note.value !== channel.note) note.value = channel.note;
   }
   return { show, store, act, late: () => data && show(data), next: () => data?.next, previous: () => data?.previous };

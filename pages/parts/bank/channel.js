@@ -109,6 +109,11 @@ function make(tag, set = {}, ...children) {
   return node;
 }
 
+// The keys of a button, on it; a screen reader has them from `aria-keyshortcuts`.
+function keyHint(keys) {
+  return make("kbd", { textContent: keys, "aria-hidden": "true" });
+}
+
 // The field with the caret, also inside of a component.
 function focused() {
   let found = document.activeElement;

@@ -19,11 +19,14 @@ from core.types import Question
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import slope
 from pages.parts.bank import window as bank_window
-from pages.parts.shared import html, presses, ui
+from pages.parts.shared import presses, ui
+from pages.parts.shared.html import visible
 from pages.parts.shared.job_progress import pace, state
 from pages.parts.shared.policy_widgets import View
 
-FLIPS_SHOWN = 6
+FLIPS_SHOWN = 5
+BEGINNING = 60
+"""Characters of the narrative beside its name while it is folded."""
 
 
 def beside(project: Project, query: QueryOverview, view: View | None) -> None:
@@ -32,7 +35,7 @@ def beside(project: Project, query: QueryOverview, view: View | None) -> None:
     Args:
         view: the policy, the measure and the board that the impact is measured with; None before anything is graded.
     """
-    _asked(project, query.query_id)
+    _asked(project, query.query_id, folded=bool(bank.drafts(project, ui.person())))
     here = bank_window.window()
     name, version = here.saved or ("", 0)
     if here.saved and st.session_state.get("saved before") != here.saved:
@@ -55,15 +58,23 @@ def beside(project: Project, query: QueryOverview, view: View | None) -> None:
         panel(project, view.policy, view.measure, view.against)
 
 
-def _asked(project: Project, query_id: str) -> None:
-    """The narrative of a query and its subtopics; nothing where there is none."""
+def _asked(project: Project, query_id: str, folded: bool) -> None:
+    """The narrative of a query and its subtopics; nothing where there is none.
+
+    Args:
+        folded: whether the impact of unsaved changes wants the room.
+    """
     query = bank.find_query(project, query_id)
-    said = [f'<div class="asked-for" tabindex="0">{html.visible(query.narrative)}</div>'] if query.narrative else []
+    said = [f'<div class="asked-for" tabindex="0">{visible(query.narrative)}</div>'] if query.narrative else []
     if query.subtopics:
-        facets = "".join(f"<li>{html.visible(one.text)}</li>" for one in query.subtopics)
+        facets = "".join(f"<li>{visible(one.text)}</li>" for one in query.subtopics)
         said.append(f'<ul class="asked-for" tabindex="0">{facets}</ul>')
     if said:
-        st.html("<b>What is asked</b>" + "".join(said))
+        about = visible(ui.shortened(query.narrative or "; ".join(one.text for one in query.subtopics), BEGINNING))
+        st.html(
+            f'<details class="what-is-asked"{"" if folded else " open"}>'
+            f"<summary><b>What is asked</b> <span>{about}</span></summary>{''.join(said)}</details>"
+        )
 
 
 def panel(project: Project, policy: Policy, measure: str, against: str | None) -> None:
@@ -80,12 +91,18 @@ def panel(project: Project, policy: Policy, measure: str, against: str | None) -
         ui.show_error(error)
         return
     wordings = {question.question_id: question for questions in edits.values() for question in questions}
+    shift = None
+    if against is not None:
+        shift = correlation_shift(found.before, found.after, official_board(project, against, measure, policy))
+    # First, in one line, how far it reaches: labels, correlation, ranks.
+    _reach(found, shift)
     _unknown(project, policy, found, edits)
     _flips(project, policy, found, edits, wordings)
     _weights_hint(project, policy, found, edits)
-    if against is not None:
-        _shift(project, policy, measure, against, found)
-    _systems(found)
+    if against is not None and shift is not None:
+        _noise(shift, against)
+    if shifted := slope.moves(found):
+        st.html(shifted)
 
 
 def _summary(project: Project, policy: Policy, against: str | None) -> None:
@@ -101,9 +118,10 @@ def _summary(project: Project, policy: Policy, against: str | None) -> None:
 
 
 def _unknown(project: Project, policy: Policy, found: Changes, edits: Edits) -> None:
-    st.markdown(f"**Needs {found.to_grade:,} gradings**, {found.known:,} already known")
     if not found.to_grade:
+        st.caption(f"Needs no gradings: all {found.known:,} are known.")
         return
+    st.markdown(f"**Needs {found.to_grade:,} gradings**, {found.known:,} already known")
     st.caption(
         f":orange[:material/pending:] {found.undecided:,} passages are undecided until these pairs are graded."
         " Ungraded is not zero: what is shown rests on the known grades."
@@ -156,31 +174,29 @@ def _watch(project: Project, every: float) -> None:
 
 def _flips(project: Project, policy: Policy, found: Changes, edits: Edits, wordings: dict[str, Question]) -> None:
     ordered = sorted(found.labels, key=lambda c: (c.unknown > 0, -abs((c.after or 0) - (c.before or 0))))
-    settled = sum(not change.unknown for change in ordered)
-    unsettled = len(ordered) - settled
-    st.markdown(f"**{settled:,} label{'' if settled == 1 else 's'} flip{'s' if settled == 1 else ''}**" if settled else
-                "**No label flips**" + (" by what is known" if found.to_grade else ""))  # fmt: skip
+    unsettled = sum(change.unknown > 0 for change in ordered)
     if unsettled:
         st.caption(
             f":orange[:material/pending:] {unsettled:,} more would flip by the known grades alone;"
             " any undecided one may turn out otherwise."
         )
     texts = passage_texts(project, [change.passage_id for change in ordered[:FLIPS_SHOWN]])
-    for change in ordered[:FLIPS_SHOWN]:
-        text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
-        causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
-        if presses.button(
-            f":violet[**{_arrow(change, policy)}**] {ui.plain(text)}",
-            key=f"flip {change.query_id} {change.passage_id}",
-            type="tertiary",
-            width="stretch",
-            help=ui.plain("Because of: " + "; ".join(causes)),
-        ):
-            # All of them, for the label may be that of a topic, whose questions are its query's.
-            drafted = [question for questions in edits.values() for question in questions]
-            _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
-    if len(ordered) > FLIPS_SHOWN and presses.button(f"All {len(ordered):,}", width="stretch"):
-        _all_flips(project, policy, ordered, wordings)
+    with st.container(key="flips"):
+        for change in ordered[:FLIPS_SHOWN]:
+            text = ui.shortened(texts.get(change.passage_id, change.passage_id), 70)
+            causes = [ui.shortened(wordings[key].shown, 60) for key in change.questions if key in wordings]
+            if presses.button(
+                f":violet[**{_arrow(change, policy)}**] {ui.plain(text)}",
+                key=f"flip {change.query_id} {change.passage_id}",
+                type="tertiary",
+                width="stretch",
+                help=ui.plain("Because of: " + "; ".join(causes)),
+            ):
+                # All of them, for the label may be that of a topic, whose questions are its query's.
+                drafted = [question for questions in edits.values() for question in questions]
+                _why(project, policy, change, drafted, texts.get(change.passage_id, ""))
+        if len(ordered) > FLIPS_SHOWN and presses.button(f"All {len(ordered):,} labels that flip", type="tertiary"):
+            _all_flips(project, policy, ordered, wordings)
 
 
 def _arrow(change: LabelChange, policy: Policy) -> str:
@@ -250,28 +266,34 @@ def _label(value: int | None) -> str:
     return "none" if value is None else str(value)
 
 
-def _shift(project: Project, policy: Policy, measure: str, against: str, found: Changes) -> None:
-    official = official_board(project, against, measure, policy)
-    shift: Shift = correlation_shift(found.before, found.after, official)
+def _reach(found: Changes, shift: Shift | None) -> None:
+    """What the changes do to the labels, to the correlation with a board, and to the ranks."""
+    flips = sum(not change.unknown for change in found.labels)
+    moved = sum(one.rank_before != one.rank_after for one in found.systems)
+    told = [
+        ("Label flips", f"{flips:,}", " so far" if found.to_grade else "", flips > 0),
+        ("Rank moves", f"{moved:,}", f" of {len(found.systems):,}", moved > 0),
+    ]
+    if shift is not None:
+        correlation = ("Spearman", "–", " undefined", False)
+        if shift.before is not None and shift.after is not None:
+            by = shift.after - shift.before
+            correlation = ("Spearman", ui.number(shift.after), f" {by:+.3f}", abs(by) >= 0.0005)
+        told.insert(1, correlation)
+    cells = "".join(
+        f"<div><dt>{name}</dt>"
+        f'<dd class="{"moved" if reaches else "still"}"><b>{value}</b><small>{more}</small></dd></div>'
+        for name, value, more, reaches in told
+    )
+    st.html(f'<dl class="reach">{cells}</dl>')
+
+
+def _noise(shift: Shift, against: str) -> None:
+    """How sure the shift of the correlation is, and over which queries it was taken."""
     if shift.before is None or shift.after is None:
         st.caption(f"Correlation with {ui.plain(against)}: undefined. {shift.says} {shift.queries.says}")
         return
-    st.metric(
-        f"Spearman with {against}",
-        ui.number(shift.after),
-        delta=f"{shift.after - shift.before:+.3f}" if abs(shift.after - shift.before) >= 0.0005 else None,
-        delta_color="off",
-    )
+    sure = f"Spearman with {ui.plain(against)}"
     if shift.low is not None and shift.high is not None:
-        st.caption(f"95 % interval of the shift {shift.low:+.3f} to {shift.high:+.3f}. {shift.says}")
-    st.caption(shift.queries.says)
-
-
-def _systems(found: Changes) -> None:
-    moved = [s for s in found.systems if s.rank_before != s.rank_after]
-    if not moved:
-        st.markdown("**No system changes its rank**")
-    else:
-        st.markdown(f"**{len(moved)} of {len(found.systems)} systems change their rank**")
-    if shifted := slope.moves(found):
-        st.html(shifted)
+        sure += f": 95 % interval of its shift {shift.low:+.3f} to {shift.high:+.3f}"
+    st.caption(f"{sure}. {shift.says} {shift.queries.says}")

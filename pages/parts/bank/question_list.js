@@ -142,11 +142,14 @@ class Row {
   figures(given) {
     if (!given.graded) return [make("span", { className: "state", textContent: "not graded", title: "Nothing is known about it yet; ungraded is not zero" })];
     const bars = FIGURES.filter(([name]) => given[name] !== null).map(([name, label, words]) => {
-      const bar = make("span", { className: "bar" });
-      bar.style.setProperty("--share", percent(given[name]));
+      const share = percent(given[name]);
+      // An empty bar says nothing.
+      const zero = share === "0%";
+      const bar = make("span", { className: "bar", hidden: zero });
+      bar.style.setProperty("--share", share);
       const kind = name === "systems" && given.kind ? `, ${given.kind}` : "";
-      return make("span", { className: `figure ${name}`, title: `${percent(given[name])} ${words}` },
-        bar, make("b", { textContent: percent(given[name]) }), ` ${label}${kind}`);
+      return make("span", { className: `figure ${name}${zero ? " zero" : ""}`, title: `${share} ${words}` },
+        bar, make("b", { textContent: share }), ` ${label}${kind}`);
     });
     if (given.graded < 1) bars.push(make("span", { className: "state", textContent: `${percent(given.graded)} graded` }));
     return bars;
@@ -220,8 +223,10 @@ class List {
     const go = (where) => () => this.data.query[where] && this.act("open", { query: this.data.query[where] });
     this.title = make("h3");
     this.place = make("span", { className: "place" });
-    this.previous = button("‹", go("previous"), { "aria-label": "Previous query", title: "Previous query (Alt+K)" });
-    this.next = button("›", go("next"), { "aria-label": "Next query", title: "Next query (Alt+J)" });
+    this.previous = button("‹", go("previous"), { "aria-label": "Previous query", title: "Previous query (Alt+K)", "aria-keyshortcuts": "Alt+K" });
+    this.next = button("›", go("next"), { "aria-label": "Next query", title: "Next query (Alt+J)", "aria-keyshortcuts": "Alt+J" });
+    this.previous.append(keyHint("Alt+K"));
+    this.next.append(keyHint("Alt+J"));
     this.find = make("input", { type: "search", placeholder: "Find a question", "aria-label": "Find a question", oninput: () => this.filter() });
     this.topic = make("select", { "aria-label": "Subtopic of the questions shown", onchange: () => this.choose() });
     this.filters = make("div", { className: "filters" }, this.find, this.topic);
@@ -234,8 +239,10 @@ class List {
     this.empty = make("p", { className: "empty" });
     this.near = make("input", { type: "checkbox", onchange: () => this.act("near", { on: this.near.checked }) });
     this.several = button("Several at once", () => this.act("dialog", { name: "several" }));
+    const add = button("+ Add a question", () => this.add(), { className: "main", title: "Alt+N", "aria-keyshortcuts": "Alt+N", "aria-label": "Add a question" });
+    add.append(keyHint("Alt+N"));
     const tools = make("div", { className: "tools" },
-      button("+ Add a question", () => this.add(), { className: "main", title: "Alt+N", "aria-keyshortcuts": "Alt+N", "aria-label": "Add a question" }),
+      add,
       button("Paste a list", () => this.act("dialog", { name: "paste" })),
       this.several,
       make("label", { title: "Marks questions that nearly say the same, by the embedding model." }, this.near, " Near-duplicates"));

@@ -13,7 +13,7 @@ from pages.parts.shared import ui
 from pages.parts.shared.html import visible
 
 SHOWN = 6
-"""Systems in the table: those whose score shifts most."""
+"""Systems in the table: those whose rank moves, then those whose score shifts most."""
 WIDTH, HIGHEST, MARGIN = 300, 230, 14
 BEFORE, AFTER = 34, 176
 """Where the two axes stand, from the left."""
@@ -24,7 +24,10 @@ STILL, MOVED = "#8b939c", "#8a5cc7"
 
 def moves(found: Changes) -> str:
     """The systems as HTML; empty where no score shifts."""
-    shifted = sorted((one for one in found.systems if _shift(one)), key=lambda one: -abs(_shift(one)))
+    shifted = sorted(
+        (one for one in found.systems if _shift(one)),
+        key=lambda one: (one.rank_before == one.rank_after, -abs(_shift(one))),
+    )
     if not shifted:
         return ""
     rows = "".join(
@@ -34,7 +37,7 @@ def moves(found: Changes) -> str:
     )
     measure = visible(found.after.measure)
     head = f'<tr><th>Run</th><th title="In {measure}">Shift</th><th>Rank</th></tr>'
-    return f'{_picture(found.systems)}<table class="moves"><thead>{head}</thead><tbody>{rows}</tbody></table>'
+    return f'<table class="moves"><thead>{head}</thead><tbody>{rows}</tbody></table>{_picture(found.systems)}'
 
 
 def _shift(one: SystemChange) -> float:
@@ -46,9 +49,9 @@ def _violet(one: SystemChange) -> str:
 
 
 def _picture(systems: Sequence[SystemChange]) -> str:
-    """The ranks as lines; those of systems that keep their rank stand back."""
+    """The ranks as lines, where one moves; those of systems that keep their rank stand back."""
     ranked = [one for one in systems if one.rank_before is not None and one.rank_after is not None]
-    if not ranked:
+    if all(one.rank_before == one.rank_after for one in ranked):
         return ""
     last = max(max(one.rank_before or 1, one.rank_after or 1) for one in ranked)
     step = min(16.0, (HIGHEST - 2 * MARGIN) / max(last - 1, 1))

@@ -86,21 +86,13 @@ STYLE = """
 .st-key-menu [data-testid="stCaptionContainer"] p { font-size: 0.8rem; color: #a9c3cf; margin: 0.7rem 0 0.1rem; }
 .st-key-menu a { min-height: 1.9rem; margin: 0; padding: 0.1rem 0.5rem; border-radius: 0.3rem; }
 [data-testid="stSidebarUserContent"] { padding-top: 0; }
-/* Lists of buttons read as lists: texts begin at the left. */
-[class*="st-key-queries-list"] { gap: 0.15rem; }
-[class*="st-key-queries-list"] button { text-align: left; padding: 0.3rem 0.6rem; }
-[class*="st-key-queries-list"] button > div, [class*="st-key-queries-list"] button > div > span {
-  justify-content: flex-start; width: 100%; }
-[class*="st-key-queries-list"] button p { line-height: 1.25; }
-/* A question is a row of a table, not a card; what was changed carries the one coloured edge. */
+/* A row of a table, not a card. */
 [class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
-  gap: 0.1rem; border-left: 3px solid transparent; }
-[class*="st-key-question-changed"] { border-left-color: var(--ew-changed); }
+  gap: 0.1rem; }
+/* Lists of buttons read as lists: texts begin at the left. */
 [class*="st-key-flips"] button { text-align: left; }
 [class*="st-key-flip"] button > div, [class*="st-key-flip"] button > div > span {
   justify-content: flex-start; text-align: left; }
-/* The impact stays in sight while one scrolls through the questions. */
-.st-key-impact { position: sticky; top: 3.5rem; max-height: calc(100vh - 4.5rem); overflow-y: auto; }
 /* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
 .passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
   line-height: 1.65; max-height: 70vh; overflow-y: auto; }
@@ -132,8 +124,8 @@ STYLE = """
 /* Charts beside each other stand below each other where they would have no room to be read. */
 [class*="st-key-beside"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
 [class*="st-key-beside"] [data-testid="stColumn"] { min-width: min(24rem, 100%); }
-/* Parts that listen and show nothing take no room. */
-.st-key-remember, .st-key-bank-window { display: none; }
+/* What listens and shows nothing takes no room. */
+.st-key-remember { display: none; }
 """
 """Density, and the few things that the theme cannot say."""
 
