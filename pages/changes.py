@@ -21,6 +21,11 @@ from pages.parts.shared.html import visible
 
 SIDES = {"from": "Before", "to": "After"}
 ADDRESS = "address of the states"
+# Where there is room the states are chosen openly; in a narrow window, where somebody asks for it.
+STYLE = """
+@media (min-width: 1200px) { .st-key-from-state, .st-key-to-state { display: none; } }
+@media (max-width: 1199px) { .st-key-from-choices, .st-key-to-choices { display: none; } }
+"""
 YES, NO = "yes", "no"
 VIEWS = {"labels": flips.labels, "questions": change_views.questions, "leaderboard": change_views.boards}
 
@@ -72,10 +77,9 @@ def chosen(project: Project, side: str, default: Policy) -> Policy:
 
 
 def _value(side: str, name: str, known: Sequence[Any], default: Any) -> Any:
-    """What is chosen: what its widget has while it can be seen, unless the address is new; else what that says."""
+    """What is chosen: what its widget has, unless the address is new or it was not drawn; else what that says."""
     key = f"{side}-{name}"
-    seen = bool(st.session_state.get(f"{side}-state"))
-    if seen and _given(key) is None and st.session_state.get(key) in known:
+    if _given(key) is None and st.session_state.get(key) in known:
         return st.session_state[key]
     named = {_in_address(option): option for option in known}
     st.session_state[key] = named.get(st.query_params.get(key, ""), default if default in known else known[0])
@@ -93,7 +97,7 @@ def _given(key: str) -> str | None:
 
 
 def card(project: Project, side: str, state: Policy, other: Policy) -> None:
-    """One state in words, what differs from the other marked, and a place to choose another."""
+    """What one state has and the other has not, and the choices that make it."""
     versions = {version.version: version for version in bank.versions(project)}
 
     def version_name(version: int) -> str:
@@ -110,27 +114,25 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
         ("with weights" if state.weighted else "without weights", state.weighted != other.weighted),
         ("with overrides" if state.overrides else "without overrides", state.overrides != other.overrides),
     ]
+    differing = " · ".join(
+        f'<b style="color: var(--ew-changed)">{visible(said)}</b>' for said, differs in words if differs
+    )
+    known = options(project)
     with st.container(border=True, height="stretch", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.markdown(f"**{SIDES[side]}**", width="content")
-            box = st.popover(
-                "Choose", type="tertiary", key=f"{side}-state", on_change="rerun",
-                help="Another bank version, grader, min rating or label rule; weights and overrides or not",
-            )  # fmt: skip
-        st.html(
-            " · ".join(f'<b style="color: var(--ew-changed)">{visible(said)}</b>' if differs else visible(said)
-                       for said, differs in words)
-        )  # fmt: skip
-        if box.open:
-            known = options(project)
-            with box:
+            st.html(f"<b>{SIDES[side]}</b>&ensp;{differing or 'Nothing differs.'}")
+            opened = st.toggle("Choose", key=f"{side}-state", width="content")
+        # Always drawn, so that no choice is lost where the window gets wider or narrower.
+        with st.container(key=f"{side}-choices{'-opened' * opened}", gap="xsmall"):
+            with st.container(horizontal=True):
                 st.selectbox("Bank version", known["version"], key=f"{side}-version", format_func=version_name)
                 st.selectbox("Grader", known["grader"], key=f"{side}-grader")
-                st.selectbox("Min rating", known["tau"], key=f"{side}-tau")
+            with st.container(horizontal=True, vertical_alignment="bottom"):
+                st.selectbox("Min rating", known["tau"], key=f"{side}-tau", width=95)
                 rules = policy_widgets.LABEL_RULES
                 st.selectbox("Label", known["label"], key=f"{side}-label", format_func=rules.__getitem__)
-                st.checkbox("Weights", key=f"{side}-weights")
-                st.checkbox("Overrides", key=f"{side}-overrides")
+                st.checkbox("Weights", key=f"{side}-weights", width="content")
+                st.checkbox("Overrides", key=f"{side}-overrides", width="content")
 
 
 def name_states(states: Mapping[str, Policy]) -> None:
@@ -200,6 +202,7 @@ def summary(found: StateChanges, against: str | None) -> None:
 
 
 ui.begin()
+st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 if not any(grader.grades for grader in graders(project)):
     ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")

@@ -102,7 +102,11 @@ def judge(project: Project, judgments: list[Judgment]) -> None:
 @pytest.fixture
 def bees(projects: Path) -> Path:
     """A graded project in which label and judgment disagree on one passage."""
-    path = projects / "bees.duckdb"
+    return graded(projects / "bees.duckdb")
+
+
+def graded(path: Path) -> Path:
+    """Make a graded project in which label and judgment disagree on one passage."""
     project = new_project(path)
     fill(project, QUERIES, PASSAGES, BANK, RUNS)
     judge(project, [Judgment(passage.split("-")[0], passage, value) for passage, value in JUDGED.items()])
@@ -185,7 +189,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     go_to(page, "Disagreements")
     kappa, cells = page.locator(".kappa"), page.locator(".cross .cell")
     page.get_by_text("Relevant or not", exact=True).click()
-    expect(kappa).to_have_text(f"κ {merged_kappa(twin)}")
+    expect(kappa).to_have_text(f"κ merged {merged_kappa(twin)}")
     button(page, "label 5 or 4, judgment 0: 1 pair").click()
     expect(page.get_by_role("button", name="Clear the filter: label 5 or 4, judgment 0")).to_be_visible()
     case = page.get_by_role("region", name="Open case")
@@ -234,7 +238,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     # Whoever comes back finds the filter that was chosen, which fits nothing now.
     expect(page.get_by_role("button", name="Clear the filter: label 5 or 4, judgment 0")).to_be_visible()
     page.get_by_text("Relevant or not", exact=True).click()
-    expect(kappa).to_have_text("κ 1.00")
+    expect(kappa).to_have_text("κ merged 1.00")
     expect(cells).to_have_text(["4", "0", "0", "3"])
 
     # Withdrawn, it leaves everything as it was.
@@ -250,7 +254,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     assert expect_board(page, twin)[0] == "dancing"
     go_to(page, "Disagreements")
     page.get_by_text("Relevant or not", exact=True).click()
-    expect(kappa).to_have_text(f"κ {merged_kappa(twin)}")
+    expect(kappa).to_have_text(f"κ merged {merged_kappa(twin)}")
 
     # Settling it by rewording leads to the question, with the passage beside it.
     expect(page.get_by_role("heading", name="Case 1 of 1")).to_be_visible()
@@ -289,7 +293,7 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     ]
     go_to(page, "Disagreements")
     page.get_by_text("Relevant or not", exact=True).click()
-    expect(kappa).to_have_text("κ 1.00")
+    expect(kappa).to_have_text("κ merged 1.00")
 
     # All of it is on record, newest first.
     go_to(page, "Activity")
@@ -403,8 +407,8 @@ def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, p
     go_to(page, "Activity")
     files.append(download(page, "CSV"))
     go_to(page, "Export")
-    for box in ("Question bank", "Overrides"):
-        files.append(download(page, "CSV", page.get_by_test_id("stColumn").filter(has_text=box)))
+    for box in ("Question-bank", "Overrides"):
+        files.append(download(page, "CSV", page.locator(f".st-key-file-{box}")))
     for content in files:
         cells = [cell for row in csv.reader(io.StringIO(content.decode(), newline="")) for cell in row]
         assert {f"'{FORMULA}", f"'{FORMULA_ID}"} & set(cells)
@@ -412,9 +416,11 @@ def test_no_csv_hands_a_formula_to_a_spreadsheet(hostile: str, server: Server, p
 
 
 def test_what_is_typed_for_a_case_is_kept_and_the_next_case_opens_in_place(
-    bees: Path, server: Server, page: Page
+    projects: Path, server: Server, page: Page
 ) -> None:
-    visit(page, f"{server.address}/disagreements?project=bees")
+    # A project of its own: the app holds on to what another test looked at.
+    graded(projects / "typed.duckdb")
+    visit(page, f"{server.address}/disagreements?project=typed")
     case, title = page.get_by_role("region", name="Open case"), page.locator(".case h2")
     many = int(title.inner_text().split(" of ")[1])
     first = case.get_by_role("region", name="Passage").inner_text()

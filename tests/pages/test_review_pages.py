@@ -139,21 +139,22 @@ class TestChanges:
         words = html(visit("changes", from_version="1", to_version="2", to_tau="3"))
         assert '<b style="color: var(--ew-changed)">min rating 4</b>' in words
         assert '<b style="color: var(--ew-changed)">min rating 3</b>' in words
-        assert "· with weights ·" in words
+        assert "with weights" not in words
 
     def test_another_state_is_chosen_where_it_is_said(self, shared: Project) -> None:
         app = visit("changes")
-        assert not [box for box in app.selectbox if box.label == "Bank version"]
-        app.session_state["from-state"] = True
-        app = sound(app.run())
         app.selectbox("from-version").set_value(2)
         app.selectbox("from-tau").set_value(2)
         app = sound(app.run())
         assert app.query_params["from-version"] == "2"
         assert app.query_params["from-tau"] == "2"
         assert labelled(app.metric, "Labels that differ").value == "0"
-        app.session_state["from-state"] = False
-        assert "min rating 2" in html(sound(app.run()))
+        assert "min rating 2" in html(app)
+        # A narrow window hides the choices until somebody asks for them: none is lost.
+        for opened in (True, False):
+            app.session_state["from-state"] = opened
+            app = sound(app.run())
+            assert app.selectbox("from-tau").value == 2
 
     def test_a_cause_can_be_singled_out(self, shared: Project) -> None:
         app = act(visit("changes"), "cause", name="retired")

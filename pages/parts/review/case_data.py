@@ -88,6 +88,7 @@ def shown(
         "names": [as_shown(name) for name in found.names],
         "tables": table.tables(found, cell),
         "coefficients": table.coefficients(found),
+        "to_merge": table.scales_differ(found),
         "missing": as_shown(table.missing(found)),
         "filters": filters,
         "count": f"{listed.total:,} {what}{'' if listed.total == 1 else 's'}",

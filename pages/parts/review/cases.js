@@ -79,7 +79,7 @@ class Desk {
       }
       this.sent = null;
     }
-    this.part("tables", [data.tables, data.coefficients, data.missing, data.names, this.table], () => this.showTables());
+    this.part("tables", this.aboutTables(), () => this.showTables());
     this.part("head", [data.count, data.hidden, data.filters, data.explains], () => this.showHead());
     this.part("list", [data.rows, data.first, data.total], () => this.showList());
     this.showOpenRow();
@@ -96,6 +96,11 @@ class Desk {
     draw();
   }
 
+  aboutTables() {
+    const { tables, coefficients, to_merge, missing, names } = this.data;
+    return [tables, coefficients, to_merge, missing, names, this.table];
+  }
+
   showTables() {
     const { tables, coefficients, missing, names } = this.data;
     const choice = make("div", { class: "segments small", role: "radiogroup", "aria-label": "Table" });
@@ -106,17 +111,18 @@ class Desk {
         checked: at === this.table,
         onchange: () => {
           this.table = at;
-          this.part("tables", [this.data.tables, coefficients, missing, names, at], () => this.showTables());
+          this.part("tables", this.aboutTables(), () => this.showTables());
           this.tables.querySelectorAll(".segments input")[at].focus();
         },
       });
       choice.append(make("label", { class: "segment" }, input, make("span", {}, one.title)));
     });
     const found = tables[this.table];
-    const kappa = coefficients[this.table ? 0 : 1];
+    // Where the scales differ, the kappa to compare is the merged one, whichever table is looked at.
+    const kappa = coefficients[this.table || this.data.to_merge ? 0 : 1];
     const held = this.tables.querySelector("details")?.open;
     this.tables.replaceChildren(
-      make("div", { class: "bar" }, choice, make("span", { class: "kappa", title: kappa.says }, `κ ${kappa.value}`)),
+      make("div", { class: "bar" }, choice, make("span", { class: "kappa", title: kappa.says }, `${kappa.name} ${kappa.value}`)),
       this.grid(found, names),
       make(
         "details",

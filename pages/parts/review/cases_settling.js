@@ -59,9 +59,7 @@ class Settle {
       this.ways(),
       this.body,
       this.effect,
-      make("label", { class: "said" }, this.reasonName, this.reason),
-      this.trouble,
-      this.buttons,
+      make("div", { class: "foot" }, this.trouble, make("label", { class: "said" }, this.reasonName, this.reason), this.buttons),
     );
     this.fill();
     this.ask();
@@ -134,6 +132,8 @@ class Settle {
       this.draft.question = this.open.asked[0].id;
       list.querySelector("input").checked = true;
     }
+    // A frame later: a list that changes its own height while it is measured would be measured once more.
+    new ResizeObserver(() => requestAnimationFrame(() => wholeRows(list))).observe(list);
     return list;
   }
 
@@ -248,4 +248,16 @@ class Settle {
     const bank = event.submitter?.value === "bank";
     this.act("settle", { case: this.open.id, how, question, rating, source, reason, bank, leaves: this.leaves() });
   }
+}
+
+// Cut a list that scrolls between two of its rows, not through one.
+function wholeRows(list) {
+  list.style.maxHeight = "";
+  const scrolls = list.scrollHeight > list.clientHeight + 1;
+  list.classList.toggle("scrolls", scrolls);
+  if (!scrolls) return;
+  const top = list.firstElementChild.offsetTop;
+  const ends = [...list.children].map((row) => row.offsetTop - top + row.offsetHeight);
+  const whole = ends.filter((end) => end <= list.clientHeight - 4).pop();
+  if (whole) list.style.maxHeight = `${whole + 4}px`;
 }

@@ -149,6 +149,11 @@ def coefficients(found: Agreement) -> list[dict[str, str]]:
     ]
 
 
+def scales_differ(found: Agreement) -> bool:
+    """Whether the two sides have other values, so that only the merged table compares like with like."""
+    return found.left.scale[:1] != found.right.scale[:1]
+
+
 def missing(found: Agreement) -> str:
     """How many pairs are compared, and what is not because one side has nothing to say of it."""
     rated = "rating" in (found.left.noun, found.right.noun)
@@ -163,7 +168,7 @@ def missing(found: Agreement) -> str:
             lacks = f"no {other}" if left != right else "nothing from the other side"
             have = "has" if count == 1 else "have"
             lines.append(f"{count:,} more {have} only one of the {one} and {lacks}: not compared, missing is not zero.")
-    if found.n and found.left.scale[:1] != found.right.scale[:1]:
+    if found.n and scales_differ(found):
         lines.append("The scales differ: framed cells count as agreement, and κ merged is the one to compare.")
     return " ".join(lines)
 
