@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from core.review.changes.causes import QuestionChange, why_label
 from core.review.changes.impact import Changes, Edits, LabelChange, changes, version_edits, why
-from core.review.changes.override_effect import Effect, override_labels, rating_effect, ratings_effect
+from core.review.changes.override_effect import Effect, override_labels, ratings_effect
 from core.review.changes.rescoring import SystemChange
 from core.review.changes.states import LabelFlip, StateChanges, flips_csv, state_changes
 from core.review.disagreements import settling
@@ -103,7 +103,6 @@ __all__ = [
     "override_labels",
     "people",
     "queue",
-    "rating_effect",
     "ratings_effect",
     "read_passage",
     "record",

@@ -15,7 +15,7 @@ from core.review import (
     case_of,
     changes,
     queue,
-    rating_effect,
+    ratings_effect,
     read_passage,
     reopen,
     settle_by_override,
@@ -43,7 +43,7 @@ def topics(project: Project) -> Project:
 
 @pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@1", "alpha_nDCG@10"])
 def test_what_an_override_would_do_is_what_it_does(topics: Project, measure: str) -> None:
-    foretold = rating_effect(topics, measure, Policy(), "x1", "d1", (2, 5))
+    foretold = ratings_effect(topics, measure, Policy(), "d1", {"x1": (2, 5)})
     assert foretold.before.scores == leaderboard(topics, measure).scores
     override(topics, "x1", "d1", 5, "it does", "ann")
     assert foretold.after.scores == leaderboard(topics, measure).scores

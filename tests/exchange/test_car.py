@@ -21,7 +21,7 @@ from core.grading.pairs import pairs_to_grade, with_texts
 from core.labels import Policy, basis, label_qrels, override
 from core.leaderboard import leaderboard, leaderboard_per
 from core.project import Project, judgments, rankings
-from core.review import rating_effect, read_passage
+from core.review import ratings_effect, read_passage
 from core.types import GraderSpec, Query, Question, Subtopic
 from tests.leaderboard.test_subtopics import BANK, RATINGS, RUNS
 from tests.made import car
@@ -164,7 +164,7 @@ def test_labels_of_sections_come_from_their_questions_and_those_of_people(collec
 @pytest.mark.parametrize("measure", ["AP", "EXAM-Cover@2", "alpha_nDCG@10"])
 def test_what_an_override_would_do_is_what_it_does(collection: Project, measure: str) -> None:
     for question in ("NDQ_2", f"{T1}/how"):
-        foretold = rating_effect(collection, measure, Policy(), question, "p2", (0, 5))
+        foretold = ratings_effect(collection, measure, Policy(), "p2", {question: (0, 5)})
         assert foretold.before.scores == leaderboard(collection, measure).scores
         override(collection, question, "p2", 5, "it does", "ann")
         assert foretold.after.scores == leaderboard(collection, measure).scores

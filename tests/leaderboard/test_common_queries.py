@@ -27,7 +27,7 @@ from core.leaderboard import (
 from core.leaderboard.comparison import over
 from core.measures import bootstrap_samples, correlate
 from core.project import Project
-from core.review import changes, rating_effect, state_changes
+from core.review import changes, ratings_effect, state_changes
 from core.study import cell_comparison, choose_rows, meta_latex, meta_table, meta_tsv, select, system_points
 from core.study.meta_table import Column
 from core.types import Question
@@ -155,7 +155,7 @@ def test_whatever_compares_two_boards_does_it_over_the_common_queries(part: Proj
     assert cell_comparison(part, rows[0], column).board.scores == compared.board.scores
     _, points = system_points(leaderboard(part, "nDCG@10", "NIST"), leaderboard(part, "nDCG@10"))
     assert (points.correlation.spearman, points.queries) == (common, compared.queries)
-    effect = rating_effect(part, "nDCG@10", Policy(), "q0/1", "a", (0, 5), "NIST")
+    effect = ratings_effect(part, "nDCG@10", Policy(), "a", {"q0/1": (0, 5)}, "NIST")
     assert effect.shift is not None and effect.shift.queries == compared.queries
     assert effect.shift.before == effect.shift.after == common
     assert select(part, "NIST").queries == compared.queries

@@ -29,7 +29,6 @@ from core.review import (
     label_if,
     label_with,
     override_labels,
-    rating_effect,
     ratings_effect,
     read_passage,
     search,
@@ -288,7 +287,7 @@ class TestOrder:
 class TestOverriding:
     def test_the_effect_foretold_is_the_effect_that_comes(self, graded: Project) -> None:
         for measure in ("nDCG@10", "EXAM-Cover", "alpha_nDCG@10", "AP"):
-            foretold = rating_effect(graded, measure, Policy(), "q1/a", "p1", (5, 0), "assessors")
+            foretold = ratings_effect(graded, measure, Policy(), "p1", {"q1/a": (5, 0)}, "assessors")
             assert foretold.before.scores == leaderboard(graded, measure).scores
             key = override(graded, "q1/a", "p1", 0, "no", "ann")
             assert foretold.after.scores == pytest.approx(leaderboard(graded, measure).scores)
@@ -317,7 +316,7 @@ class TestOverriding:
         assert label_if(pool, Policy(label="mean"), desk, "q1/b", 5) == 5
 
     def test_a_rating_that_changes_nothing_moves_no_system(self, pool: Project) -> None:
-        effect = rating_effect(pool, "nDCG@10", Policy(), "q1/b", "p1", (2, 3))
+        effect = ratings_effect(pool, "nDCG@10", Policy(), "p1", {"q1/b": (2, 3)})
         assert (effect.label_before, effect.label_after, effect.systems, effect.shift) == (5, 5, [], None)
 
     def test_another_query_that_asks_the_same_of_the_same_text_is_scored_again_too(self, project: Project) -> None:
@@ -325,7 +324,7 @@ class TestOverriding:
         fill(project, [A, same], {("What is A?", "p1"): 5, ("What is A?", "p2"): 4}, {
             "x": {"q1": ["p1", "p2"], "q2": ["p1", "p2"]}, "y": {"q1": ["p2"], "q2": ["p2", "p1"]},
         })  # fmt: skip
-        foretold = rating_effect(project, "nDCG@10", Policy(), "q1/a", "p1", (5, 0))
+        foretold = ratings_effect(project, "nDCG@10", Policy(), "p1", {"q1/a": (5, 0)})
         override(project, "q1/a", "p1", 0, "no", "ann")
         assert foretold.after.per_query == leaderboard(project, "nDCG@10").per_query
 

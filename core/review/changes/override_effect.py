@@ -39,25 +39,6 @@ class Effect:
     shift: Shift | None
 
 
-def rating_effect(
-    project: Project,
-    measure: str,
-    policy: Policy,
-    question_id: str,
-    passage_id: str,
-    ratings: tuple[int | None, int | None],
-    against: str | None = None,
-) -> Effect:
-    """What changes when the rating of a question for a passage goes from one value to another.
-
-    As `ratings_effect`, for one question.
-
-    Raises:
-        InputError: no board can be made, or there is no such question, passage, grader or version.
-    """
-    return ratings_effect(project, measure, policy, passage_id, {question_id: ratings}, against)
-
-
 def ratings_effect(
     project: Project,
     measure: str,

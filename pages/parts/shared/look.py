@@ -151,8 +151,3 @@ def rating(value: int | None, title: str = "") -> str:
     # A judgment may be beyond the scale.
     step = min(max(value, RATINGS[0]), RATINGS[-1])
     return f'<span class="ew-rating r{step}"{about}>{value}</span>'
-
-
-def rating_scale() -> list[str]:
-    """Fills of the ratings 0 to 5, for charts in the theme of the page."""
-    return [fill for fill, _ in RATING_COLOURS["dark" if st.context.theme.type == "dark" else "light"]]
