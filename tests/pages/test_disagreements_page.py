@@ -265,6 +265,14 @@ class TestQueue:
         assert app.selectbox("order").value == "right"
         assert "passage" not in app.query_params
 
+    def test_whoever_had_no_filter_has_none_after_a_passage(self, shared: Project) -> None:
+        app = visit("disagreements")
+        sound(app.switch_page("pages/passages.py").run())
+        # So the browser notes the screen that a link leads away from.
+        app.query_params.update(query="q2", passage="p5")
+        sound(app.switch_page("pages/disagreements.py").run())
+        assert "query" not in app.query_params and app.selectbox("query_listed").value is None
+
     def test_each_case_leads_to_its_passage(self, shared: Project) -> None:
         app = visit("disagreements")
         assert "query=q1&passage=p3&question=q1%2Fb" in queued(app)["open"]["read"]

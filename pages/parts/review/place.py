@@ -23,11 +23,12 @@ def arrive() -> bool:
     Returns:
         Whether somebody comes from another screen or place, so that the widgets are to be set anew.
     """
-    given, kept = _given(), _kept()
+    given = _given()
     # What a widget held is gone once another screen was drawn.
     came = "left" not in st.session_state
     # On the way to a passage the browser notes this screen with the address of that one: it is a step of nobody's.
-    if came and kept and (not given or "passage" in st.query_params):
+    # Where one was may be the place without any filter.
+    if came and _KEPT in st.session_state and (not given or "passage" in st.query_params):
         return True
     # What was chosen in a run that came to no end stands in no address yet.
     if not came and given == st.session_state.get(_WRITTEN):
