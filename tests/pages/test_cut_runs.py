@@ -119,3 +119,17 @@ def test_what_was_done_before_the_screen_was_drawn_is_taken_in(project: Project,
     bank_window.take_in()
     assert bank.drafts(project, "ann")["q1/a"].question.text == "Who is A?"
     assert bank_window.window().refused == {}
+
+
+def test_what_this_tab_typed_before_it_was_loaded_anew_is_not_another_windows_edit(
+    session: Session, project: Project
+) -> None:
+    first, second = "What was A?", "What was A then?"
+    # The server did both edits, and the tab that was loaded anew heard of neither.
+    for value in (first, second):
+        bank.change_draft(project, "ann", bank.drafted_bank(project, "ann", "q1")[0], "text", value)
+    edit = {"act": "edit", "id": "q1/a", "field": "text", "mine": [first, second]}
+    sent(session, project, {**edit, "value": first, "base": A.text}, {**edit, "value": second, "base": first})
+    bank_window.take_in()
+    assert bank_window.window().refused == {}
+    assert bank.drafted_bank(project, "ann", "q1")[0].text == second

@@ -49,10 +49,20 @@ def _edit(here: Window, shown: Shown, act: Act) -> None:
     question = _question(shown, key)
     unknown = field == "text" and question.text is None
     value, before = _read(field, act.get("value"), unknown), _read(field, act.get("base"), unknown)
+    if mine := act.get("mine"):
+        # A tab that was loaded anew may not have heard of what was done: what it typed itself, it has seen.
+        stored = getattr(_drafted(shown, question), field)
+        before = stored if stored in [_read(field, typed, unknown) for typed in mine] else before
     as_seen = seen(shown.project, question, field, before)
     join = visit[2] is not None and here.stint == visit and here.has_shown(shown)
     here.did(shown, change_draft, as_seen, field, value, before, join)
     here.stint = visit
+
+
+def _drafted(shown: Shown, question: Question) -> Question:
+    """A question as the person's drafts have it now."""
+    drafted = drafted_bank(shown.project, shown.author, question.query_id)
+    return next((one for one in drafted if one.question_id == question.question_id), question)
 
 
 def _question(shown: Shown, key: str) -> Question:

@@ -69,7 +69,14 @@ function makeChannel() {
   channel.hear = (data) => {
     if (data.window !== channel.window) {
       channel.window = data.window;
-      const again = typed().map(({ n, window, ...act }) => ({ ...act, n: ++channel.last, window: data.window }));
+      // The server may have done some of it without this tab hearing so: what was typed here is not another's edit.
+      const mine = (act) => typed().filter((one) => one.id === act.id && one.field === act.field).map((one) => one.value);
+      const again = typed().map(({ n, window, ...act }) => ({
+        ...act,
+        ...(act.act === "edit" ? { mine: mine(act) } : {}),
+        n: ++channel.last,
+        window: data.window,
+      }));
       channel.acts = again;
       if (again.length) queueMicrotask(deliver);
     }
