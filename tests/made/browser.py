@@ -112,8 +112,10 @@ def _forget(browser: BrowserContext) -> None:
     """Leave in a browser no trace of what was done there, but for the files that it has fetched."""
     for page in browser.pages:
         if page.url != EMPTY:
-            # A page that never came keeps nothing, and is not let near the storage.
-            page.evaluate("try { localStorage.clear(); sessionStorage.clear() } catch {}")
+            # A page that never came keeps nothing, and is not let near the storage; one that is left keeps something.
+            page.evaluate(
+                "try { localStorage.clear(); sessionStorage.clear(); Storage.prototype.setItem = () => {} } catch {}"
+            )
             page.goto(EMPTY)
         page.set_viewport_size(WINDOW)
     browser.clear_cookies()

@@ -212,12 +212,40 @@ def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
     page.keyboard.type("now, ")
     expect(box(page, 0)).to_have_value("Say: now, What is A?")
     expect(page.get_by_text("reworded, not saved")).to_have_count(1)
-    # What is left is on its way at once, and kept in the browser until the app has it.
-    page.keyboard.press("Tab")
+    # What is still being typed when the tab is loaded anew is there again, too.
+    page.keyboard.type("please: ")
+    # The browser keeps what it could not hand over; the app takes it in before it has drawn all of the screen.
+    page.reload()
+    expect(box(page, 0)).to_have_value("Say: now, please: What is A?")
+    # It is shown before the app has it, and kept until then.
     page.wait_for_function("examWorkbenchBank.acts.length === 0")
+    expect(unsaved(page, 1)).to_be_visible()
     project = as_it_is_now(path, tmp_path)
-    assert drafts(project, "ann")["q1/a"].question.text == "Say: now, What is A?"
+    assert drafts(project, "ann")["q1/a"].question.text == "Say: now, please: What is A?"
     project.close()
+
+
+def test_what_is_typed_on_while_the_questions_are_still_to_be_drawn_builds_on_what_was_typed_before(
+    link: str, tab_of: Callable[[str], Page]
+) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    base = box(page, 0).evaluate(
+        """(field) => {
+          const bank = examWorkbenchBank;
+          const type = (words) => {
+            field.value = words;
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+            bank.flush();
+          };
+          type("Say: What is A?");
+          // The bar, which is drawn first, has heard that it is done.
+          bank.hear({ ...bank.place, window: bank.window, done: bank.last, refused: {} });
+          type("Say: now, What is A?");
+          return bank.acts.at(-1).base;
+        }"""
+    )
+    assert base == "Say: What is A?"
 
 
 def test_a_query_is_found_and_opened_by_keyboard(link: str, path: Path, tab_of: Callable[[str], Page]) -> None:

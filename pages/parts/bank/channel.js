@@ -5,7 +5,7 @@ const KEPT = "exam-workbench-bank";
 const AGAIN = [4000, 8000, 16000, 30000];
 
 function makeChannel() {
-  const channel = { acts: [], last: 0, window: null, place: {}, refused: {}, note: "", late: false };
+  const channel = { acts: [], unseen: [], last: 0, window: null, place: {}, refused: {}, note: "", late: false };
   const parts = new Set();
   let send = null;
   let timer = null;
@@ -66,7 +66,9 @@ function makeChannel() {
     for (const part of parts) part.flush?.();
   };
 
-  channel.hear = (data) => {
+  // Each part hears for itself, with what it draws. The bar is drawn before the questions: what it heard to be done,
+  // they may not show yet.
+  channel.hear = (data, questions = false) => {
     if (data.window !== channel.window) {
       channel.window = data.window;
       // The server may have done some of it without this tab hearing so: what was typed here is not another's edit.
@@ -78,11 +80,15 @@ function makeChannel() {
         window: data.window,
       }));
       channel.acts = again;
+      channel.unseen = [];
       if (again.length) queueMicrotask(deliver);
     }
     channel.place = { project: data.project, author: data.author };
     channel.refused = data.refused;
-    channel.acts = channel.acts.filter((act) => act.n > data.done || act.n in data.refused);
+    const open = (act) => act.n > data.done || act.n in data.refused;
+    channel.unseen.push(...channel.acts.filter((act) => !open(act)));
+    if (questions) channel.unseen = channel.unseen.filter((act) => act.n > data.done);
+    channel.acts = channel.acts.filter(open);
     if (!channel.acts.some((act) => !(act.n in data.refused))) {
       clearTimeout(timer);
       channel.late = false;
@@ -91,9 +97,12 @@ function makeChannel() {
     channel.keep();
   };
 
-  // What was typed into a field and is not in what the server shows: the last edit of it that is open.
+  // What the questions do not show yet, whether the server has done it or not.
+  channel.coming = () => [...channel.unseen, ...channel.acts];
+
+  // What was typed into a field and is not in what the questions show: the last edit of it that is coming.
   channel.edit = (id, field) =>
-    channel.acts.findLast((act) => act.act === "edit" && act.id === id && act.field === field);
+    channel.coming().findLast((act) => act.act === "edit" && act.id === id && act.field === field);
 
   channel.refuse = (id, field) => {
     channel.acts = channel.acts.filter(

@@ -106,8 +106,8 @@ class Row {
 
   show(data) {
     this.data = data;
-    const open = channel.acts.filter((act) => act.id === this.id);
-    const now = JSON.stringify([data, open, this.list.data.readonly, this.list.data.refused]);
+    const coming = channel.coming().filter((act) => act.id === this.id);
+    const now = JSON.stringify([data, coming, this.list.data.readonly, this.list.data.refused]);
     if (now === this.seen) return;
     this.seen = now;
     this.node.classList.toggle("changed", Boolean(data.done));
@@ -284,7 +284,7 @@ class List {
 
   show(data) {
     this.data = data;
-    channel.hear(data);
+    channel.hear(data, true);
     const { query } = data;
     if (this.query !== query.id) {
       for (const row of this.rows.values()) {
@@ -315,7 +315,7 @@ class List {
 
   draw() {
     const known = new Set(this.data.rows.map((row) => row.id));
-    const begun = channel.acts
+    const begun = channel.coming()
       .filter((act) => act.act === "add" && act.query === this.query && act.name && act.author === this.data.author)
       .map((act) => `${act.query}/${act.name}`)
       .filter((id) => !known.has(id))
