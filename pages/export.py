@@ -23,7 +23,7 @@ STYLE = """
 
 def qrels(project: Project) -> tuple[Policy, bool]:
     """The qrels of the policy, with a word on what they rest on; returns the policy and whether they are binary."""
-    st.subheader("Labels as qrels", anchor=False)
+    st.header("Labels as qrels", anchor=False)
     policy = policy_widgets.view().policy
     base = basis(project, policy)
     table = labels(project, base)

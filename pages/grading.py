@@ -24,7 +24,7 @@ if not running:
             pair = choose_pair(project, questions_of(project, chosen.grader), "trial")
             if pair is not None:
                 ask(project, chosen, pair, "trial")
-    st.subheader("Plan", anchor=False)
+    st.header("Plan", anchor=False)
     pool(project)
     if chosen is not None:
         request = plan(project, chosen.grader)

@@ -35,7 +35,7 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
         return ""
     lacks = project.remember(("readiness", policy), lambda: readiness(project, basis(project, policy)))
     missing = {
-        "ungraded": lacks.ungraded, "failed": lacks.failed, "of passages without text": lacks.without_text,
+        "ungraded": lacks.ungraded, "failed": lacks.failed, "on passages without text": lacks.without_text,
     }  # fmt: skip
     reasons = ", ".join(f"{count:,} {why}" for why, count in missing.items() if count)
     return (

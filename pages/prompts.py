@@ -214,7 +214,7 @@ def _take_examples(name: str, held: str, key: str) -> None:
 
 def try_it(project: Project, prompt: Prompt) -> None:
     """The prompt filled in, and with a model what comes back."""
-    st.subheader("Try it", anchor=False)
+    st.header("Try it", anchor=False)
     pair = choose_pair(project, lambda query_id: questions_for(project, prompt, query_id), f"try {prompt.name}")
     if pair is None:
         return
@@ -244,7 +244,7 @@ with left:
     prompt_list(library, name)
 with right:
     shown: Prompt | None = library[name]
-    st.subheader(ui.plain(library[name].title), anchor=False)
+    st.header(ui.plain(library[name].title), anchor=False)
     facts(library[name])
     if f"editing {name}" in st.session_state:
         shown = editor(project, library[name])

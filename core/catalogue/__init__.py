@@ -15,6 +15,7 @@ from core.catalogue.named import (
     remove_named_grader,
     save_named_grader,
     settings,
+    settings_again,
     stored_spec,
 )
 from core.catalogue.prices import prices, set_price
@@ -41,6 +42,7 @@ __all__ = [
     "save_prompt",
     "set_price",
     "settings",
+    "settings_again",
     "stored_spec",
     "versions",
 ]

@@ -92,12 +92,12 @@ def settings(project: Project, name: str) -> tuple[str, dict[str, Any]]:
     """
     for spec in _specs(project):
         if name in (spec.name, spec.fingerprint):
-            if (found := _settings_again(project, spec)) is None:
+            if (found := settings_again(project, spec)) is None:
                 raise InputError(
                     f"'{spec.name}' has grades here, but how it is asked is not known.",
                     f"Set it up: exam graders save NAME --grader {spec.method}, with its model and prompt.",
                 )
-            return found
+            return found.kind, found.parameters
     if name in GRADERS:
         return name, {}
     for one in named_graders(project):
@@ -128,7 +128,7 @@ def how_to_grade(project: Project, spec: GraderSpec, *more: str) -> str:
     Args:
         more: further arguments of the command.
     """
-    if _settings_again(project, spec) is not None:
+    if settings_again(project, spec) is not None:
         return f"Run: {grade_command(spec.name, *more)}"
     return (
         f"'{spec.name}' gave its grades elsewhere and is not set up here: set it up with exam graders save, or grade"
@@ -142,16 +142,30 @@ def grader_again(project: Project, spec: GraderSpec) -> Grader | None:
     Returns:
         A grader of the same fingerprint; None where there is none to be had.
     """
-    found = _settings_again(project, spec)
-    return None if found is None else make_grader(*found, prompts(project))
+    found = settings_again(project, spec)
+    return None if found is None else make_grader(found.kind, found.parameters, prompts(project))
 
 
-def _settings_again(project: Project, spec: GraderSpec) -> tuple[str, dict[str, Any]] | None:
+@dataclass(frozen=True)
+class Settings:
+    """How to make a grader that has graded.
+
+    Args:
+        name: under which it is set up; None where what identifies it says all that it takes.
+    """
+
+    name: str | None
+    kind: str
+    parameters: dict[str, Any]
+
+
+def settings_again(project: Project, spec: GraderSpec) -> Settings | None:
+    """How to make the grader that gave the project its grades; None where that is not known."""
     for one in named_graders(project):
         if spec.fingerprint in _fingerprints(project, one):
-            return one.kind, one.parameters
+            return Settings(one.name, one.kind, one.parameters)
     parameters = remade_from(spec, prompts(project))
-    return None if parameters is None else (spec.method, parameters)
+    return None if parameters is None else Settings(None, spec.method, parameters)
 
 
 def _fingerprints(project: Project, one: NamedGrader) -> tuple[str, ...]:

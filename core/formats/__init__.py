@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.formats import graded, passages, queries, question_bank, trec_qrels, trec_run
-from core.formats.detecting import detect, unrecognised
+from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.file_kind import FileKind
 from core.formats.kinds import KINDS_OF_FILE
 from core.formats.leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
@@ -23,6 +23,7 @@ __all__ = [
     "TableRow",
     "detect",
     "graded",
+    "looked_for",
     "name_runs",
     "passages",
     "queries",

@@ -36,12 +36,16 @@ def detect(source: Source) -> str | None:
 
 
 def unrecognised(source: Source) -> str:
-    """Why a file was not recognised: how it begins, and what was looked for, as sentences."""
+    """Why a file was not recognised: how it begins, as a sentence; `looked_for` says what else is known."""
     beginning = _beginning(source)
     if beginning is None:
         return "It is empty, or cannot be unpacked."
-    looked_for = "; ".join(kind.what for kind in KINDS_OF_FILE.values())
-    return f"It begins with “{one_line(beginning.lines[0], FIRST_LINE)}”. Looked for: {looked_for}."
+    return f"It begins with “{one_line(beginning.lines[0], FIRST_LINE)}”."
+
+
+def looked_for() -> list[str]:
+    """What makes a file recognised, a line for each kind."""
+    return [kind.what for kind in KINDS_OF_FILE.values()]
 
 
 def _beginning(source: Source) -> Beginning | None:

@@ -81,12 +81,19 @@ _SCREENS = {
     "export ": "export",
 }
 
+_IMPORTED = {
+    "bank": "the question bank",
+    "graded": "graded passages",
+    "qrels": "judgments",
+    "leaderboard": "a leaderboard",
+}
 _EXPORTED = {"bank": "question bank", "graded": "graded file", "project": "project"}
 
 
 def _imported(act: str, detail: Detail) -> str:
     files = [PurePath(str(file)).name for file in detail.get("files") or []]
-    what = "the question bank" if act == "import bank" else act.removeprefix("import ")
+    kind = act.removeprefix("import ")
+    what = _IMPORTED.get(kind, kind)
     named = ", ".join(files[:3]) + (f" and {len(files) - 3} more files" if len(files) > 3 else "")
     counts = ", ".join(_counted(name, value) for name, value in (detail.get("counts") or {}).items() if value)
     said = f"imported {what}" + (f" from {named}" if files else "") + (f": {counts}" if counts else "")

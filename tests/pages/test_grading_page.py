@@ -23,7 +23,7 @@ from pages.parts.shared import look, ui
 from pages.parts.shared.job_plan import Chosen
 from tests.grading.test_failures import say
 from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, no_structure, rate, refuse
-from tests.made.projects import SPEC, fill
+from tests.made.projects import SPEC, fill, grade
 from tests.made.screens import (
     DEADLINE,
     MARKUP,
@@ -148,6 +148,14 @@ class TestSettingUp:
         (again,) = named_graders(asked)
         assert again.parameters == parameters
         assert save_named_grader(asked, "x", again.kind, again.parameters, "ann").spec == kept.spec
+
+    def test_one_goes_on_with_the_grader_under_which_one_looks(self, asked: Project) -> None:
+        grader = save_named_grader(asked, "ours", "self-rating", {"model": "x"}, "ann")
+        grade(asked, {("What is gold?", "p1"): 5}, grader.spec)
+        app = visit("grading")
+        assert app.selectbox("setup").value == "saved:ours"
+        assert "This is another" not in said(app)
+        assert "This is another" in said(choose(app, "Grader", "Embedding (MiniLM)"))
 
     def test_a_link_to_a_grader_that_is_gone_falls_back_to_the_first(self, asked: Project) -> None:
         assert visit("grading", setup="gone (saved)").selectbox("setup").value == "embedding"

@@ -211,6 +211,7 @@ class TestHome:
         assert not app.error
         press(app, "Import")
         assert counts(small)["runs"] == len(RUNS) + 1
+        assert [one.value for one in app.success] == ["Imported: 1 run, 1 ranked passage."]
 
     def test_a_file_that_nothing_fits_says_what_was_looked_for(self, project: Project) -> None:
         app = visit("home")
@@ -218,7 +219,7 @@ class TestHome:
         sound(app.run())
         (marked,) = [one.proto.body for one in app.get("html") if "Not recognised" in one.proto.body]
         assert "These are notes of a meeting" in marked
-        assert "runs of systems in TREC&#x27;s six columns" in marked
+        assert "runs of systems in TREC's six columns" in as_text(said(app))
         assert "Import" not in [button.label for button in app.button]
 
 

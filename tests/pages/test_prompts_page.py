@@ -110,7 +110,7 @@ class TestReading:
     def test_text_from_outside_is_shown_as_text(self, asked: Project) -> None:
         save_prompt(asked, replace(OWN, title=MARKUP, source=MARKUP, template=OWN.template + MARKUP), "ann")
         app = opened("mine")
-        assert as_text(app.subheader[0].value) == MARKUP
+        assert as_text(app.header[0].value) == MARKUP
         assert MARKUP in codes(app)[0]
         source = next(caption.value for caption in app.caption if caption.value.startswith("Source: "))
         assert as_text(source.removeprefix("Source: ")) == MARKUP

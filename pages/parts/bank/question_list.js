@@ -221,7 +221,7 @@ class List {
     this.query = null;
     const button = (label, does, set = {}) => make("button", { type: "button", textContent: label, onclick: does, ...set });
     const go = (where) => () => this.data.query[where] && this.act("open", { query: this.data.query[where] });
-    this.title = make("h3");
+    this.title = make("h2");
     this.place = make("span", { className: "place" });
     this.previous = button("‹", go("previous"), { "aria-label": "Previous query", title: "Previous query (Alt+K)", "aria-keyshortcuts": "Alt+K" });
     this.next = button("›", go("next"), { "aria-label": "Next query", title: "Next query (Alt+J)", "aria-keyshortcuts": "Alt+J" });
@@ -236,6 +236,7 @@ class List {
       make("ul", {}, ...FIGURES.map(([, label, words]) => make("li", {}, make("b", { textContent: label }), `: share ${words}.`))));
     this.head = make("div", { className: "columns" }, help, make("span", { textContent: "Weight" }), make("span", { textContent: "Active" }));
     this.list = make("ol");
+    this.about = make("p", { className: "about" });
     this.empty = make("p", { className: "empty" });
     this.near = make("input", { type: "checkbox", onchange: () => this.act("near", { on: this.near.checked }) });
     this.several = button("Several at once", () => this.act("dialog", { name: "several" }));
@@ -248,7 +249,7 @@ class List {
       make("label", { title: "Marks questions that nearly say the same, by the embedding model." }, this.near, " Near-duplicates"));
     parent.append(make("section", {},
       make("header", {}, this.title, make("div", { className: "steps" }, this.previous, this.place, this.next)),
-      this.filters, this.head, this.list, this.empty, tools));
+      this.filters, this.about, this.head, this.list, this.empty, tools));
   }
 
   act(name, more = {}) {
@@ -305,6 +306,8 @@ class List {
     this.topic.replaceChildren(...topics);
     this.topic.value = data.subtopic;
     this.topic.hidden = !data.subtopics.length;
+    this.about.textContent = data.about;
+    this.about.hidden = !data.about;
     this.filters.hidden = data.rows.length < FEW && !data.subtopics.length;
     this.draw();
     if (data.focus && data.focus !== this.focused) {

@@ -40,11 +40,18 @@ LIST = "questions"
 """Key of the component that shows the questions."""
 
 
-def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | None, place: dict[str, Any]) -> None:
+def editor(
+    project: Project,
+    query: QueryOverview,
+    diagnosis: QueryDiagnosis | None,
+    place: dict[str, Any],
+    whole: str | None = None,
+) -> None:
     """All questions of the open query.
 
     Args:
-        diagnosis: how they behave; None before anything is graded.
+        diagnosis: how they behave; None where no grader was asked them.
+        whole: the grader under which one looks, where it judges a query as a whole.
         place: number of the query among all, how many there are, and the ids of its neighbours.
     """
     here, person = bank_window.window(), ui.person()
@@ -67,6 +74,9 @@ def editor(project: Project, query: QueryOverview, diagnosis: QueryDiagnosis | N
         "subtopics": subtopics,
         "subtopic": _subtopic(subtopics),
         "focus": here.focus,
+        "about": ""
+        if whole is None
+        else f"{whole} judges passages by the query as a whole and is asked none of these.",
         "rows": [_row(one, saved.get(one.question_id), diagnosis, near.get(one.question_id)) for one in questions],
     }
     _questions(key=LIST, data=data)

@@ -25,7 +25,7 @@ COUNTS = {
 def judged(project: Project, policy: Policy) -> None:
     """Judged@k of every system; one that is chosen shows what to grade next and grades it."""
     found = unjudged(project, policy, listed=0)
-    st.subheader(f"Judged@{found.top_k}", anchor=False)
+    st.header(f"Judged@{found.top_k}", anchor=False)
     st.caption("Share of each system's top passages that have a label or a judgment, and what is missing for labels.")
     run = _table(found)
     if found.to_grade and not any(row.ungraded or row.failed for row in found.to_grade):

@@ -255,7 +255,8 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         strip.metric(name, count, help=said, width="content")
     if same:
         strip.metric(
-            "Difference", f"{found.means[1] - found.means[0]:+.4f}", help="Second less first, in the mean",
+            "Difference", f"{found.means[0] - found.means[1]:+.4f}",
+            help="First less second, in the mean: above 0 the first is better",
             width="content",
         )  # fmt: skip
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
@@ -275,13 +276,13 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         if any(point.skipped for point in found.points):
             st.caption("Hollow: one of the two skipped the query, which counts 0.")
     with right:
-        widest = sorted(found.points, key=lambda point: abs(point.y - point.x), reverse=True)
+        widest = sorted(found.points, key=lambda point: abs(point.x - point.y), reverse=True)
         st.dataframe(
             {
                 "Furthest apart": [point.text for point in widest],
                 "First": [point.x for point in widest],
                 "Second": [point.y for point in widest],
-                "Difference": [point.y - point.x for point in widest],
+                "Difference": [point.x - point.y for point in widest],
             },
             hide_index=True, height=400,
             column_config={"Furthest apart": st.column_config.TextColumn(width=192)}

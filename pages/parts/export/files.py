@@ -61,7 +61,7 @@ def _kind(title: str) -> Iterator[None]:
 
 def others(project: Project) -> None:
     """Everything else that can be written."""
-    st.subheader("Other files", anchor=False)
+    st.header("Other files", anchor=False)
     author, name = ui.person(), project.name
     with st.container(key="files", horizontal=True):
         with _kind("Question bank"):

@@ -22,7 +22,7 @@ PATIENCE = 120
 
 def publishing(project: Project, policy: Policy, binary: bool) -> None:
     """Publish the qrels, alone or in a bundle, and have those published before once more."""
-    st.subheader("Publish", anchor=False)
+    st.header("Publish", anchor=False)
     st.caption(
         "A publication keeps what the qrels rest on in a manifest. The same bytes can be made again from it, whatever"
         " is edited or graded later."

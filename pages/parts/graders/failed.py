@@ -37,7 +37,7 @@ def failed_pairs(project: Project, running: bool) -> None:
     found = {name: (grader, counts) for name, (grader, counts) in found.items() if any(counts.values())}
     if not found:
         return
-    st.subheader("Failed and by default", anchor=False)
+    st.header("Failed and by default", anchor=False)
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     name = left.selectbox("Grader", list(found), key="failed_of", bind="query-params")
     grader, counts = found[name]

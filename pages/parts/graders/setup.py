@@ -9,7 +9,15 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.catalogue import NamedGrader, named_graders, prompts, remove_named_grader, save_named_grader
+from core.catalogue import (
+    NamedGrader,
+    find_grader,
+    named_graders,
+    prompts,
+    remove_named_grader,
+    save_named_grader,
+    settings_again,
+)
 from core.errors import InputError
 from core.graders import (
     APIS,
@@ -31,8 +39,9 @@ from core.graders import (
     usual_prompt,
 )
 from core.project import Project, as_name
+from core.types import GraderSpec
 from pages.parts.graders.form import Form
-from pages.parts.shared import model_place, presses, ui
+from pages.parts.shared import model_place, policy_widgets, presses, ui
 from pages.parts.shared.job_plan import Chosen
 
 BACK_END_NAMES = {"transformers": "On this computer", "openai": "Endpoint"}
@@ -57,27 +66,43 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
     fitting = [option for option, named in kept.items() if named.kind in kinds]
     names = {option: kept[option].name for option in fitting} | {kind: GRADERS[kind].title for kind in kinds}
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
+    # Without another choice one goes on with the grader under which one looks.
+    spec = _looked_under(project)
+    again = settings_again(project, spec) if spec and prompt is None else None
+    usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
     # A link may name a grader that has been removed since.
     if st.session_state.get(key) not in (None, *options):
         del st.session_state[key]
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     option = left.selectbox(
-        "Grader", options, format_func=lambda option: _named(option, names), key=key, bind="query-params"
-    )
+        "Grader", options, index=options.index(usual) if usual in options else 0, key=key, bind="query-params",
+        format_func=lambda option: _named(option, names),
+    )  # fmt: skip
     named = kept.get(option)
     kind = named.kind if named else option
     st.caption(ui.plain(GRADERS[kind].about))
     library = prompts(project) | ({} if prompt is None else {prompt.name: prompt})
     stamp = f"{named.made_at:%Y%m%d%H%M%S%f}" if named else ""
-    form = Form(f"{key}/{option}/{stamp}", named.parameters if named else {})
+    stored = named.parameters if named else again.parameters if again and usual == option else {}
+    form = Form(f"{key}/{option}/{stamp}", stored)
     with ui.errors():
         parameters = dict(form.stored) if kind == "embedding" else _settings(form, kind, library, prompt)
         chosen = None if parameters is None else Chosen(_make(kind, parameters, library), kind, parameters)
         if chosen is not None and prompt is None:
+            if spec and spec.fingerprint not in chosen.grader.spec.fingerprints:
+                st.caption(
+                    f":material/info: Labels are made of the grades of {ui.plain(spec.name)} now. This is another:"
+                    " choose it in the line above once it has graded."
+                )
             with right:
                 _save_or_remove(project, key, chosen, named)
         return chosen
     return None
+
+
+def _looked_under(project: Project) -> GraderSpec | None:
+    view = policy_widgets.seen()
+    return find_grader(project, view.policy.grader).spec if view else None
 
 
 def _named(option: str, names: Mapping[str, str]) -> str:

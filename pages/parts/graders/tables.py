@@ -23,7 +23,7 @@ def past_jobs(project: Project) -> None:
     found = jobs(project)
     if not found:
         return
-    st.subheader("Jobs", anchor=False)
+    st.header("Jobs", anchor=False)
     _table(
         {
             "Started": [job.started_at for job in found],
@@ -65,7 +65,7 @@ def known_graders(project: Project) -> None:
     for job in jobs(project):
         calls[job.grader] = calls.get(job.grader, 0) + (job.calls or 0)
         cost[job.grader] = cost.get(job.grader, 0.0) + (job.cost or 0.0)
-    st.subheader("Graders", anchor=False)
+    st.header("Graders", anchor=False)
     _table(
         {
             "Grader": [g.spec.name for g in found],

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import LONGEST_FILE, FileError, WorkbenchError
 from core.exchange import IMPORTERS, Group, Imported, Options, import_groups
-from core.formats import KINDS_OF_FILE, Source, detect, unrecognised
+from core.formats import KINDS_OF_FILE, Source, detect, looked_for, unrecognised
 from core.project import Project
 from core.text import file_size, how_many, one_line
 from pages.parts.shared import presses, ui
@@ -39,14 +39,17 @@ class Row:
 
 def imports(project: Project) -> None:
     """Drag files in, see what was understood or refused, then import all of it or nothing."""
-    st.subheader("Import files", anchor=False)
+    st.header("Import files", anchor=False)
     uploads = st.file_uploader(
         f"{', '.join(KINDS_OF_FILE[kind].title for kind in IMPORTERS).capitalize()}; .gz too",
         accept_multiple_files=True,
         key=f"uploads {st.session_state.get('imports', 0)}",
     )
     if not uploads:
+        if said := st.session_state.get("imported last"):
+            st.success(f"Imported: {ui.plain(said)}.", icon=":material/check:")
         return
+    st.session_state.pop("imported last", None)
     every = [_row(upload.file_id, Source(name=upload.name, data=upload.getvalue())) for upload in uploads]
     rows = [row for row in every if not row.left_out]
     kinds = {row.kind for row in rows}
@@ -58,6 +61,8 @@ def imports(project: Project) -> None:
             if row.kind is None:
                 _mark(row, f"Not recognised. {unrecognised(row.source)}")
         st.warning("Say what each file is, or leave it out.", icon=":material/help:")
+        with st.expander("What is recognised"):
+            st.markdown("\n".join(f"- {ui.plain(kind)}" for kind in looked_for()))
         return
     groups = _groups(rows)
     try:
@@ -72,10 +77,14 @@ def imports(project: Project) -> None:
     if presses.button("Import", type="primary", icon=":material/upload:", disabled=not meant) and meant:
         asked = [replace(group, options=replace(group.options, replace=bool(replaced))) for group in groups]
         with st.spinner("Importing"):
-            import_groups(project, asked, ui.author())
+            imported = import_groups(project, asked, ui.author())
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
-        st.toast("Imported.")
+        st.session_state["imported last"] = "; ".join(map(_counted, imported))
         st.rerun()
+
+
+def _counted(result: Imported) -> str:
+    return ", ".join(how_many(count, name) for name, count in result.counts.items())
 
 
 def _groups(rows: Sequence[Row]) -> list[Group]:
@@ -175,7 +184,7 @@ def _preview(project: Project, rows: Sequence[Row], groups: list[Group]) -> list
     for result in results:
         with st.container(border=True):
             st.markdown(f"**{KINDS_OF_FILE[result.kind].title}** from {ui.plain(', '.join(result.files))}")
-            st.text(", ".join(how_many(count, name) for name, count in result.counts.items()))
+            st.text(_counted(result))
             for note in result.notes[:NOTES_SHOWN]:
                 st.caption(f":material/info: {ui.plain(str(note))}")
             if (rest := len(result.notes) - NOTES_SHOWN) > 0:

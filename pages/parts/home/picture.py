@@ -10,6 +10,7 @@ from core.project import Act, Project, activity
 from core.review import Agreeing, Leading
 from pages.parts.home.panels import Block, bar, count, lines, panel, text, to
 from pages.parts.shared import ui
+from pages.parts.shared.address import of_cell
 
 SYSTEMS = 6
 ACTS = 4
@@ -86,22 +87,29 @@ def agreement(found: Agreeing | None) -> dict[str, Any]:
     address = to("disagreements")
     if found is None:
         return panel("Agreement", [text("There are no labels and judgments of the same passages to compare.")], address)
-    counts = found.merged.table.counts
-    kappa = found.merged.kappa
+    table, kappa = found.merged.table, found.merged.kappa
+    counts = table.counts
     number = f"kappa {ui.number(kappa.value, 2)}" if kappa.value is not None else "kappa undefined"
+
+    def listed(row: int, column: int) -> str:
+        return to("disagreements", cell=of_cell((table.row_members[row], table.column_members[column])))
+
     return panel(
         "Agreement",
         [
             bar(
                 f"Passages with a label and a judgment of {found.source}",
                 [
-                    ("relevant for both", int(counts[0, 0]), "rated", address),
-                    ("by label alone", int(counts[0, 1]), "one", address),
-                    ("by judgment alone", int(counts[1, 0]), "other", address),
-                    ("for neither", int(counts[1, 1]), "textless", address),
+                    ("relevant for both", int(counts[0, 0]), "rated", listed(0, 0)),
+                    ("by label alone", int(counts[0, 1]), "one", listed(0, 1)),
+                    ("by judgment alone", int(counts[1, 0]), "other", listed(1, 0)),
+                    ("for neither", int(counts[1, 1]), "textless", listed(1, 1)),
                 ],
             ),
-            text(f"Labels beside judgments of {found.source}: {ui.percent(_same(found))} the same, {number}."),
+            text(
+                f"Relevant or not, by label and by judgment of {found.source}: {ui.percent(_same(found))} the same,"
+                f" {number}."
+            ),
         ],
         address,
     )

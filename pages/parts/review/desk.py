@@ -16,6 +16,7 @@ from pages.parts.shared.html import effect_html, override_html
 
 OVERRIDES_A_PAGE = 10
 OVERRIDE_LIST = "override list"
+WITHDRAWN = "Withdrawn: the grader's rating counts again."
 
 
 def questions(
@@ -107,6 +108,8 @@ def act(project: Project) -> None:
     bench.handled, bench.refused = asked["id"], refused
     if refused is not None:
         return
+    if asked["what"] == "withdraw":
+        st.toast(WITHDRAWN, icon=":material/undo:")
     bench.about((str(asked["at"][0]), str(asked["at"][1])))
     bench.made = made or []
     if made is not None:
@@ -168,6 +171,7 @@ def _override_row(project: Project, one: Override, without: int | None, now: int
             st.rerun()
         if presses.button("Withdraw", key=f"take back {one.key}", type="tertiary"):
             withdraw(project, one.key, ui.author())
+            st.toast(WITHDRAWN, icon=":material/undo:")
             st.rerun()
         st.button(
             "Open",

@@ -13,7 +13,7 @@ from core.measures import Coefficient, weighted_kappa
 from core.project import Project, sources
 from core.review import Agreement, Cell, Judgments, Labels, Person, Side, machine, people, table_csv, table_latex
 from pages.parts.review import place
-from pages.parts.shared import ui
+from pages.parts.shared import address, ui
 
 
 def sides(project: Project, policy: Policy | None) -> dict[str, tuple[str, Side]]:
@@ -77,10 +77,6 @@ def cell_name(found: Agreement, cell: Cell) -> str:
     return f"{left} {rows}, {right} {columns}"
 
 
-def _in_address(cell: Cell) -> str:
-    return ":".join(",".join(map(str, values)) for values in cell)
-
-
 def tables(found: Agreement, chosen: Cell | None) -> list[dict[str, Any]]:
     """The cross table as it is and merged, with totals and the kappa of each row; every count lists its pairs.
 
@@ -105,7 +101,7 @@ def _table(found: Agreement, chosen: Cell | None) -> dict[str, Any]:
             count = int(table.counts[at, place_of])
             cells.append(
                 {
-                    "cell": _in_address(cell),
+                    "cell": address.of_cell(cell),
                     "count": count,
                     "says": cell_name(found, cell),
                     "depth": round((count / most) ** 0.5, 2),

@@ -7,7 +7,7 @@ somebody came by it, and written in one step when a choice differs from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,6 +94,15 @@ def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
 def travelling() -> dict[str, str]:
     """What goes along to another screen, as the address says it."""
     return {key: st.query_params[key] for key in EVERYWHERE if key in st.query_params}
+
+
+def of_cell(cell: tuple[Iterable[int], Iterable[int]]) -> str:
+    """A cell of the table of disagreements as an address names it.
+
+    Args:
+        cell: the values of the rows and of the columns that it merges.
+    """
+    return ":".join(",".join(map(str, values)) for values in cell)
 
 
 def _here() -> Address:

@@ -133,7 +133,7 @@ def _listed(title: str, rows: Sequence[tuple[str, str]]) -> str:
     shown = [(visible(name), visible(value)) for name, value in rows]
     terms = "".join(f'<dt title="{name}">{name}</dt><dd>{value}</dd>' for name, value in shown)
     box = f'<div class="rows" tabindex="0" role="region" aria-label="{title}">'
-    return f'<h3>{title}</h3>{box}<dl class="values">{terms}</dl></div>'
+    return f'<h2>{title}</h2>{box}<dl class="values">{terms}</dl></div>'
 
 
 def effect_html(effect: Effect, title: str) -> str:
@@ -166,7 +166,7 @@ def effect_html(effect: Effect, title: str) -> str:
         shift.append(visible(f"{said} {effect.shift.says} {effect.shift.queries.says}"))
     rest_of_it = "".join(f"<p>{line}</p>" for line in lines) + f"<ul>{''.join(moved)}</ul>"
     return (
-        f'<div class="desk-effect"><h3>{title}</h3><p>{label}</p>{rest_of_it}'
+        f'<div class="desk-effect"><h2>{title}</h2><p>{label}</p>{rest_of_it}'
         f"{''.join(f'<p>{line}</p>' for line in shift)}</div>"
     )
 

@@ -64,6 +64,7 @@ STYLE = """
 [data-testid="stMainBlockContainer"] { padding: 2.2rem 2.2rem 4rem; }
 /* The texts are the heroes: the name of the screen only says where one is. */
 [data-testid="stMain"] h1 { font-size: 1.3rem; padding: 0.2rem 0; }
+[data-testid="stHeading"] h2 { font-size: 1.15rem; padding: 0.6rem 0 0.2rem; }
 [data-testid="stCaptionContainer"] { color: var(--ew-dim); opacity: 1; }
 [data-testid="stWidgetLabel"][disabled] p { color: var(--ew-dim); }
 .stApp button kbd { opacity: 0.85; }
@@ -90,9 +91,8 @@ STYLE = """
 [class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
   gap: 0.1rem; }
 /* Lists of buttons read as lists: texts begin at the left. */
-[class*="st-key-flips"] button { text-align: left; }
-[class*="st-key-flip"] button > div, [class*="st-key-flip"] button > div > span {
-  justify-content: flex-start; text-align: left; }
+.st-key-flips button { text-align: left; }
+.st-key-flips button > div, .st-key-flips button > div > span { justify-content: flex-start; text-align: left; }
 /* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
 .passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
   line-height: 1.65; max-height: 70vh; overflow-y: auto; }

@@ -95,8 +95,8 @@ def _form() -> None:
         )
         st.form_submit_button("Work under this name", type="primary", on_click=_given)
         st.caption(
-            "Your name stands with what you change, publish or download, and keeps your unsaved edits apart from those"
-            " of others. This browser remembers it. Reading needs none.",
+            "Your name is recorded with what you change, publish or download, and keeps your unsaved edits apart from"
+            " those of others. This browser remembers it. You need no name to read.",
             width=560,
         )
 

@@ -218,9 +218,11 @@ def view() -> View:
 def in_words(project: Project, view: View) -> str:
     """The choices as the line on every screen says them: grader, min rating, label rule, measure, bank version."""
     policy = view.policy
+    spec = find_grader(project, policy.grader).spec
+    scale = "" if spec.max_rating == MAX_RATING else f" of 0–{spec.max_rating}"
     words = [
-        find_grader(project, policy.grader).spec.name,
-        f"min rating {policy.min_rating}",
+        spec.name,
+        f"min rating {spec.on_scale(policy.min_rating)}{scale}",
         LABEL_RULES.get(policy.label, policy.label).lower(),
         *([] if policy.weighted else ["without weights"]),
         *([] if policy.min_judgment == 1 else [f"judged ≥ {policy.min_judgment}"]),
