@@ -159,7 +159,7 @@ def settle(
         if by == "override":
             if question_id is None or rating is None:
                 raise InputError("An override is of a question and has a rating.", "Give --question and --rating.")
-            settle_by_override(project, case, question_id, rating, reason, author)
+            settle_by_override(project, case, [question_id], rating, reason, author)
         elif by == "edit":
             settle_by_edit(project, case, question_id, reason, author)
         elif by == "dispute":

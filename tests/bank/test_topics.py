@@ -67,7 +67,7 @@ def test_a_case_of_a_topic_is_reopened_with_the_override_that_settled_it(topics:
     judge(topics, {("q/a", "d2"): 0})
     left, right = Labels(Policy()), Judgments()
     case = case_of(topics, left, right, queue(topics, left, right).rows[0].pair)
-    settle_by_override(topics, case, "x1", 0, "no", "ann")
+    settle_by_override(topics, case, ["x1"], 0, "no", "ann")
     assert reopen(topics, case, "", "ann", withdraw_override=True)
     assert overrides(topics) == []
 

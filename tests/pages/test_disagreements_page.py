@@ -103,16 +103,17 @@ def act(app: AppTest, do: str, **said: object) -> AppTest:
     return tell(app, "cases", "acts", [{"id": next(_acts), "do": do, **said}])
 
 
-def weigh(app: AppTest, rating: int, question: str = "") -> AppTest:
-    """Choose a rating for a question of the open case; for the first one without a name."""
+def weigh(app: AppTest, rating: int, *questions: str) -> AppTest:
+    """Choose a rating for questions of the open case; for the first one without names."""
     case = queued(app)["open"]
-    return act(app, "weigh", case=case["id"], question=question or case["asked"][0]["id"], rating=rating)
+    return act(app, "weigh", case=case["id"], questions=list(questions) or [case["asked"][0]["id"]], rating=rating)
 
 
 def settle(app: AppTest, how: str, reason: str, **said: object) -> AppTest:
     """Settle the open case."""
     case = queued(app)["open"]
-    usual = {"question": case["asked"][0]["id"] if case["asked"] else "", "source": (case["judged"] or [""])[0]}
+    first = [one["id"] for one in case["asked"][:1]]
+    usual = {"question": "".join(first), "questions": first, "source": (case["judged"] or [""])[0]}
     return act(app, "settle", case=case["id"], how=how, reason=reason, **(usual | said))
 
 
@@ -337,7 +338,7 @@ class TestSettling:
         app = weigh(visit("disagreements"), 0)
         assert queued(app)["weighed"]["words"] == "The label stays 4 because “What is C?” also gives 4."
         assert queued(app)["weighed"]["agrees"] is False
-        assert queued(app)["open"]["several"] == 2
+        assert sum(one["gives"] for one in queued(app)["open"]["asked"]) == 2
         app = settle(app, "override", "it does not say", rating=0, leaves=True)
         assert "The label stays 4 because “What is C?” also gives 4. The case is settled." in news(app)
         assert [(one.question_id, one.passage_id, one.rating, one.author) for one in overrides(small)] == [
@@ -361,6 +362,16 @@ class TestSettling:
         app = settle(app, "override", "nor this", rating=0)
         assert "The label is now 0. The case is settled." in news(app)
         assert "p3" not in rows(app)
+
+    def test_all_that_give_the_label_are_overridden_for_one_reason(self, small: Project) -> None:
+        app = weigh(visit("disagreements"), 0, "q1/b", "q1/c")
+        assert queued(app)["weighed"]["agrees"] is True
+        app = settle(app, "override", "it says neither", questions=["q1/b", "q1/c"], rating=0)
+        assert "The label is now 0. The case is settled." in news(app)
+        assert {one.question_id for one in overrides(small)} == {"q1/b", "q1/c"}
+        app = act(app, "put back")
+        assert "2 overrides are withdrawn." in news(app)
+        assert overrides(small) == []
 
     def test_three_are_settled_in_a_row_each_followed_by_the_next(self, small: Project) -> None:
         app = visit("disagreements")
@@ -386,7 +397,7 @@ class TestSettling:
     def test_reopening_asks_whether_the_override_goes_too(self, small: Project, too: bool) -> None:
         sides = Labels(Policy()), Judgments()
         pair = queue(small, *sides).rows[0].pair
-        settle_by_override(small, case_of(small, *sides, pair), "q1/b", 0, "it does not say", "ann")
+        settle_by_override(small, case_of(small, *sides, pair), ["q1/b"], 0, "it does not say", "ann")
         app = show(visit("disagreements"), "Show", "record")
         assert "Override with rating 0: “What is B?”" in html(app)
         assert named(app.checkbox, "Withdraw the override too").value is True

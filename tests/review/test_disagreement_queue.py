@@ -122,21 +122,21 @@ class TestOneQuery:
 class TestOutcome:
     def test_it_is_what_the_override_then_does(self, own: Project) -> None:
         pair = next(row.pair for row in queue(own, LEFT, RIGHT).rows if row.pair.passage_id == "p3")
-        found = outcome(own, LEFT, RIGHT, pair, Policy(), "q1/b", 0, "ann")
+        found = outcome(own, LEFT, RIGHT, pair, Policy(), ["q1/b"], 0, "ann")
         assert (found.before, found.after, found.left, found.right, found.agrees) == (4, 0, 0, 0, True)
         override(own, "q1/b", "p3", 0, "no", "ann")
         assert "p3" not in [row.pair.passage_id for row in queue(own, LEFT, RIGHT).rows]
 
     def test_another_question_that_gives_the_label_is_named(self, small: Project) -> None:
         pair = next(row.pair for row in queue(small, LEFT, RIGHT).rows if row.pair.passage_id == "p1")
-        found = outcome(small, LEFT, RIGHT, pair, Policy(), "q1/a", 0, "ann")
+        found = outcome(small, LEFT, RIGHT, pair, Policy(), ["q1/a"], 0, "ann")
         assert (found.after, found.agrees) == (4, False)
         assert [(one.text, one.rating) for one in found.also] == [("What is B?", 4)]
 
     def test_a_grader_by_itself_does_not_follow(self, small: Project) -> None:
         left = machine(Policy())
         pair = next(row.pair for row in queue(small, left, RIGHT).rows if row.pair.passage_id == "p3")
-        found = outcome(small, left, RIGHT, pair, left.policy, "q1/b", 0, "ann")
+        found = outcome(small, left, RIGHT, pair, left.policy, ["q1/b"], 0, "ann")
         assert (found.left, found.agrees) == (4, False)
 
     def test_a_persons_own_rating_does_and_nobody_elses(self, own: Project) -> None:
@@ -144,8 +144,8 @@ class TestOutcome:
             override(own, "q1/a", "p1", rating, "read it", author)
         left, right = Person("ann"), Person("bob")
         (row,) = queue(own, left, right).rows
-        assert outcome(own, left, right, row.pair, Policy(), "q1/a", 0, "ann").agrees
-        assert not outcome(own, left, right, row.pair, Policy(), "q1/a", 0, "eve").agrees
+        assert outcome(own, left, right, row.pair, Policy(), ["q1/a"], 0, "ann").agrees
+        assert not outcome(own, left, right, row.pair, Policy(), ["q1/a"], 0, "eve").agrees
 
 
 class TestCells:
@@ -282,7 +282,7 @@ def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one
     left, right = Labels(Policy()), Judgments()
     case = case_of(answered, left, right, queue(answered, left, right).rows[0].pair)
     override(answered, "q1/a", "p1", 5, "fine", "bob")
-    key = settle_by_override(answered, case, "q1/a", 0, "no answer", "ann")
+    (key,) = settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")
     assert queue(answered, left, right).total == 0
     withdraw(answered, key, "ann")
     assert labels(answered, basis(answered, Policy()))["label"].tolist() == [5, 0]
@@ -292,7 +292,7 @@ def test_a_case_is_open_again_when_its_override_is_withdrawn_though_an_older_one
 def test_a_case_is_open_again_when_its_override_is_stale_and_the_sides_disagree(answered: Project) -> None:
     left, right = Labels(Policy()), Judgments()
     case = case_of(answered, left, right, queue(answered, left, right).rows[0].pair)
-    settle_by_override(answered, case, "q1/a", 0, "no answer", "ann")
+    settle_by_override(answered, case, ["q1/a"], 0, "no answer", "ann")
     bank.save(answered, [Question("q1/a", "q1", "What now?")], "reword", "ann")
     grade(answered, {("What now?", "p1"): 5, ("What now?", "p2"): 0})
     assert queue(answered, left, right).total == 1

@@ -112,7 +112,7 @@ class TestACaseLeavesTheQueue:
         assert [row.settling.reason if row.settling else None for row in shown.rows] == ["both are right", None]
 
     def test_an_override_settles_it_and_changes_the_label(self, own: Project) -> None:
-        key = settle_by_override(own, case(own, "p1"), "q1/a", 1, "no answer in it", "ann")
+        (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
         assert [(one.key, one.rating, one.reason) for one in overrides(own)] == [(key, 1, "no answer in it")]
         assert labels(own, basis(own, Policy())).set_index("passage_id")["label"]["p1"] == 1
         (one,) = record(own)
@@ -175,13 +175,23 @@ class TestACaseComesBack:
         assert acts(own) == 3
 
     def test_withdrawing_the_override_that_settled_it_reopens_it(self, own: Project) -> None:
-        key = settle_by_override(own, case(own, "p1"), "q1/a", 1, "no answer in it", "ann")
+        (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
         withdraw(own, key, "bob")
         assert waiting(own) == ["p1", "p2"]
         assert [one.settled for one in record(own)] == [False]
 
+    def test_several_questions_are_overridden_at_once_and_reopened_together(self, own: Project) -> None:
+        override(own, "q1/b", "p2", 0, "not relevant", "ann")
+        one = case(own, "p1")
+        keys = settle_by_override(own, one, ["q1/a", "q1/b"], 0, "not relevant", "ann")
+        given = {(one.question_id, one.passage_id, one.rating) for one in overrides(own) if one.key in keys}
+        assert given == {("q1/a", "p1", 0), ("q1/b", "p1", 0)}
+        assert waiting(own) == ["p2"]
+        assert reopen(own, one, "", "bob", withdraw_override=True) == 2
+        assert [one.passage_id for one in overrides(own)] == ["p2"]
+
     def test_confirming_the_override_for_a_new_wording_does_not(self, own: Project) -> None:
-        key = settle_by_override(own, case(own, "p1"), "q1/a", 1, "no answer in it", "ann")
+        (key,) = settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
         (question,) = (one for one in questions(own) if one.question_id == "q1/a")
         save(own, [replace(question, text="What is A really?")], "clearer", "ann")
         confirm(own, key, "bob")
@@ -199,8 +209,8 @@ class TestACaseComesBack:
     ) -> None:
         one = case(own, "p1")
         kept = override(own, "q1/a", "p1", 3, "another view", "bob")
-        key = settle_by_override(own, one, "q1/a", 1, "no answer in it", "ann")
-        assert reopen(own, one, "", "bob", withdraw_override=too) is too
+        (key,) = settle_by_override(own, one, ["q1/a"], 1, "no answer in it", "ann")
+        assert reopen(own, one, "", "bob", withdraw_override=too) == int(too)
         assert [found.key for found in overrides(own)] == ([kept] if too else [key, kept])
         withdraw(own, kept, "bob")
         _, act = record(own)
@@ -232,7 +242,7 @@ class TestRefusals:
         with pytest.raises(InputError, match="reason is empty"):
             settle_by_comment(small, one, reason, "ann")
         with pytest.raises(InputError, match="reason is empty"):
-            settle_by_override(small, one, "q1/a", 1, reason, "ann")
+            settle_by_override(small, one, ["q1/a"], 1, reason, "ann")
         assert (acts(small), overrides(small)) == (0, [])
 
     def test_only_a_judgment_of_the_case_can_be_disputed(self, small: Project) -> None:
@@ -244,7 +254,7 @@ class TestRefusals:
         with pytest.raises(InputError, match="no question q9"):
             settle_by_edit(small, one, "q9", "too broad", "ann")
         with pytest.raises(InputError, match="no question q9"):
-            settle_by_override(small, one, "q9", 1, "wrong", "ann")
+            settle_by_override(small, one, ["q9"], 1, "wrong", "ann")
         with pytest.raises(InputError, match="no passage p9"):
             settle_by_comment(small, replace(one, passage_id="p9"), "gone", "ann")
         assert acts(small) == 0
@@ -252,7 +262,7 @@ class TestRefusals:
 
 class TestFiles:
     def test_the_record_is_a_table_oldest_first(self, own: Project) -> None:
-        settle_by_override(own, case(own, "p1"), "q1/a", 1, "no answer in it", "ann")
+        settle_by_override(own, case(own, "p1"), ["q1/a"], 1, "no answer in it", "ann")
         settle_by_dispute(own, case(own, "p2"), "NIST", "off topic", "bob")
         rows = list(csv.DictReader(io.StringIO(record_csv(own))))
         assert [(row["act"], row["author"], row["passage_id"], row["settled"]) for row in rows] == [
@@ -305,5 +315,5 @@ def test_an_override_that_cannot_settle_its_case_is_not_given(own: Project, monk
 
     monkeypatch.setattr("core.review.disagreements.settling._record", fails)
     with pytest.raises(OSError, match="disk"):
-        settle_by_override(own, case(own, "p1"), "q1/a", 2, "too kind", "ann")
+        settle_by_override(own, case(own, "p1"), ["q1/a"], 2, "too kind", "ann")
     assert overrides(own) == []

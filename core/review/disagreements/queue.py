@@ -18,7 +18,7 @@ from core.review.disagreements.check_next import Check, CheckNext, check_next, d
 from core.review.disagreements.record import Place, Settling, settled
 from core.review.disagreements.settling import side_name
 from core.review.disagreements.sides import Labels, Matched, Person, Side, match
-from core.review.passages.desk import label_if, read_passage
+from core.review.passages.desk import label_with, read_passage
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,12 +167,20 @@ class Outcome:
 
 
 def outcome(
-    project: Project, left: Side, right: Side, pair: Pair, policy: Policy, question_id: str, rating: int, author: str
+    project: Project,
+    left: Side,
+    right: Side,
+    pair: Pair,
+    policy: Policy,
+    question_ids: Collection[str],
+    rating: int,
+    author: str,
 ) -> Outcome:
-    """What another rating for one question would make of a pair, before it is given.
+    """What another rating for some questions would make of a pair, before it is given.
 
     Args:
         policy: the label is that under it.
+        question_ids: the questions that all get the rating.
         author: who would give the rating; it counts as this person's where a side is a person.
 
     Raises:
@@ -182,22 +190,22 @@ def outcome(
 
     def says(side: Side, value: int) -> int | None:
         if isinstance(side, Person):
-            return rating if (side.author, pair.question_id) == (author, question_id) else value
+            return rating if side.author == author and pair.question_id in question_ids else value
         # Beside a person, and where no override counts, a grader says what it says.
         if not isinstance(side, Labels) or not side.policy.overrides or pair.question_id is not None:
             return value
         desk = read_passage(project, side.policy, pair.query_id, pair.passage_id)
-        return label_if(project, side.policy, desk, question_id, rating)
+        return label_with(project, side.policy, desk, dict.fromkeys(question_ids, rating))
 
     values = says(left, pair.left), says(right, pair.right)
     same = matching(found.left.scale, found.right.scale)
     desk = read_passage(project, policy, pair.query_id, pair.passage_id)
-    after = label_if(project, policy, desk, question_id, rating)
+    after = label_with(project, policy, desk, dict.fromkeys(question_ids, rating))
     others = [
         Giving(one.question.question_id, one.question.shown, one.rating)
         for one in desk.asked
         if after and policy.label != "mean" and one.counts and one.question.weight > 0
-        if one.question.question_id != question_id and one.rating is not None and one.rating >= after
+        if one.question.question_id not in question_ids and one.rating is not None and one.rating >= after
     ]
     also = tuple(sorted(others, key=lambda one: -one.rating))
     agrees = values[0] is not None and values[1] in same.get(values[0], ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from core.catalogue import find_grader
@@ -47,22 +48,33 @@ def case_of(project: Project, left: Side, right: Side, pair: Pair) -> Case:
     return Case(side_name(project, left), side_name(project, right), *place, pair.left, pair.right)
 
 
-def settle_by_override(project: Project, case: Case, question_id: str, rating: int, reason: str, author: str) -> int:
-    """Override the rating of a question for the passage, and settle the case with it.
+def settle_by_override(
+    project: Project, case: Case, question_ids: Sequence[str], rating: int, reason: str, author: str
+) -> list[int]:
+    """Override the rating of questions for the passage, and settle the case with that.
 
-    The case is open again as soon as the override is withdrawn.
+    The case is open again as soon as the override of the first one is withdrawn, which stands in the record.
+
+    Args:
+        question_ids: the questions that all get the rating; at least one.
 
     Returns:
-        The key of the override.
+        The keys of the overrides, in the same order.
 
     Raises:
-        InputError: a rating out of range, no reason, or an unknown query, question or passage.
+        InputError: no question, a rating out of range, no reason, or an unknown query, question or passage.
     """
+    if not question_ids:
+        raise InputError("No question is chosen.", "Choose the questions whose rating is wrong.")
     with project.transaction() as cursor:
-        _keys(project, case, question_id)
-        key = write_override(project, cursor, question_id, case.passage_id, rating, reason, author)
-        _record(project, cursor, case, "override", reason, author, touched=question_id, rating=rating)
-    return key
+        for question_id in question_ids:
+            _keys(project, case, question_id)
+        keys = [
+            write_override(project, cursor, question_id, case.passage_id, rating, reason, author)
+            for question_id in question_ids
+        ]
+        _record(project, cursor, case, "override", reason, author, touched=question_ids[0], rating=rating)
+    return keys
 
 
 def settle_by_edit(project: Project, case: Case, question_id: str | None, reason: str, author: str) -> None:
@@ -106,16 +118,16 @@ def settle_by_comment(project: Project, case: Case, comment: str, author: str) -
         _record(project, cursor, case, "comment", comment, author)
 
 
-def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> bool:
+def reopen(project: Project, case: Case, reason: str, author: str, withdraw_override: bool = False) -> int:
     """Put a settled case back into the queue. What settled it stays in the record.
 
     A dispute no longer counts among the `disputes`.
 
     Args:
-        withdraw_override: whether an override that settled it is withdrawn too; otherwise it stays in force.
+        withdraw_override: whether the overrides that settled it are withdrawn too; otherwise they stay in force.
 
     Returns:
-        Whether an override was withdrawn.
+        How many overrides were withdrawn.
 
     Raises:
         InputError: the case is not settled.
@@ -124,19 +136,21 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
     if done is None:
         raise InputError("The case is not settled.", "Look at the list again (exam disagreements list).")
     # Confirmed for a new wording it is another override, perhaps of another person, with the same rating and reason.
-    given = (done.touched, case.passage_id, done.rating, done.reason)
+    given = (case.passage_id, done.rating, done.reason)
+    together = (done.author, done.made_at)
     withdrawn = [
         one.key
         # Not by query: the question of a topic belongs to the query that the topic is of.
         for one in overrides(project)
         if withdraw_override and done.act == "override"
-        if (one.question_id, one.passage_id, one.rating, one.reason) == given
+        if (one.passage_id, one.rating, one.reason) == given
+        if one.question_id == done.touched or (one.author, one.made_at) == together
     ]
     with project.transaction() as cursor:
         _record(project, cursor, case, "reopen", reason or NO_REASON, author)
         for key in withdrawn:
             write_withdrawal(cursor, key, author)
-    return bool(withdrawn)
+    return len(withdrawn)
 
 
 def _keys(project: Project, case: Case, touched: str | None) -> tuple[int, int, int | None, int | None]:

@@ -208,7 +208,7 @@ def _act_on(
     row = listed.rows[here]
     if act["do"] == "weigh":
         if policy is not None:
-            news.weighed = settling.weigh(project, *sides, row, policy, act["question"], int(act["rating"]))
+            news.weighed = settling.weigh(project, *sides, row, policy, act["questions"], int(act["rating"]))
             news.weighed["case"] = act["case"]
     elif act["do"] == "reopen" and row.settling is not None:
         withdraw = bool(act.get("withdraw"))

@@ -36,9 +36,14 @@ class Settle {
     this.draft = drafts.of(open.id);
     const names = open.ways.map((way) => way.name);
     if (!names.includes(this.draft.how)) this.draft.how = names[0];
-    if (!open.asked.some((one) => one.id === this.draft.question)) {
-      this.draft.question = open.asked.length ? open.asked[0].id : "";
-      if (this.draft.how !== "edit") this.draft.rating = null;
+    const known = open.asked.map((one) => one.id);
+    if (!known.includes(this.draft.question)) this.draft.question = known[0] ?? "";
+    this.draft.questions = (this.draft.questions ?? []).filter((id) => known.includes(id));
+    if (!this.draft.questions.length) {
+      // A label stays until every question that gives it is overridden.
+      const giving = open.asked.filter((one) => one.gives).map((one) => one.id);
+      this.draft.questions = giving.length ? giving : known.slice(0, 1);
+      this.draft.rating = null;
     }
     if (!open.judged.includes(this.draft.source)) this.draft.source = open.judged[0] || "";
     this.body = make("div", { class: "fields" });
@@ -94,13 +99,8 @@ class Settle {
     const { how } = this.draft;
     const way = this.open.ways.find((one) => one.name === how);
     const parts = [make("p", { class: "quiet" }, way.says)];
-    if (how === "override" || how === "edit") parts.push(this.questions(how === "edit"));
-    if (how === "override" && this.open.several) {
-      parts.push(
-        make("p", { class: "quiet" }, `${this.open.several} questions give this label: it stays until each is overridden.`),
-      );
-    }
-    if (how === "override") parts.push(this.ratings());
+    if (how === "edit") parts.push(this.blamed());
+    if (how === "override") parts.push(this.overridden(), this.ratings());
     if (how === "dispute" && this.open.judged.length > 1) parts.push(this.sources());
     this.body.replaceChildren(...parts);
     this.reasonName.textContent = how === "comment" ? "Comment" : "Reason";
@@ -108,33 +108,63 @@ class Settle {
     this.settleButtons();
   }
 
-  questions(withMissing) {
+  // The question to blame, or none of them.
+  blamed() {
     const list = make("div", { class: "asked", role: "radiogroup", "aria-label": "Question" });
-    const add = (id, text, rating, gives) => {
-      const input = make("input", {
+    const radio = (id) =>
+      make("input", {
         type: "radio",
         name: "question",
         value: id,
         checked: this.draft.question === id,
-        onchange: () => {
-          this.change({ question: id });
-          this.effect.replaceChildren();
-          this.ask();
-        },
+        onchange: () => this.change({ question: id }),
       });
-      const mark = gives ? make("span", { class: "mark" }, "gives the label") : null;
-      const shown = id ? chip(rating, rating === null ? "no rating" : `rated ${rating}`) : null;
-      list.append(make("label", { class: "question" }, input, shown, make("span", { dir: "auto" }, text), mark));
+    list.append(
+      ...this.open.asked.map((one) => this.question(one, radio(one.id))),
+      make("label", { class: "question" }, radio(""), make("span", {}, "A question is missing in the bank")),
+    );
+    return inWholeRows(list);
+  }
+
+  // The questions that get another rating: at first those that give the label.
+  overridden() {
+    const list = make("div", { class: "asked", role: "group", "aria-label": "Questions" });
+    const known = this.open.asked.map((one) => one.id);
+    const choose = (questions) => {
+      // In the order of the list, whatever the order of the clicks.
+      this.change({ questions: known.filter((id) => questions.includes(id)) });
+      this.effect.replaceChildren();
+      this.ask();
     };
-    for (const one of this.open.asked) add(one.id, one.text, one.rating, one.gives);
-    if (withMissing) add("", "A question is missing in the bank", null, false);
-    if (!withMissing && !this.draft.question && this.open.asked.length) {
-      this.draft.question = this.open.asked[0].id;
-      list.querySelector("input").checked = true;
-    }
-    // A frame later: a list that changes its own height while it is measured would be measured once more.
-    new ResizeObserver(() => requestAnimationFrame(() => wholeRows(list))).observe(list);
-    return list;
+    const boxes = this.open.asked.map((one) =>
+      make("input", {
+        type: "checkbox",
+        "data-overrides": one.id,
+        checked: this.draft.questions.includes(one.id),
+        onchange: (event) => {
+          const others = this.draft.questions.filter((id) => id !== one.id);
+          choose(event.target.checked ? [...others, one.id] : others);
+          if (all) all.checked = this.draft.questions.length === known.length;
+        },
+      }),
+    );
+    const all = known.length > 1 && make("input", {
+      type: "checkbox",
+      checked: this.draft.questions.length === known.length,
+      onchange: () => {
+        for (const box of boxes) box.checked = all.checked;
+        choose(all.checked ? known : []);
+      },
+    });
+    if (all) list.append(make("label", { class: "question" }, all, make("span", {}, `All ${known.length} questions`)));
+    list.append(...this.open.asked.map((one, at) => this.question(one, boxes[at])));
+    return inWholeRows(list);
+  }
+
+  question(one, input) {
+    const mark = one.gives ? make("span", { class: "mark" }, "gives the label") : null;
+    const shown = chip(one.rating, one.rating === null ? "no rating" : `rated ${one.rating}`);
+    return make("label", { class: "question" }, input, shown, make("span", { dir: "auto" }, one.text), mark);
   }
 
   ratings() {
@@ -174,19 +204,28 @@ class Settle {
 
   // Ask the server what the rating would do; the form can be filled in meanwhile.
   ask() {
-    const { how, question, rating } = this.draft;
-    if (how === "override" && question && rating !== null && rating !== undefined) {
-      this.act("weigh", { case: this.open.id, question, rating });
-    }
+    const { questions, rating } = this.draft;
+    if (!this.lacking()) this.act("weigh", { case: this.open.id, questions, rating });
+  }
+
+  // What an override lacks, in words; nothing where it is whole, and for another way.
+  lacking() {
+    const { how, questions, rating } = this.draft;
+    if (how !== "override") return "";
+    if (!questions.length) return "Choose a question first";
+    return rating === null || rating === undefined ? "Choose a rating first" : "";
+  }
+
+  // Whether something that the server weighed is what is in the form.
+  fits(weighed) {
+    const { questions, rating } = this.draft;
+    return Boolean(weighed) && weighed.rating === rating && JSON.stringify(weighed.questions) === JSON.stringify(questions);
   }
 
   show(weighed, error) {
-    if (weighed && weighed.case === this.open.id) {
-      const { question, rating } = this.draft;
-      if (weighed.question === question && weighed.rating === rating) {
-        this.weighed = weighed;
-        this.showEffect();
-      }
+    if (weighed && weighed.case === this.open.id && this.fits(weighed)) {
+      this.weighed = weighed;
+      this.showEffect();
     }
     if (error) this.trouble.replaceChildren(make("b", {}, error.message), ` ${error.hint}`);
     this.settleButtons();
@@ -214,14 +253,13 @@ class Settle {
   }
 
   leaves() {
-    const { how, question, rating, leaves } = this.draft;
-    const known = this.weighed && this.weighed.question === question && this.weighed.rating === rating;
-    return how !== "override" || !known || this.weighed.agrees || Boolean(leaves);
+    const { how, leaves } = this.draft;
+    return how !== "override" || !this.fits(this.weighed) || this.weighed.agrees || Boolean(leaves);
   }
 
   settleButtons() {
-    const { how, rating } = this.draft;
-    const lacking = how === "override" && (rating === null || rating === undefined);
+    const { how } = this.draft;
+    const lacking = this.lacking();
     const label = this.leaves() ? "Settle, next case" : "Override, keep the case open";
     const wanted = how === "edit" ? ["Settle, next case", "Settle, open the bank"] : [label];
     const now = [...this.buttons.querySelectorAll("button")].map((one) => one.textContent);
@@ -232,22 +270,28 @@ class Settle {
         ),
       );
     }
-    for (const button of this.buttons.children) button.disabled = lacking;
-    this.buttons.title = lacking ? "Choose a rating first" : "";
+    for (const button of this.buttons.children) button.disabled = Boolean(lacking);
+    this.buttons.title = lacking;
   }
 
   submit(event) {
     event.preventDefault();
-    const { how, question, rating, source, reason } = this.draft;
-    if (how === "override" && (rating === null || rating === undefined)) return;
+    const { how, question, questions, rating, source, reason } = this.draft;
+    if (this.lacking()) return;
     if (!(reason || "").trim()) {
       this.trouble.textContent = "The reason is empty. Say in a few words why the case is settled.";
       this.reason.focus();
       return;
     }
     const bank = event.submitter?.value === "bank";
-    this.act("settle", { case: this.open.id, how, question, rating, source, reason, bank, leaves: this.leaves() });
+    this.act("settle", { case: this.open.id, how, question, questions, rating, source, reason, bank, leaves: this.leaves() });
   }
+}
+
+function inWholeRows(list) {
+  // A frame later: a list that changes its own height while it is measured would be measured once more.
+  new ResizeObserver(() => requestAnimationFrame(() => wholeRows(list))).observe(list);
+  return list;
 }
 
 // Cut a list that scrolls between two of its rows, not through one.

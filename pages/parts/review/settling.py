@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
 
 from core.errors import WorkbenchError
-from core.labels import Policy, override
+from core.labels import Policy, override_all
 from core.project import Project, find_source
 from core.review import (
     AskedQuestion,
@@ -33,13 +33,13 @@ from core.types import RATINGS, Act
 from pages.parts.shared import address, presses, ui
 
 HOW: dict[Act, str] = {
-    "override": "Override a rating",
+    "override": "Override ratings",
     "edit": "Edit the question",
     "dispute": "Dispute the judgment",
     "comment": "Comment only",
 }
 SAYS: dict[Act, str] = {
-    "override": "Your rating takes the place of the grader's, for this question and this passage.",
+    "override": "Your rating takes the place of the grader's, for the chosen questions and this passage.",
     "edit": "Say what is wrong with the question. The case leaves the queue; go to the bank now, or later.",
     "dispute": "The judgment stays and counts as before; it is listed among the disputed ones.",
     "comment": "The case leaves the queue as it is.",
@@ -83,7 +83,6 @@ def offer(project: Project, left: Side, right: Side, row: Row, policy: Policy | 
             }
             for one in asked
         ],
-        "several": len(given) if len(given) > 1 else 0,
         "judged": judged,
         "ratings": list(RATINGS),
         "alone": policy is not None and not _policy(left, right, policy).overrides,
@@ -91,12 +90,12 @@ def offer(project: Project, left: Side, right: Side, row: Row, policy: Policy | 
 
 
 def weigh(
-    project: Project, left: Side, right: Side, row: Row, policy: Policy, question_id: str, rating: int
+    project: Project, left: Side, right: Side, row: Row, policy: Policy, questions: Sequence[str], rating: int
 ) -> dict[str, Any]:
-    """What a rating for a question would make of the label and of the case, before it is given."""
-    found = outcome(project, left, right, row.pair, _policy(left, right, policy), question_id, rating, ui.person())
+    """What a rating for some questions would make of the label and of the case, before it is given."""
+    found = outcome(project, left, right, row.pair, _policy(left, right, policy), questions, rating, ui.person())
     return {
-        "question": question_id,
+        "questions": list(questions),
         "rating": rating,
         "words": _label_words(found, rating, given=False),
         "moves": found.before != found.after,
@@ -110,7 +109,7 @@ def settle(
     """Settle a case as somebody asked for it; an override that leaves the sides apart may leave it open.
 
     Args:
-        given: how, question, rating, source, reason, and whether the case is to leave the queue all the same.
+        given: how, question, questions, rating, source, reason, and whether the case leaves the queue all the same.
 
     Raises:
         InputError: no reason, or anything else that `core.review` refuses.
@@ -124,15 +123,15 @@ def settle(
     how, reason = given["how"], str(given.get("reason") or "")
     question_id = given.get("question") or None
     me = ui.author()
-    if how == "override" and policy is not None and question_id is not None:
-        rating = int(given["rating"])
+    if how == "override" and policy is not None:
+        questions, rating = [str(one) for one in given["questions"]], int(given["rating"])
         used = _policy(left, right, policy)
-        found = outcome(project, left, right, row.pair, used, question_id, rating, me)
+        found = outcome(project, left, right, row.pair, used, questions, rating, me)
         leaves = found.agrees or bool(given.get("leaves"))
         if leaves:
-            settle_by_override(project, case, question_id, rating, reason, me)
+            settle_by_override(project, case, questions, rating, reason, me)
         else:
-            override(project, question_id, case.passage_id, rating, reason, me)
+            override_all(project, case.passage_id, dict.fromkeys(questions, rating), reason, me)
         said = _label_words(found, rating, given=True)
         return Done(f"{said} {'The case is settled.' if leaves else LEAST_LEFT}", case if leaves else None, leaves)
     if how == "edit":
@@ -154,7 +153,8 @@ def put_back(project: Project, case: Case, withdraw: bool) -> str:
         InputError: it is not settled any more.
     """
     withdrawn = reopen(project, case, "", ui.author(), withdraw)
-    return "The case is back in the queue." + (" The override is withdrawn." if withdrawn else "")
+    gone = " The override is withdrawn." if withdrawn == 1 else f" {withdrawn} overrides are withdrawn."
+    return "The case is back in the queue." + (gone if withdrawn else "")
 
 
 def reopener(project: Project, one: Settling) -> None:
