@@ -16,7 +16,7 @@ from core.types import RATINGS
 from pages.parts.review import beside, passage_list
 from pages.parts.review import desk as desk_parts
 from pages.parts.review.passage_list import PASSAGES_A_PAGE
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.html import answer_marks, passage_html
 
 T = TypeVar("T")
@@ -196,7 +196,10 @@ def _open() -> None:
 
 def _passage(project: Project, policy: Policy | None, shown: list[str], at: tuple[str, str], hidden: bool) -> None:
     read = read_passage(project, policy, *at, shown if policy else ())
-    st.query_params.update(query=at[0], passage=at[1])
+    if "query" in st.query_params:
+        st.query_params.update(query=at[0], passage=at[1])
+    else:
+        address.begin_at(query=at[0], passage=at[1])
     st.session_state["last passage"] = (project.name, at)
     st.session_state["last query"] = at[0]
     with st.container(key="desk-reading"):

@@ -15,7 +15,7 @@ from pages.parts.bank import impact as bank_impact
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import rows as bank_rows
 from pages.parts.bank import window as bank_window
-from pages.parts.shared import pick_list, policy_widgets, ui
+from pages.parts.shared import address, pick_list, policy_widgets, ui
 
 QUERIES = "queries"
 """Key of the list of queries."""
@@ -82,6 +82,8 @@ def opened(found: list[QueryOverview]) -> int:
     if at is None and st.query_params.get("query"):
         st.warning(f"There is no query {ui.plain(str(wanted))} here. This is the first one.", icon=":material/info:")
     st.session_state["last query"] = found[at or 0].query_id
+    if "query" not in st.query_params:
+        address.begin_at(query=found[at or 0].query_id)
     return at or 0
 
 

@@ -148,8 +148,8 @@ class Desk {
       {},
       make("th", { class: "corner", scope: "col" }, `${names[0]} ↓ ${names[1]} →`),
       ...found.columns.map((name) => make("th", { scope: "col" }, name)),
-      make("th", { scope: "col", class: "quiet" }, "all"),
-      make("th", { scope: "col", class: "quiet", title: "Kappa of this row against the others" }, "κ"),
+      make("th", { scope: "col", class: "quiet edge" }, "all"),
+      make("th", { scope: "col", class: "quiet edge", title: "Kappa of this row against the others" }, "κ"),
     );
     const rows = found.rows.map((row) =>
       make(
@@ -157,8 +157,8 @@ class Desk {
         {},
         make("th", { scope: "row" }, row.name),
         ...row.cells.map((cell) => make("td", {}, this.cell(cell))),
-        make("td", { class: "quiet" }, row.total.toLocaleString("en")),
-        make("td", { class: "quiet", title: row.why }, row.kappa),
+        make("td", { class: "quiet edge" }, row.total.toLocaleString("en")),
+        make("td", { class: "quiet edge", title: row.why }, row.kappa),
       ),
     );
     const last = make(
@@ -166,8 +166,8 @@ class Desk {
       {},
       make("th", { scope: "row", class: "quiet" }, "all"),
       ...found.totals.map((total) => make("td", { class: "quiet" }, total.toLocaleString("en"))),
-      make("td", { class: "quiet" }, found.all.toLocaleString("en")),
-      make("td", {}),
+      make("td", { class: "quiet edge" }, found.all.toLocaleString("en")),
+      make("td", { class: "edge" }),
     );
     return make("table", { class: "cross" }, make("thead", {}, head), make("tbody", {}, ...rows, last));
   }

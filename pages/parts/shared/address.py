@@ -14,6 +14,19 @@ from typing import Any
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+# What Streamlit writes into an address is a step of the browser's history.
+_name = st.components.v2.component(
+    "name_the_place",
+    js="""
+export default function ({ data }) {
+  const here = new URL(window.location.href);
+  if (Object.keys(data).some((name) => here.searchParams.has(name))) return;
+  for (const [name, value] of Object.entries(data)) here.searchParams.set(name, value);
+  window.history.replaceState(window.history.state, "", here);
+}
+""",
+)
+
 EVERYWHERE = ("project", "grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant")
 """The parameters that hold on every screen, each with the key of its widget."""
 
@@ -89,6 +102,17 @@ def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
         st.query_params.update(changed)
     if here.now != wanted:
         here.before, here.now = here.now, wanted
+
+
+def begin_at(**place: str) -> None:
+    """Let the address name the place that is shown to somebody who came without naming one.
+
+    It is no step of theirs: Back leads to where they came from, and the page loaded anew shows the same place.
+
+    Args:
+        place: by parameter.
+    """
+    _name(key="place", data=place)
 
 
 def travelling() -> dict[str, str]:
