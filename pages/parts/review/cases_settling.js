@@ -204,8 +204,8 @@ class Settle {
 
   // Ask the server what the rating would do; the form can be filled in meanwhile.
   ask() {
-    const { questions, rating } = this.draft;
-    if (!this.lacking()) this.act("weigh", { case: this.open.id, questions, rating });
+    const { how, questions, rating } = this.draft;
+    if (how === "override" && !this.lacking()) this.act("weigh", { case: this.open.id, questions, rating });
   }
 
   // What an override lacks, in words; nothing where it is whole, and for another way.
