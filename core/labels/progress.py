@@ -12,7 +12,7 @@ from core.project import Project
 
 
 @dataclass(frozen=True)
-class Progress:
+class PairCounts:
     """The pairs of a pooled passage and an active question of positive weight; each is in one of five states.
 
     Args:
@@ -23,8 +23,6 @@ class Progress:
         without_text: those that cannot be asked, since the text of the passage is missing.
         overridden: those where a person's rating counts.
         stale_overrides: overrides of active questions that were reworded since: they do not count.
-        ungraded_of: number of ungraded pairs by id of the query, for those that have any, in the pool's order.
-        labels: how many pooled passages have each label, highest first; under None those without one.
         partial_labels: labels where some pairs behind them have no rating.
     """
 
@@ -36,8 +34,6 @@ class Progress:
     overridden: int
     stale_overrides: int
     partial_labels: int
-    ungraded_of: dict[str, int] = field(default_factory=dict)
-    labels: dict[int | None, int] = field(default_factory=dict)
 
     @property
     def rated(self) -> int:
@@ -48,6 +44,19 @@ class Progress:
     def share(self) -> float | None:
         """Which share of the needed pairs has a rating; None where none is needed."""
         return self.rated / self.needed if self.needed else None
+
+
+@dataclass(frozen=True)
+class Progress(PairCounts):
+    """The same, with what of it each query and each label has.
+
+    Args:
+        ungraded_of: number of ungraded pairs by id of the query, for those that have any, in the pool's order.
+        labels: how many pooled passages have each label, highest first; under None those without one.
+    """
+
+    ungraded_of: dict[str, int] = field(default_factory=dict)
+    labels: dict[int | None, int] = field(default_factory=dict)
 
 
 def progress(project: Project, base: Basis) -> Progress:
