@@ -23,9 +23,10 @@ PATIENCE = 120
 def publishing(project: Project, policy: Policy, binary: bool) -> None:
     """Publish the qrels, alone or in a bundle, and have those published before once more."""
     st.header("Publish", anchor=False)
+    values = "as 0 and 1, as chosen above" if binary else "with their values"
     st.caption(
-        "A publication keeps what the qrels rest on in a manifest. The same bytes can be made again from it, whatever"
-        " is edited or graded later."
+        f"Publishes the labels above {values}. A publication keeps what they rest on in a manifest and stays listed"
+        " here: the same bytes can be made again from it, whatever is edited or graded later."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         number = st.session_state.get("published", 0)
