@@ -105,7 +105,7 @@ looking = policy_widgets.view()
 policy, measure, against = looking.policy, looking.measure, looking.against
 imported = dict(boards(project))
 official_measure = imported.get(against or "", measure)
-with st.container(horizontal=True, vertical_alignment="bottom"):
+with st.container(horizontal=True, vertical_alignment="center"):
     view = st.segmented_control(
         "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
         label_visibility="collapsed",

@@ -78,6 +78,8 @@ STYLE = """
 .st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);
   flex-wrap: wrap; }
 .st-key-looking p { font-size: 0.93rem; }
+.st-key-looking > :has(> .st-key-looking-beside) { margin-left: auto; flex: none; }
+.st-key-looking-beside { flex-wrap: nowrap; }
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
 [data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
 /* The screens, under what one does there. */

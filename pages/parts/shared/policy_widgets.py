@@ -122,7 +122,7 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     with st.container(key="looking", horizontal=True, vertical_alignment="center"):
         words = st.empty()
         popover = st.popover("Change", type="tertiary", help="Choose what labels and scores are made with")
-        beside = st.container(horizontal=True, horizontal_alignment="right") if inline else popover
+        beside = st.container(horizontal=True, width="content", key="looking-beside") if inline else popover
 
     def place(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
         here = {"width": INLINE_WIDTH, "label_visibility": "collapsed"}
