@@ -47,7 +47,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
         counted = table["label"].value_counts().sort_index(ascending=False)
         st.dataframe({"Label": counted.index.tolist(), "Passages": counted.tolist()}, hide_index=True)
     with right, st.expander("First lines", expanded=True):
-        st.code("\n".join(qrels_head(project, policy, binary)), language=None, wrap_lines=True)
+        st.code("\n".join(qrels_head(project, policy, binary)), language=None)
     return policy, binary
 
 

@@ -55,7 +55,7 @@ def chosen_name(library: Mapping[str, Prompt]) -> str:
 
 def prompt_list(library: Mapping[str, Prompt], chosen: str) -> None:
     """All prompts by what they are for."""
-    with st.container(key="queries-list-of-prompts"):
+    with st.container(key="list-of-prompts"):
         for use, its in USES.items():
             names = sorted((p.name for p in library.values() if p.use == use), key=lambda name: library[name].title)
             if names:

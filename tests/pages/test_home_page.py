@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import streamlit as st
@@ -108,6 +109,10 @@ class TestHome:
         assert systems["rows"][0]["name"] == "good"
         (agreement,) = (b for b in panel(app, "state", "Agreement")["blocks"] if b["kind"] == "bar")
         assert sum(part["count"] for part in agreement["parts"]) == 6
+        one = next(part for part in agreement["parts"] if part["name"] == "by label alone")
+        address = parse_qs(urlsplit(one["to"]).query)
+        queue = holds(visit("disagreements", cell=address["cell"][0]), "cases")
+        assert queue["total"] == one["count"]
 
     def test_every_number_leads_to_what_is_behind_it(self, small: Project) -> None:
         app = visit("home")

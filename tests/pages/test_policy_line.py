@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from core.bank.asked import question_text_key
 from core.project import Project
+from core.types import GraderSpec, Question
 from pages.parts.shared import policy_widgets
-from tests.made.screens import choose, looked_at, named, said, served, shared, sound, visit
+from tests.made.projects import fill, grade
+from tests.made.screens import choose, holds, looked_at, named, said, served, shared, sound, visit
 
 __all__ = ["looked_at", "served", "shared"]
 
@@ -17,6 +20,19 @@ SCREENS = ("question_bank", "passages", "disagreements", "leaderboard", "export"
 def test_every_screen_says_the_same_of_the_same_choices(shared: Project, screen: str) -> None:
     app = visit(screen, tau="3", label="Weighted mean", weights="false", measure="AP")
     assert "test grader · min rating 3 · weighted mean · without weights · AP · bank 1" in said(app).replace("\\", "")
+
+
+def test_a_direct_judge_has_its_own_scale_and_is_asked_no_question(project: Project) -> None:
+    judge = GraderSpec("a judge", "direct", "a model", max_rating=3)
+    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {"run": {"q1": ["p1"]}})
+    with project.transaction() as cursor:
+        question_text_key(cursor, "query q1")
+    grade(project, {("query q1", "p1"): 3}, judge)
+    app = visit("question_bank")
+    assert "a judge · min rating 3 of 0–3 ·" in said(app).replace("\\", "")
+    bank = holds(app, "questions")
+    assert bank["about"] == "a judge judges passages by the query as a whole and is asked none of these."
+    assert [row["figures"] for row in bank["rows"]] == [None]
 
 
 def test_what_has_no_effect_here_is_disabled_and_says_so(shared: Project) -> None:

@@ -70,7 +70,7 @@ def grading(found: Progress | None, failed: int) -> dict[str, Any]:
                 "Labels of passages",
                 [
                     *(
-                        (f"× {label}", number, f"r{label}", to("passages", has_label=str(label)))
+                        (f"label {label}", number, f"r{label}", to("passages", has_label=str(label)))
                         for label, number in labelled
                     ),
                     ("without", unlabelled, "none", to("passages", has_label="none")),

@@ -137,8 +137,8 @@ class Desk {
           ]),
         ),
         ...undefinedOnes(coefficients).map((words) => make("p", { class: "quiet" }, words)),
+        make("p", { class: "quiet" }, missing),
       ),
-      make("p", { class: "quiet" }, missing),
     );
   }
 

@@ -238,7 +238,8 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
     )  # fmt: skip
     base = {
         "x": word("run", sort=list(order), title=None, axis=x_axis, scale={"domain": list(order)[:-1]}),
-        "y": word("against", sort=list(order), title=None, axis=y_axis, scale={"domain": list(order)[1:]}),
+        # The best one has no cell in its row, which says its name.
+        "y": word("against", sort=list(order), title=None, axis=y_axis, scale={"domain": list(order)}),
         "tooltip": [
             word("run", title="Better"),
             word("against", title="Worse"),
@@ -262,5 +263,5 @@ def difference_matrix(rows: Sequence[Difference], order: Sequence[str]) -> Spec:
         clickable(layer("rect", base | {"color": colour}, stroke=charts.faint(), strokeWidth=1)),
         layer("circle", dots, only="datum.bars === 'overlap'", size=16, opacity=1),
         params=[_picked("run", "against")],
-        height=side * max(3, len(order) - 1) + LEGEND_HEIGHT,
+        height=side * max(3, len(order)) + LEGEND_HEIGHT,
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from core.labels import Override
 from core.project import JudgmentAct
 from core.review import AskedQuestion, Desk, Effect, Segment, Span, find_answer, segments
+from core.text import how_many
 from pages.parts.shared import look, ui
 
 MOVERS_SHOWN = 5
@@ -82,7 +83,8 @@ def passage_html(desk: Desk, marks: list[Mark], labelled: bool) -> str:
     lines = [f'<h2 dir="auto">{visible(ui.shortened(desk.query, ui.HEADING))}</h2>']
     if desk.narrative:
         narrative = visible(ui.shortened(desk.narrative, ui.HEADING))
-        lines.append(f'<details><summary>Narrative</summary><div dir="auto">{narrative}</div></details>')
+        begins = f'<b>What is asked</b> <span dir="auto">{narrative}</span>'
+        lines.append(f'<details><summary>{begins}</summary><div dir="auto">{narrative}</div></details>')
     if desk.text is None:
         lines.append(f'<p class="dim">The text of {visible(desk.passage_id)} has not been imported.</p>')
     else:
@@ -124,7 +126,7 @@ def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
         parts.append(f"<details><summary>History of judgments</summary><ul>{acts}</ul></details>")
     if desk.ranks:
         ranks = [(run, "–" if rank is None else f"{rank:,}") for run, rank in desk.ranks]
-        parts.append(_listed("Rank in every run", ranks))
+        parts.append(_listed(f"Rank in {how_many(len(ranks), 'runs')}", ranks))
     return f'<div class="desk-known">{"".join(parts)}</div>'
 
 

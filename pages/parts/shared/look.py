@@ -80,6 +80,10 @@ STYLE = """
 .st-key-looking p { font-size: 0.93rem; }
 .st-key-looking > :has(> .st-key-looking-beside) { margin-left: auto; flex: none; }
 .st-key-looking-beside { flex-wrap: nowrap; }
+/* What a choice beside the line is called stands before it. */
+.st-key-looking-beside [data-testid="stSelectbox"] { display: flex; align-items: center; gap: 0.5rem; }
+.st-key-looking-beside [data-testid="stSelectbox"] > :not(label) { flex: 1; min-width: 0; width: auto; }
+.st-key-looking-beside [data-testid="stWidgetLabel"] { margin: 0; min-height: 0; flex: none; white-space: nowrap; }
 .st-key-looking button { min-height: 1.6rem; padding: 0 0.5rem; }
 [data-testid="stSidebar"] { min-width: 14.5rem; max-width: 14.5rem; }
 /* The screens, under what one does there. */
@@ -92,9 +96,15 @@ STYLE = """
 /* A row of a table, not a card. */
 [class*="st-key-question-"] { border-bottom: 1px solid rgba(128, 128, 128, 0.22); padding: 0 0 0.35rem 0.5rem;
   gap: 0.1rem; }
-/* Lists of buttons read as lists: texts begin at the left. */
-.st-key-flips button { text-align: left; }
-.st-key-flips button > div, .st-key-flips button > div > span { justify-content: flex-start; text-align: left; }
+/* Lists of buttons read as lists: texts begin at the left, close to each other, and what is open is tinted. */
+:is(.st-key-flips, .st-key-list-of-prompts) button { text-align: left; }
+:is(.st-key-flips, .st-key-list-of-prompts) button > div,
+:is(.st-key-flips, .st-key-list-of-prompts) button > div > span { justify-content: flex-start; text-align: left; }
+.st-key-list-of-prompts { gap: 0.1rem; }
+.st-key-list-of-prompts button { min-height: 1.9rem; padding: 0.1rem 0.6rem; border: 0; border-radius: 0;
+  border-left: 3px solid transparent; }
+.st-key-list-of-prompts button[kind="secondary"] { border-left-color: var(--st-primary-color, #2f6399);
+  background: color-mix(in srgb, #2f6399 14%, transparent); font-weight: 600; }
 /* A passage is shown as it is, in its own direction; answers are underlined, dotted where they fall short. */
 .passage-text { white-space: pre-wrap; overflow-wrap: anywhere; unicode-bidi: plaintext; font-size: 1.08rem;
   line-height: 1.65; max-height: 70vh; overflow-y: auto; }

@@ -43,7 +43,7 @@ INLINE = ("leaderboard", "changes", "measures")
 SHARES = ("leaderboard", "changes")
 """Screens that can compute measures by shares of a pool or by gold texts."""
 
-INLINE_WIDTH = 190
+INLINE_WIDTH = {"measure": 270, "against": 310}
 MIN_RATINGS = range(1, MAX_RATING + 1)
 MIN_JUDGMENTS = (1, 2, 3)
 NO_BOARD = "No official board"
@@ -125,7 +125,7 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
         beside = st.container(horizontal=True, width="content", key="looking-beside") if inline else popover
 
     def place(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
-        here = {"width": INLINE_WIDTH, "label_visibility": "collapsed"}
+        here = {"width": INLINE_WIDTH[choice]}
         return (beside, here) if inline and choice in matters else (popover, {})
 
     rules = {title: rule for rule, title in LABEL_RULES.items()}
