@@ -23,12 +23,14 @@ if __name__ == "__main__":
     place = ui.frame(name)
     try:
         with ui.errors():
+            # First, so that the line says what was saved a moment ago.
+            bank_window.take_in()
+        with ui.errors():
             policy_widgets.line(name)
     finally:
         with place:
             screens.menu(address.travelling())
     with ui.errors():
-        bank_window.take_in()
         tour.accompany()
         screen.run()
         ui.say_reopened()

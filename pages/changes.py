@@ -16,7 +16,7 @@ from core.review import StateChanges, flips_csv, state_changes
 from core.types import MAX_RATING
 from pages.parts.review import changes as change_views
 from pages.parts.review import flips
-from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.html import visible
 
 SIDES = {"from": "Before", "to": "After"}
@@ -137,7 +137,7 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
 
 def name_states(states: Mapping[str, Policy]) -> None:
     """Write both states into the address, at once: each change of it is a step for Back."""
-    address = {
+    named = {
         f"{side}-{name}": value
         for side, policy in states.items()
         for name, value in {
@@ -149,9 +149,12 @@ def name_states(states: Mapping[str, Policy]) -> None:
             "overrides": YES if policy.overrides else NO,
         }.items()
     }
-    if any(st.query_params.get(key) != value for key, value in address.items()):
-        st.query_params.update(address)
-    st.session_state[ADDRESS] = address
+    if any(st.query_params.get(key) != value for key, value in named.items()):
+        if address.arrived():
+            address.begin_at(**named)
+        else:
+            st.query_params.update(named)
+    st.session_state[ADDRESS] = named
 
 
 def summary(found: StateChanges, against: str | None) -> None:

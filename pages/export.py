@@ -37,7 +37,7 @@ def qrels(project: Project) -> tuple[Policy, bool]:
         binary = st.checkbox(f"Binary: 1 from rating {policy.min_rating}, else 0", key="binary", bind="query-params")
     with button:
         download(
-            project, "Download qrels", "qrels", f"{project.name}.qrels",
+            project, "Download qrels", "qrels", f"{project.name}{'-binary' * binary}.qrels",
             lambda: exporting.qrels(project, policy, binary=binary), ui.person(), primary=True,
         )  # fmt: skip
     gate(state)

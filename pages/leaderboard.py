@@ -75,8 +75,12 @@ def told_apart(board: Leaderboard, groups: Alike) -> str:
     best = f"No two of the best {first + 1} systems differ" if first else "The best system differs from the second"
     if first + 1 == len(board.systems):
         best = "No two of these systems differ"
+    kind = "Gold" if board.source == "gold" else "Exam"
     beside = " A bracket joins systems of which no two differ." if groups.groups else ""
-    return f"**{best}** ({test}).{beside} Point at a system to see which others it cannot be told apart from."
+    return (
+        f"**{best} by {kind} {ui.plain(board.measure)}** ({test}).{beside} ± is one standard error."
+        " Point at a system to see which others it cannot be told apart from."
+    )
 
 
 @st.fragment

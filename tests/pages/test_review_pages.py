@@ -112,8 +112,8 @@ class TestChanges:
             (5, 2, "Question reworded"),
             (3, None, "Question retired"),
         ]
-        assert app.query_params["from-version"] == "1"
-        assert app.query_params["to-version"] == "2"
+        named = holds(app, "place")
+        assert (named["from-version"], named["to-version"]) == ("1", "2")
 
     def test_every_label_leads_to_its_passage(self, shared: Project) -> None:
         app = visit("changes")
@@ -131,7 +131,7 @@ class TestChanges:
         (row,) = flips(app)["rows"]
         assert (row["causes"], row["questions"]) == ("A person's override", ["What is B?"])
         assert app.query_params["from-overrides"] == "no"
-        assert app.query_params["to-overrides"] == "yes"
+        assert holds(app, "place")["to-overrides"] == "yes"
         app.query_params["from-overrides"] = "yes"
         assert "The two states are the same." in said(sound(app.run()))
 

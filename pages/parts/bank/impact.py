@@ -213,14 +213,18 @@ def _why(project: Project, policy: Policy, change: LabelChange, after: list[Ques
     st.text(text or change.passage_id)
     rows = why(project, policy, change.query_id, after, change.passage_id)
     rows.sort(key=lambda row: (row.question_id not in change.questions, -max(row.before or 0, row.after or 0)))
+    saved = {one.question_id: one for one in bank.questions(project, query_id=change.query_id)}
+    done = {one.question_id: _done(saved.get(one.question_id), one) for one in after}
     st.dataframe(
         {
             "Question": [row.text for row in rows],
             "Rating before": [row.before for row in rows],
             "Rating after": [row.after for row in rows],
-            "": [
-                ("responsible" if row.question_id in change.questions else "")
-                + ("" if row.graded else ", not graded" if row.question_id in change.questions else "not graded")
+            "What did it": [
+                ", ".join(
+                    (done[row.question_id] if row.question_id in change.questions else [])
+                    + ([] if row.graded else ["not graded"])
+                )
                 for row in rows
             ],
         },
@@ -228,6 +232,14 @@ def _why(project: Project, policy: Policy, change: LabelChange, after: list[Ques
         column_config={"Question": st.column_config.TextColumn(width="large")},
     )
     st.caption(f"Passage {ui.plain(change.passage_id)}")
+
+
+def _done(before: Question | None, after: Question) -> list[str]:
+    """What was done to a question, with the weights where they differ."""
+    if before is None or before.weight == after.weight:
+        return bank.done(before, after)
+    weights = f"weight {before.weight:g} → {after.weight:g}"
+    return [weights if one == "reweighted" else one for one in bank.done(before, after)]
 
 
 @st.dialog("Labels that flip", width="large")

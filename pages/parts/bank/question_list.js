@@ -294,6 +294,8 @@ class List {
       }
       this.rows.clear();
       this.find.value = "";
+      // Another query begins at its beginning.
+      if (this.query !== null) document.querySelector("[data-testid=stMain]")?.scrollTo({ top: 0 });
       this.query = query.id;
     }
     this.title.textContent = query.text;

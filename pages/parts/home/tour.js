@@ -44,7 +44,7 @@ const point = (data) => {
     if (!found) return;
     found.style.outline = "3px solid var(--st-primary-color, #2f6399)";
     found.style.outlineOffset = "3px";
-    if (!seen) found.scrollIntoView({ block: "center", behavior: "smooth" });
+    if (!seen) found.scrollIntoView({ block: "nearest", behavior: "smooth" });
     seen = true;
   }, 400);
 };

@@ -25,8 +25,10 @@ def act(project: Project, at: tuple[str, str]) -> None:
         if presses.pressed(_key(value)):
             note = str(st.session_state.get(_note(at)) or "")
             judging.judge(project, *at, value, ui.author(), note)
+            st.toast(f"Your judgment: {value}, {SCALE[value]}.", icon=":material/gavel:")
     if presses.pressed(WITHDRAW):
         withdraw(project, *at, ui.author())
+        st.toast("Your judgment is withdrawn.", icon=":material/undo:")
 
 
 def judge(project: Project, desk: Desk) -> None:

@@ -158,7 +158,7 @@ def _settle(desk: Desk, act: Act) -> None:
     if done.case is not None:
         # What is settled leaves the queue and the next case takes its place, unless settled ones are shown.
         stays = with_settled()
-        place.put(case="" if stays else act["case"], at=at + stays)
+        place.put(case="", at=at + stays)
     if act["how"] == "edit" and act.get("bank"):
         place.write()
         settling.to_bank(row.pair.query_id, row.pair.passage_id)

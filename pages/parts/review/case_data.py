@@ -28,6 +28,7 @@ SNIPPET = 170
 LONGEST = 400_000
 """Characters of a passage that are shown."""
 QUESTIONS_NAMED = 3
+GONE = "The case that the address names is not listed here any more. This is what stands in its place."
 
 
 def at_of_address() -> int:
@@ -74,7 +75,7 @@ def shown(
         policy: None where nothing has been graded.
         order: of the queue.
     """
-    at = _open_row(listed)
+    at, wanted = _open_row(listed), place.named("case")
     queries = pooled_queries(project)
     query_id = place.named("query")
     filters = []
@@ -99,6 +100,7 @@ def shown(
         "explains": "" if listed.next_up is None else as_shown(explain_order(listed.next_up, order, found)),
         "rows": [_row(row) for row in listed.rows],
         "open": None if at is None else _case(project, left, right, found, listed, at, policy),
+        "gone": GONE if at is not None and wanted not in ("", id_of(listed.rows[at])) else "",
         "empty": "" if listed.rows else _why_empty(found, bool(listed.hidden), order, bool(query_id)),
     }
 

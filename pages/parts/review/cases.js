@@ -83,7 +83,7 @@ class Desk {
     this.part("head", [data.count, data.hidden, data.filters, data.explains], () => this.showHead());
     this.part("list", [data.rows, data.first, data.total], () => this.showList());
     this.showOpenRow();
-    this.part("news", [data.said, data.open ? null : data.error], () => this.showNews());
+    this.part("news", [data.said, data.gone, data.open ? null : data.error], () => this.showNews());
     this.part("pane", [data.open, data.empty, data.names, data.total], () => this.showCase());
     this.form?.show(data.weighed, data.error);
     this.acts.again();
@@ -281,8 +281,9 @@ class Desk {
   }
 
   showNews() {
-    const { said, error, open } = this.data;
+    const { said, error, open, gone } = this.data;
     const parts = [];
+    if (gone && !said) parts.push(make("span", {}, gone));
     if (said) {
       parts.push(make("span", { dir: "auto" }, said.words));
       if (said.undo) {

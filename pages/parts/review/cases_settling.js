@@ -55,12 +55,14 @@ class Settle {
       class: "reason",
       value: this.draft.reason || "",
       autocomplete: "off",
+      required: true,
+      placeholder: "Needed: why, in a few words",
       oninput: () => this.change({ reason: this.reason.value }, false),
     });
     this.reasonName = make("span", {});
     this.node = make(
       "form",
-      { class: "settle", "aria-label": "Settle this case", onsubmit: (event) => this.submit(event) },
+      { class: "settle", "aria-label": "Settle this case", noValidate: true, onsubmit: (event) => this.submit(event) },
       this.ways(),
       this.body,
       this.effect,

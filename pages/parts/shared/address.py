@@ -20,7 +20,6 @@ _name = st.components.v2.component(
     js="""
 export default function ({ data }) {
   const here = new URL(window.location.href);
-  if (Object.keys(data).some((name) => here.searchParams.has(name))) return;
   for (const [name, value] of Object.entries(data)) here.searchParams.set(name, value);
   window.history.replaceState(window.history.state, "", here);
 }
@@ -104,8 +103,13 @@ def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
         here.before, here.now = here.now, wanted
 
 
+def arrived() -> bool:
+    """Whether another screen was on before this run."""
+    return _here().moved
+
+
 def begin_at(**place: str) -> None:
-    """Let the address name the place that is shown to somebody who came without naming one.
+    """Let the address name the place that is shown to somebody who came without naming all of it.
 
     It is no step of theirs: Back leads to where they came from, and the page loaded anew shows the same place.
 
