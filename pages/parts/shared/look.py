@@ -132,6 +132,10 @@ STYLE = """
   z-index: 1000001; opacity: 0; pointer-events: none; animation: at-work 1.2s 0.4s linear infinite;
   background: linear-gradient(90deg, transparent, #3a78b5, transparent) 0 0 / 50% 100% repeat-x; }
 @keyframes at-work { from { opacity: 1; background-position-x: 0; } to { opacity: 1; background-position-x: 100vw; } }
+@keyframes appear { to { opacity: 1; } }
+/* Who asked for less motion sees a bar that stands still. */
+@media (prefers-reduced-motion: reduce) {
+  .stApp[data-test-script-state="running"]::after { animation: appear 0s 0.4s forwards; } }
 [data-stale="true"], [data-stale="true"] button { cursor: progress; }
 /* Charts beside each other stand below each other where they would have no room to be read. */
 [class*="st-key-beside"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
