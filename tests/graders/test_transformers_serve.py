@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -29,26 +26,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def url(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(folder: Path) -> Iterator[str]:
+    """Where the command serves the model, in a thread of this process, which has loaded its libraries before."""
+    from huggingface_hub import constants
+    from transformers.cli.transformers import app
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    program = Path(sys.executable).with_name("transformers")
-    command = [str(program), "serve", str(folder), "--host", "127.0.0.1", "--port", str(port)]
-    log = (tmp_path_factory.mktemp("serve") / "serve.log").open("wb")
-    server = subprocess.Popen(command, env=os.environ | {"HF_HUB_OFFLINE": "1"}, stdout=log, stderr=log)
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    command = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--non-blocking"]
+    server = app(command, standalone_mode=False)
     try:
-        _wait_for(f"http://127.0.0.1:{port}/health", server)
+        _wait_for(f"http://127.0.0.1:{port}/health")
         yield f"http://127.0.0.1:{port}/v1"
     finally:
-        server.terminate()
-        server.wait(30)
-        log.close()
+        server.kill_server()
+        monkeypatch.undo()
 
 
-def _wait_for(address: str, server: subprocess.Popen[bytes]) -> None:
+def _wait_for(address: str) -> None:
     give_up = time.monotonic() + READY_SECONDS
-    while time.monotonic() < give_up and server.poll() is None:
+    while time.monotonic() < give_up:
         try:
             with urllib.request.urlopen(address, timeout=5):
                 return
