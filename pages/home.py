@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.bank import counts, next_step
+from core.catalogue import find_grader
 from core.errors import WorkbenchError
 from core.exchange import is_demo, publications, qrels, recorded
 from core.labels import Override, Progress, basis
@@ -43,14 +44,16 @@ def standing(project: Project) -> None:
             stale = stale_overrides(project) if progress.stale_overrides else []
     work = to_curate(project, progress, person)
     unsaved = sum(one.count for one in work.drafts)
-    step = next_step(found, progress.ungraded if progress else 0, unsaved, len(stale))
+    direct = view is not None and find_grader(project, view.policy.grader).spec.method == "direct"
+    asked = "query" if direct else "question"
+    step = next_step(found, progress.ungraded if progress else 0, unsaved, len(stale), asked)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.markdown(f"**Next:** {ui.plain(step.sentence)}")
         if step.screen != "home":
             ui.go(step.screen)
     with st.container(key="doors", horizontal=True):
         for name, door in (
-            ("curate", doors.curate(work, person)),
+            ("curate", doors.curate(work, person, found["queries"])),
             ("review", doors.review(agreement, stale)),
             ("publish", doors.publish(progress, len(stale), next(iter(publications(project)), None))),
         ):

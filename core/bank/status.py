@@ -86,7 +86,9 @@ class NextStep:
     screen: str
 
 
-def next_step(found: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale: int = 0) -> NextStep:
+def next_step(
+    found: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale: int = 0, asked: str = "question"
+) -> NextStep:
     """What is most useful to do next.
 
     Args:
@@ -94,6 +96,7 @@ def next_step(found: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale:
         ungraded: pairs behind the labels that nobody was asked yet.
         unsaved: changes to the bank that the person has not saved.
         stale: overrides whose question was reworded since.
+        asked: what is asked of a passage; "query" for a grader that judges a query as a whole.
     """
     for open_now, sentence, screen in (
         (
@@ -108,7 +111,7 @@ def next_step(found: dict[str, int], ungraded: int = 0, unsaved: int = 0, stale:
             "question_bank",
         ),
         (not found["grades"], "Grade the pool: every passage against every question of its query.", "grading"),
-        (ungraded, f"Grade what is missing: {how_many(ungraded, 'pairs')} of a question and a passage.", "grading"),
+        (ungraded, f"Grade what is missing: {how_many(ungraded, 'pairs')} of a {asked} and a passage.", "grading"),
         (unsaved, f"Look at what your {how_many(unsaved, 'unsaved changes')} would do, and save.", "question_bank"),
         (
             stale,

@@ -126,7 +126,11 @@ class Database:
             self._idle = checkpoints.Idle(self.checkpoint)
 
     def checkpoint(self) -> bool:
-        """Write what the log holds into the file, unless somebody is writing or there is no room; whether it was."""
+        """Write what the log holds into the file; whether that was done.
+
+        It is not while somebody is writing, where there is no room, nor as long as a read goes on that began before:
+        it may still want the mark as it was.
+        """
         if not self.writing.acquire(blocking=False):
             return False
         try:

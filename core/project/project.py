@@ -238,7 +238,7 @@ class Project:
         self._database.checkpoint_when_idle()
 
     def checkpoint(self) -> bool:
-        """Let the file alone hold everything, at once; whether it does: not while somebody writes, or without room."""
+        """Let the file alone hold everything, at once; whether it does: see `Database.checkpoint`."""
         return self._database.checkpoint()
 
     def close(self) -> None:

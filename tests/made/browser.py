@@ -130,7 +130,8 @@ def chromium_page(tab_of: Callable[[str], Page]) -> Page:
 
 def ready(page: Page) -> None:
     """Wait for what a person waits for: the page is there, whole, and shows no sign of being at work."""
-    expect(page.locator(DRAWN)).to_be_attached()
+    # Not by `expect`, which describes the whole page at every look for an error that never comes.
+    page.locator(DRAWN).wait_for(state="attached", timeout=DEADLINE)
 
 
 def visit(page: Page, link: str) -> None:

@@ -149,7 +149,7 @@ class TestTables:
 
     def test_pairs_that_only_one_side_has_are_told_and_in_no_cell(self, shared: Project) -> None:
         words = queued(visit("disagreements"))["missing"]
-        assert "1 more has only one of the labels of test grader and no judgment: not compared" in words
+        assert "1 more has a value of the labels of test grader and no judgment: left out" in words
         assert "missing is not zero" in words
 
     def test_what_is_undefined_says_why(self, project: Project) -> None:

@@ -141,7 +141,7 @@ class TestHome:
         curate = lines(app, "curate")
         assert curate["query without active questions"]["more"][0]["text"] == "query q1"
         assert curate["unsaved change of yours"]["more"][0]["text"] == "query q2"
-        assert lines(app, "review")["open disagreements with assessors"]["count"] == "2"
+        assert lines(app, "review")["open disagreements with assessors, value by value"]["count"] == "2"
         assert lines(app, "publish")["labels in the qrels"]["count"] == "3"
         assert "Look at what your 1 unsaved change would do" in said(app)
 

@@ -12,10 +12,11 @@ from core.text import how_many
 from pages.parts.home.panels import count, lines, panel, text, to
 
 
-def curate(found: ToCurate, person: str) -> dict[str, Any]:
+def curate(found: ToCurate, person: str, queries: int) -> dict[str, Any]:
     """The door to the question bank.
 
     Args:
+        queries: how many there are.
         person: who works here; empty for somebody who has not said a name.
     """
     unsaved = sum(one.count for one in found.drafts)
@@ -32,7 +33,8 @@ def curate(found: ToCurate, person: str) -> dict[str, Any]:
         else None,
         _queries(found.proposed, "with proposed questions to decide on"),
     ]
-    blocks = [lines(waiting) if any(waiting) else text("Every query has questions, and all their pairs are graded.")]
+    nothing = "Every query has questions, and all their pairs are graded." if queries else "There are no queries yet."
+    blocks = [lines(waiting) if any(waiting) else text(nothing)]
     if person and not unsaved:
         blocks.append(text("You have no unsaved changes."))
     return panel("Curate the questions", blocks, to("question_bank"))
@@ -59,7 +61,7 @@ def review(found: Agreeing | None, stale: list[Override]) -> dict[str, Any]:
         shown = [
             lines(
                 [
-                    count(found.open, f"{what} with {found.source}", to("disagreements")),
+                    count(found.open, f"{what} with {found.source}, value by value", to("disagreements")),
                     count(found.settled, "settled", to("disagreements", view="record")) if found.settled else None,
                     _stale(stale),
                     count(None, "The worst first", to("disagreements")) if found.open else None,

@@ -163,7 +163,7 @@ def missing(found: Agreement) -> str:
         if count:
             lacks = f"no {other}" if left != right else "nothing from the other side"
             have = "has" if count == 1 else "have"
-            lines.append(f"{count:,} more {have} only one of the {one} and {lacks}: not compared, missing is not zero.")
+            lines.append(f"{count:,} more {have} a value of the {one} and {lacks}: left out, as missing is not zero.")
     if found.n and scales_differ(found):
         lines.append("The scales differ: framed cells count as agreement, and κ merged is the one to compare.")
     return " ".join(lines)
