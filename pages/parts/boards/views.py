@@ -12,8 +12,8 @@ from core.labels import Policy
 from core.leaderboard import Comparison, Leaderboard, QueryChoice
 from core.measures import Ties
 from core.project import Project, boards
-from core.study import PANEL_MEASURES as MEASURES
 from core.study import (
+    ALPHA,
     BoardChoice,
     Test,
     board_name,
@@ -24,6 +24,7 @@ from core.study import (
     query_points,
     system_points,
 )
+from core.study import PANEL_MEASURES as MEASURES
 from pages.parts.boards.system import closer, query_links, returned
 from pages.parts.shared import charts, figures, ui
 
@@ -262,6 +263,12 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
         (row,) = [r for r in compare_systems(x, second, correction="none") if r.run == first]
         why = ui.plain(row.undefined or "") or "Paired t test of these two alone, two-sided"
         strip.metric("p", p_value(row.p), help=why, width="content")
+        if row.differs is not None:
+            verdict = "differ" if row.differs else "do not differ"
+            st.markdown(
+                f"**These two {verdict}** at {ALPHA:.0%}: paired t test of them alone over {len(found.points)} queries,"
+                " without the correction for many comparisons that the board makes."
+            )
     if found.left_out:
         st.caption(f"{found.left_out} queries are left out: only one side has a score for them.")
     texts = {point.query_id: point.text for point in found.points}

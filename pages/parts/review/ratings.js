@@ -233,7 +233,7 @@ class Desk {
     this.none.hidden = !data.questions.some((one) => this.canRate(one) && one.counts);
     const nodes = [];
     const still = new Map();
-    for (const one of data.questions) {
+    for (const one of this.inOrder()) {
       const state = JSON.stringify([one, this.draft.ratings[one.id], data.can, data.several, data.hidden]);
       const known = this.shown.get(one.id);
       const row = known?.state === state ? known.row : this.row(one);
@@ -249,6 +249,17 @@ class Desk {
     if (opened && opened !== this.opened)
       this.rows.querySelector(`[data-place="${CSS.escape(opened)}"]`).scrollIntoView({ block: "nearest" });
     this.opened = opened;
+  }
+
+  // The questions in the order in which the passage was opened: what was just overridden stays under the eyes.
+  inOrder() {
+    const { at, questions } = this.data;
+    if (String(at) !== this.orderOf) {
+      this.orderOf = String(at);
+      this.order = questions.map((one) => one.id);
+    }
+    const place = new Map(this.order.map((id, number) => [id, number]));
+    return [...questions].sort((one, other) => (place.get(one.id) ?? Infinity) - (place.get(other.id) ?? Infinity));
   }
 
   row(one) {
