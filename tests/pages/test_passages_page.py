@@ -90,8 +90,8 @@ def rows(app: AppTest) -> str:
 
 
 def url(app: AppTest, name: str) -> str:
-    """What the URL says of a parameter."""
-    value = app.query_params[name]
+    """What the URL says of a parameter, or is completed with in the browser."""
+    value = app.query_params[name] if name in app.query_params else holds(app, "place")[name]
     return value if isinstance(value, str) else value[-1]
 
 

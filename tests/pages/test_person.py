@@ -62,7 +62,7 @@ def test_reading_needs_no_name_and_records_nothing(small: Project, new_here: Non
     app = visit(screen)
     # The account's name is proposed, not taken.
     assert app.text_input("name given").value == "ann"
-    assert "Reading needs none." in said(app)
+    assert "You need no name to read." in said(app)
     assert small.value("SELECT count(*) FROM activity") == before
     assert not app.error
 
@@ -82,7 +82,7 @@ def test_a_first_act_asks_for_the_name_and_is_not_done(small: Project, new_here:
 
 def test_a_name_without_letters_is_no_name(small: Project, new_here: None) -> None:
     app = give_name(visit("question_bank"), "   ")
-    assert "Reading needs none." in said(app)
+    assert "You need no name to read." in said(app)
 
 
 def test_another_name_is_another_person_and_the_edits_of_the_former_are_named(small: Project) -> None:

@@ -73,7 +73,7 @@ def question_bank(person: Person) -> str | None:
 
 def opened_query(person: Person) -> str:
     """The id of the query whose questions are on the screen."""
-    title = person.page.get_by_test_id("stMain").get_by_role("heading", level=3).first.inner_text()
+    title = person.page.get_by_test_id("stMain").get_by_role("heading", level=2).first.inner_text()
     return next(query for query, text in person.facts("queries").items() if text == title)
 
 
