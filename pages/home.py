@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from core.bank import counts, next_step
-from core.catalogue import find_grader
 from core.errors import WorkbenchError
 from core.exchange import is_demo, publications, qrels, recorded
 from core.labels import Override, Progress, basis
@@ -44,8 +43,8 @@ def standing(project: Project) -> None:
             stale = stale_overrides(project) if progress.stale_overrides else []
     work = to_curate(project, progress, person)
     unsaved = sum(one.count for one in work.drafts)
-    direct = view is not None and find_grader(project, view.policy.grader).spec.method == "direct"
-    asked = "query" if direct else "question"
+    grader = policy_widgets.grader(project)
+    asked = "query" if grader and grader.method == "direct" else "question"
     step = next_step(found, progress.ungraded if progress else 0, unsaved, len(stale), asked)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
         st.markdown(f"**Next:** {ui.plain(step.sentence)}")

@@ -8,7 +8,6 @@ import streamlit as st
 
 from core import bank
 from core.bank import QueryOverview, overview
-from core.catalogue import find_grader
 from core.project import Project
 from pages.parts.bank import bar as bank_bar
 from pages.parts.bank import impact as bank_impact
@@ -129,7 +128,7 @@ with left, st.container(key="queries-side"):
 with right, st.container(key="impact"):
     bank_impact.beside(project, query, view)
 with middle:
-    diagnosis, grader = None, find_grader(project, view.policy.grader).spec if view else None
+    diagnosis, grader = None, policy_widgets.grader(project)
     whole = grader.name if grader and grader.method == "direct" else None
     if view is not None and whole is None:
         diagnosis = bank_review.diagnosis(project, query.query_id, view.policy, view.against)

@@ -32,7 +32,7 @@ from core.review.disagreements.settling import (
     side_name,
 )
 from core.review.disagreements.sides import Judgments, Labels, Person, Side, machine, people
-from core.review.passages.desk import AskedQuestion, Desk, Said, label_if, label_with, read_passage, strongest_first
+from core.review.passages.desk import AskedQuestion, Desk, Said, label_with, read_passage, strongest_first
 from core.review.passages.gaps import strays, uncovered
 from core.review.passages.marks import Segment, Span, find_answer, segments
 from core.review.passages.search import NONE, Filters, Found, Listed, State, search
@@ -95,7 +95,6 @@ __all__ = [
     "disputes_csv",
     "find_answer",
     "flips_csv",
-    "label_if",
     "label_with",
     "leading",
     "machine",

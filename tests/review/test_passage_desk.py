@@ -26,7 +26,6 @@ from core.review import (
     Found,
     Said,
     find_answer,
-    label_if,
     label_with,
     override_labels,
     ratings_effect,
@@ -312,8 +311,8 @@ class TestOverriding:
 
     def test_the_label_alone_is_foretold_too(self, pool: Project) -> None:
         desk = read_passage(pool, Policy(), "q1", "p1")
-        assert [label_if(pool, Policy(), desk, "q1/a", rating) for rating in (0, 3, None)] == [2, 3, 2]
-        assert label_if(pool, Policy(label="mean"), desk, "q1/b", 5) == 5
+        assert [label_with(pool, Policy(), desk, {"q1/a": rating}) for rating in (0, 3, None)] == [2, 3, 2]
+        assert label_with(pool, Policy(label="mean"), desk, {"q1/b": 5}) == 5
 
     def test_a_rating_that_changes_nothing_moves_no_system(self, pool: Project) -> None:
         effect = ratings_effect(pool, "nDCG@10", Policy(), "p1", {"q1/b": (2, 3)})

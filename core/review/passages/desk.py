@@ -180,15 +180,6 @@ def _asked(
     ]
 
 
-def label_if(project: Project, policy: Policy, desk: Desk, question_id: str, rating: int | None) -> int | None:
-    """The label that the passage would have with another rating for one question; None for no label.
-
-    Raises:
-        InputError: there is no such grader or version.
-    """
-    return label_with(project, policy, desk, {question_id: rating})
-
-
 def label_with(project: Project, policy: Policy, desk: Desk, ratings: Mapping[str, int | None]) -> int | None:
     """The label that the passage would have with other ratings for some questions; None for no label.
 

@@ -11,7 +11,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.catalogue import (
     NamedGrader,
-    find_grader,
     named_graders,
     prompts,
     remove_named_grader,
@@ -39,7 +38,6 @@ from core.graders import (
     usual_prompt,
 )
 from core.project import Project, as_name
-from core.types import GraderSpec
 from pages.parts.graders.form import Form
 from pages.parts.shared import model_place, policy_widgets, presses, ui
 from pages.parts.shared.job_plan import Chosen
@@ -67,7 +65,7 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
     names = {option: kept[option].name for option in fitting} | {kind: GRADERS[kind].title for kind in kinds}
     options = [*kinds, *fitting] if prompt is None else [*fitting, *kinds]
     # Without another choice one goes on with the grader under which one looks.
-    spec = _looked_under(project)
+    spec = policy_widgets.grader(project)
     again = settings_again(project, spec) if spec and prompt is None else None
     usual = (f"saved:{again.name}" if again.name else again.kind) if again else None
     # A link may name a grader that has been removed since.
@@ -98,11 +96,6 @@ def choose(project: Project, key: str, prompt: Prompt | None = None) -> Chosen |
                 _save_or_remove(project, key, chosen, named)
         return chosen
     return None
-
-
-def _looked_under(project: Project) -> GraderSpec | None:
-    view = policy_widgets.seen()
-    return find_grader(project, view.policy.grader).spec if view else None
 
 
 def _named(option: str, names: Mapping[str, str]) -> str:

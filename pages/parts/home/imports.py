@@ -46,7 +46,8 @@ def imports(project: Project) -> None:
         key=f"uploads {st.session_state.get('imports', 0)}",
     )
     if not uploads:
-        if said := st.session_state.get("imported last"):
+        name, said = st.session_state.get("imported last", ("", ""))
+        if name == project.name:
             st.success(f"Imported: {ui.plain(said)}.", icon=":material/check:")
         return
     st.session_state.pop("imported last", None)
@@ -79,7 +80,7 @@ def imports(project: Project) -> None:
         with st.spinner("Importing"):
             imported = import_groups(project, asked, ui.author())
         st.session_state["imports"] = st.session_state.get("imports", 0) + 1
-        st.session_state["imported last"] = "; ".join(map(_counted, imported))
+        st.session_state["imported last"] = project.name, "; ".join(map(_counted, imported))
         st.rerun()
 
 

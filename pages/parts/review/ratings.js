@@ -259,7 +259,8 @@ class Desk {
       this.order = questions.map((one) => one.id);
     }
     const place = new Map(this.order.map((id, number) => [id, number]));
-    return [...questions].sort((one, other) => (place.get(one.id) ?? Infinity) - (place.get(other.id) ?? Infinity));
+    const placed = (one) => place.get(one.id) ?? place.size;
+    return [...questions].sort((one, other) => placed(one) - placed(other));
   }
 
   row(one) {

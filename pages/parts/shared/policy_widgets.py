@@ -16,7 +16,7 @@ from core.labels import Policy
 from core.leaderboard import QueryChoice
 from core.measures import COVER, MEASURES, SIMILARITIES, parse_measure
 from core.project import Project, gold_name, official_sources
-from core.types import MAX_RATING
+from core.types import MAX_RATING, GraderSpec
 from pages.parts.shared import address, ui
 
 Choice = Literal["grader", "tau", "label", "weights", "measure", "against", "cutoff", "relevant"]
@@ -205,6 +205,12 @@ def _among(options: Collection[Any]) -> Callable[[Any], Any]:
 def seen() -> View | None:
     """Under which choices one looks; None where nothing has been graded, so that there is nothing to choose."""
     return cast(View | None, st.session_state.get("looking"))
+
+
+def grader(project: Project) -> GraderSpec | None:
+    """The grader under which one looks; None where nothing has been graded."""
+    found = seen()
+    return None if found is None else find_grader(project, found.policy.grader).spec
 
 
 def view() -> View:
