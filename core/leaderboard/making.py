@@ -49,6 +49,12 @@ def leaderboard(project: Project, measure: str, source: str = "exam", policy: Po
         InputError: unknown measure, source, grader or version, or nothing to score.
     """
     policy = policy or Policy()
+    return project.remember(
+        ("leaderboard", measure, source, policy), lambda: _leaderboard(project, measure, source, policy)
+    )
+
+
+def _leaderboard(project: Project, measure: str, source: str, policy: Policy) -> Leaderboard:
     if source == "exam":
         return _board(project, parse_measure(measure, policy.cutoff), policy)
     source = find_source(project, source)

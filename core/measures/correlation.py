@@ -282,9 +282,22 @@ def _pearson(x: Array, y: Array) -> Array:
     return _ratio((dx * dy).sum(axis=1), np.sqrt((dx**2).sum(axis=1)) * np.sqrt((dy**2).sum(axis=1)), x, y)
 
 
+def _ranks(x: Array) -> Array:
+    """For rows of scores, the rank of each from 0 for the least; tied ones share the average."""
+    order = np.argsort(x, axis=1)
+    ordered = np.take_along_axis(x, order, axis=1)
+    last = x.shape[1] - 1
+    rises = np.diff(ordered, axis=1) > 0
+    place = np.arange(last + 1)
+    begins = np.maximum.accumulate(np.where(np.insert(rises, 0, True, axis=1), place, 0), axis=1)
+    ends = np.minimum.accumulate(np.where(np.insert(rises, last, True, axis=1), place, last)[:, ::-1], axis=1)[:, ::-1]
+    ranks = np.empty(x.shape)
+    np.put_along_axis(ranks, order, (begins + ends) / 2, axis=1)
+    return ranks
+
+
 def _spearman(x: Array, y: Array) -> Array:
-    # A sum of signs is twice the distance of an average rank from the middle rank.
-    return _pearson(_above(x).sum(axis=2), _above(y).sum(axis=2))
+    return _pearson(_ranks(x), _ranks(y))
 
 
 def _kendall(x: Array, y: Array) -> Array:
