@@ -261,24 +261,32 @@ def _step(
             changed[key] = (_written(old), _written(new))
     if not changed:
         return
-    cursor.execute("DELETE FROM draft_steps WHERE author = ? AND undone", [author])
-    if join and _joined(cursor, author, changed):
-        return
-    step = cursor.execute("SELECT coalesce(max(step), 0) + 1 FROM draft_steps WHERE author = ?", [author]).fetchall()[
-        0
-    ][0]
-    for key, (was, becomes) in changed.items():
-        cursor.execute("INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, was, becomes])
-        _put(cursor, author, key, becomes)
-
-
-def _joined(cursor: Cursor, author: str, changed: Mapping[str, tuple[str | None, str | None]]) -> bool:
-    """Make a change part of the last step; whether it goes on with that."""
+    if steps(project, author)[1]:
+        cursor.execute("DELETE FROM draft_steps WHERE author = ? AND undone", [author])
     last = cursor.execute(
         "SELECT step, question_id, before, after FROM draft_steps WHERE author = $author"
         " AND step = (SELECT max(step) FROM draft_steps WHERE author = $author)",
         {"author": author},
     ).fetchall()
+    if join and _joined(cursor, author, last, changed):
+        return
+    step = last[0][0] + 1 if last else 1
+    for key, (was, becomes) in changed.items():
+        cursor.execute("INSERT INTO draft_steps VALUES (?, ?, ?, ?, ?, false)", [author, step, key, was, becomes])
+        _put(cursor, author, key, becomes)
+
+
+def _joined(
+    cursor: Cursor,
+    author: str,
+    last: Sequence[tuple[int, str, str | None, str | None]],
+    changed: Mapping[str, tuple[str | None, str | None]],
+) -> bool:
+    """Make a change part of the last step; whether it goes on with that.
+
+    Args:
+        last: the rows of the last step: its number, then question, before and after of each.
+    """
     if len(last) != 1 or [(key, was) for key, (was, _) in changed.items()] != [(last[0][1], last[0][3])]:
         return False
     step, key, before, _ = last[0]
@@ -304,16 +312,15 @@ def _put(cursor: Cursor, author: str, question_id: str, written: str | None) -> 
         return
     draft = json.loads(written)
     query_id = draft["question"]["query_id"]
-    key = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
-    if not key:
-        raise InputError(f"There is no query {query_id}.", "Import it first.")
     # A draft that is there keeps its base: a conflict may have been settled since the step.
-    cursor.execute(
-        "INSERT INTO drafts VALUES (?, ?, ?, ?, ?, now()::TIMESTAMP)"
+    stored = cursor.execute(
+        "INSERT INTO drafts SELECT ?, ?, query_key, ?, ?, now()::TIMESTAMP FROM queries WHERE query_id = ?"
         " ON CONFLICT (author, question_id) DO UPDATE SET content = excluded.content,"
         " changed_at = excluded.changed_at",
-        [author, question_id, key[0][0], draft["base_version"], json.dumps(draft["question"], ensure_ascii=False)],
-    )
+        [author, question_id, draft["base_version"], json.dumps(draft["question"], ensure_ascii=False), query_id],
+    ).fetchall()
+    if not stored[0][0]:
+        raise InputError(f"There is no query {query_id}.", "Import it first.")
 
 
 def undo(project: Project, author: str) -> bool:
