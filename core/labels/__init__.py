@@ -5,7 +5,7 @@ from __future__ import annotations
 from core.labels.basis import Basis, basis
 from core.labels.coverage import RANKED, Scores, coverage, coverage_by_rank, covered, first_answers, reference_coverage
 from core.labels.labels import answered_questions, label_qrels, labels
-from core.labels.one_query import QueryRatings, labels_under, load_ratings, scored, wording
+from core.labels.one_query import QueryRatings, labels_under, load_ratings, ratings_beside, scored, wording
 from core.labels.overrides import (
     Override,
     confirm,
@@ -60,6 +60,7 @@ __all__ = [
     "pool_summary",
     "progress",
     "ratings",
+    "ratings_beside",
     "readiness",
     "reference_coverage",
     "scored",

@@ -7,7 +7,7 @@ what that query costs. A property test holds the two together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,41 +81,82 @@ def load_ratings(project: Project, base: Basis, query_id: str, questions: Sequen
         " ORDER BY position NULLS LAST, passage_key",
         {"query": query_key},
     )
-    spec = base.grader.spec
-    texts = list(dict.fromkeys(wording(question, spec) for question in questions))
+    nothing = QueryRatings(
+        base.grader.spec,
+        query_id,
+        [passage_id for passage_id, _, _ in passages],
+        np.array([pooled for _, _, pooled in passages], bool),
+        np.array([MISSING if key is None else key for _, key, _ in passages], np.int64),
+        {},
+        np.empty((len(passages), 0), np.int8),
+    )
+    return _more_ratings(project, base, nothing, questions)
+
+
+def ratings_beside(
+    project: Project, base: Basis, query_id: str, saved: Sequence[Question], questions: Sequence[Question]
+) -> QueryRatings:
+    """What is known of a query for its saved texts, which is remembered, and for others, read each time.
+
+    While somebody writes, each redraw brings a wording that nobody had before beside many that stay.
+
+    Args:
+        saved: the questions that it asks as the bank has them.
+        questions: as they would be.
+    """
+    wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in saved))
+    known = project.remember(
+        ("ratings", base.grader.key, base.overridden, query_id, wordings),
+        lambda: load_ratings(project, base, query_id, saved),
+    )
+    return _more_ratings(project, base, known, questions)
+
+
+def _more_ratings(project: Project, base: Basis, known: QueryRatings, questions: Sequence[Question]) -> QueryRatings:
+    """What is known of a query, with the texts of further questions: only what is new is read.
+
+    Args:
+        questions: any wordings, saved or not, also those that are known.
+    """
+    wordings = dict.fromkeys(wording(question, known.spec) for question in questions)
+    texts = [text for text in wordings if text not in known.column]
+    if not texts:
+        return known
+    column = known.column | {text: len(known.column) + i for i, text in enumerate(texts)}
+    ratings = np.concatenate([known.ratings, _ratings_of_texts(project, base, known.text_keys, texts)], axis=1)
+    return replace(known, column=column, ratings=ratings)
+
+
+def _ratings_of_texts(project: Project, base: Basis, text_keys: NDArray[np.int64], texts: Sequence[str]) -> Ratings:
+    """Ratings by wording, p x len(texts).
+
+    Args:
+        text_keys: p; keys of the passages' texts.
+    """
+    ratings = np.full((len(text_keys), len(texts)), MISSING, np.int8)
     keys = dict(
         project.rows(
             "SELECT coalesce(text, $unknown || placeholder), text_key FROM question_texts"
             " WHERE coalesce(text, $unknown || placeholder) IN (SELECT unnest($texts))",
-            {"texts": texts, "unknown": SEPARATOR},
+            {"texts": list(texts), "unknown": SEPARATOR},
         )
     )
-    text_keys = np.array([MISSING if key is None else key for _, key, _ in passages], np.int64)
-    ratings = np.full((len(passages), len(texts)), MISSING, np.int8)
     known = [(keys[text], column) for column, text in enumerate(texts) if text in keys]
-    if known and passages:
-        wanted = ", ".join(str(key) for key, _ in known)
-        graded = project.table(
-            f"SELECT question_text_key, passage_text_key, rating FROM {ratings_of(base)}"
-            f" WHERE question_text_key IN ({wanted})",
-            {"grader": base.grader.key},
-        )
-        question, passage, rating = (graded.column(i).to_numpy() for i in range(3))
-        by_key = np.array(sorted(known))
-        column = by_key[np.searchsorted(by_key[:, 0], question), 1]
-        # Several passages may have one text: put the ratings by text, then spread them over the passages.
-        unique, row_of = np.unique(text_keys, return_inverse=True)
-        place = np.clip(np.searchsorted(unique, passage), 0, len(unique) - 1)
-        here = unique[place] == passage
-        by_text = np.full((len(unique), len(texts)), MISSING, np.int8)
-        by_text[place[here], column[here]] = rating[here]
-        ratings = by_text[row_of]
-    return QueryRatings(
-        spec,
-        query_id,
-        [passage_id for passage_id, _, _ in passages],
-        np.array([pooled for _, _, pooled in passages], bool),
-        text_keys,
-        {text: column for column, text in enumerate(texts)},
-        ratings,
+    if not known or not len(text_keys):
+        return ratings
+    wanted = ", ".join(str(key) for key, _ in known)
+    graded = project.table(
+        f"SELECT question_text_key, passage_text_key, rating FROM {ratings_of(base)}"
+        f" WHERE question_text_key IN ({wanted})",
+        {"grader": base.grader.key},
     )
+    question, passage, rating = (graded.column(i).to_numpy() for i in range(3))
+    by_key = np.array(sorted(known))
+    column = by_key[np.searchsorted(by_key[:, 0], question), 1]
+    # Several passages may have one text: put the ratings by text, then spread them over the passages.
+    unique, row_of = np.unique(text_keys, return_inverse=True)
+    place = np.clip(np.searchsorted(unique, passage), 0, len(unique) - 1)
+    here = unique[place] == passage
+    by_text = np.full((len(unique), len(texts)), MISSING, np.int8)
+    by_text[place[here], column[here]] = rating[here]
+    return by_text[row_of]

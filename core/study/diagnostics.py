@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from core import bank
-from core.bank import overview
-from core.labels import MISSING, Policy, QueryRatings, basis, load_ratings, scored
+from core.bank import asked_questions, overview
+from core.labels import MISSING, Policy, QueryRatings, basis, ratings_beside, scored
 from core.measures import trec_order
 from core.project import Project, judgments, rankings
 from core.types import Question
@@ -83,7 +83,8 @@ def diagnose(
         InputError: there is no such grader or version.
     """
     base = basis(project, policy)
-    ratings = load_ratings(project, base, query_id, questions)
+    saved = asked_questions(project, base.version, query_id)
+    ratings = ratings_beside(project, base, query_id, saved, questions)
     active = [question for question in scored(questions, base.grader) if question.weight != 0]
     known = ratings.of(active)
     answers = known >= base.min_rating

@@ -20,7 +20,7 @@ from core.labels import (
     basis,
     labels_of,
     labels_under,
-    load_ratings,
+    ratings_beside,
     scored,
     weights_of,
     wording,
@@ -237,12 +237,7 @@ def _deltas(project: Project, base: Basis, edits: Edits) -> list[_Delta]:
 def _delta(
     project: Project, base: Basis, query_id: str, before: dict[str, Question], after: dict[str, Question]
 ) -> _Delta:
-    questions = [*before.values(), *after.values()]
-    wordings = tuple(dict.fromkeys(wording(question, base.grader.spec) for question in questions))
-    ratings = project.remember(
-        ("ratings", base.grader.key, base.overridden, query_id, wordings),
-        lambda: load_ratings(project, base, query_id, questions),
-    )
+    ratings = ratings_beside(project, base, query_id, list(before.values()), list(after.values()))
     return _Delta(base, before, after, ratings)
 
 
