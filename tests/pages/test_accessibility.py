@@ -85,8 +85,11 @@ def test_axe_finds_nothing_serious_on_any_screen(address: str, chromium_page: Pa
         visit(chromium_page, f"{address}/{'' if name == 'home' else name}?project=access&{query}")
         findings += found(chromium_page, screen, "light", {})
         chromium_page.emulate_media(color_scheme="dark")
-        # What a theme changes is colours; the page is whole again when it has them.
-        chromium_page.wait_for_function("getComputedStyle(document.querySelector('.stApp')).colorScheme === 'dark'")
+        # What a theme changes is colours, some of them by and by; the page is whole again when it has them.
+        chromium_page.wait_for_function(
+            "getComputedStyle(document.querySelector('.stApp')).colorScheme === 'dark'"
+            " && !document.getAnimations().some((one) => one.playState === 'running')"
+        )
         findings += found(chromium_page, screen, "dark", {"runOnly": ["color-contrast"]})
         chromium_page.emulate_media(color_scheme="light")
     assert not findings, "\n".join(map(str, findings))
