@@ -234,10 +234,10 @@ class TestNames:
 
     def test_what_all_begin_with_is_left_out(self) -> None:
         names = ["lab-2024/bm25", "lab-2024/dense", "lab-2024/dense_2"]
-        assert list(short_names(names).values()) == ["…bm25", "…dense", "…dense_2"]
-        assert short_names(["lab-2024/bm25"]) == {"lab-2024/bm25": "lab-2024/bm25"}
-        assert list(short_names(["run_1", "run_1_a"]).values()) == ["…1", "…1_a"]
-        assert list(short_names(["a_b", "a_c"]).values()) == ["a_b", "a_c"], "too little to leave out"
+        assert list(short_names(names, 15).values()) == ["…bm25", "…dense", "…dense_2"]
+        assert list(short_names(names).values()) == names, "all have room as they are"
+        assert list(short_names(["run_1", "run_1_a"], 6).values()) == ["…1", "…1_a"]
+        assert list(short_names(["a_b", "a_c_of_many_words"], 10).values())[0] == "a_b", "too little to leave out"
 
     def test_words_that_tell_names_apart_stay(self) -> None:
         tails = ("v1_reranked_top_100", "v2_reranked_top_100", "v1_reranked_top_20")

@@ -17,7 +17,7 @@ from core.study import Alike
 from pages.parts.shared import address, charts, ui
 
 HERE = Path(__file__).parent
-LONG_NAME, SHORT_NAME = 60, 32
+LONG_NAME, SHORT_NAME = 60, 24
 """Signs of a name of a run where there is much room, and where there is little."""
 SHOWN_TEXT = 1_500
 """So much of a passage stands here; the rest is on its own screen."""

@@ -36,7 +36,7 @@ TITLE_LINE = 14
 def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
     """The names of runs as there is room for them, by the whole ones: long ones are told apart by where they differ.
 
-    What all names begin with is left out. Of a name that is still too long those words go first that most of the
+    What all names begin with is left out, unless all have room as they are. Of a name that is still too long those words go first that most of the
     names with the same first word have too, as long as the name stays one of its own; what
     is left out is an ellipsis.
 
@@ -48,7 +48,7 @@ def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, st
 
 @lru_cache(maxsize=64)
 def _short_names(whole: tuple[str, ...], length: int) -> dict[str, str]:
-    shared = _beginning(whole)
+    shared = _beginning(whole) if any(len(name) > length for name in whole) else 0
     shown = {name: (ELLIPSIS if shared else "") + name[shared:] for name in whole}
     words = {name: WORD.findall(name[shared:]) for name in whole}
     times = Counter(word for found in words.values() for word in _bare(found))
