@@ -187,6 +187,7 @@ class TestACaseComesBack:
         given = {(one.question_id, one.passage_id, one.rating) for one in overrides(own) if one.key in keys}
         assert given == {("q1/a", "p1", 0), ("q1/b", "p1", 0)}
         assert waiting(own) == ["p2"]
+        assert [(one.touched, one.others) for one in record(own)] == [("q1/a", 1)]
         assert reopen(own, one, "", "bob", withdraw_override=True) == 2
         assert [one.passage_id for one in overrides(own)] == ["p2"]
 

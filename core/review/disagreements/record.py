@@ -55,6 +55,7 @@ class Settling:
             there is no text.
         next_act: what came after it in the same case; None where nothing did.
         in_force: whether a rating that a person gave for the touched question and the passage was not withdrawn.
+        others: to how many questions beside the touched one the override gave the rating.
     """
 
     key: int
@@ -72,6 +73,7 @@ class Settling:
     question_text: str | None = None
     next_act: Act | None = None
     in_force: bool = False
+    others: int = 0
 
 
 _CASES = (
@@ -79,7 +81,10 @@ _CASES = (
     " act, reason, author, made_at, c.settling_key IS NOT NULL, touched.question_id, rating, source, value,"
     " coalesce(queries.text, query_id), coalesce(words.text, touched.question_id, q.question_id), next_act,"
     " EXISTS (SELECT * FROM overrides o WHERE o.question_key = touched_question_key"
-    "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL)"
+    "  AND o.passage_key = s.passage_key AND withdrawn_at IS NULL),"
+    # What is written in one transaction has one time.
+    " (SELECT count(*) FROM overrides o WHERE act = 'override' AND o.passage_key = s.passage_key"
+    "  AND o.author = s.author AND o.made_at = s.made_at AND o.question_key <> touched_question_key)"
     " FROM (SELECT *, lead(act) OVER (PARTITION BY least(left_side, right_side), greatest(left_side, right_side),"
     "  query_key, passage_key, question_key ORDER BY settling_key) AS next_act FROM settlings) s"
     " LEFT JOIN (SELECT settling_key FROM settled_cases) c USING (settling_key)"

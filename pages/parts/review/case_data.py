@@ -190,7 +190,10 @@ def act_words(one: Settling) -> str:
     if one.act == "dispute":
         return f"{ACTS[one.act]}: {one.source} judged {one.value}"
     words = ACTS[one.act] if one.rating is None else f"{ACTS[one.act]} with rating {one.rating}"
-    return words if one.touched is None else f"{words}: “{ui.shortened(one.question_text or one.touched, 160)}”"
+    if one.touched is None:
+        return words
+    more = f" and {one.others} more" if one.others else ""
+    return f"{words}: “{ui.shortened(one.question_text or one.touched, 160)}”{more}"
 
 
 def explain_order(found: CheckNext, by: str, agreed: Agreement) -> str:
