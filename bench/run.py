@@ -21,8 +21,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.clicks import clicks
+from bench.exams import exams
 from bench.graders import injections, readers
 from bench.large import make_large
+from bench.openqa import openqa
+from bench.published import published
 from bench.runs import runs
 from bench.vectors import vectors
 from bench.watching import watching
@@ -219,6 +222,9 @@ BENCHES = {
     "injections": lambda: injections(say),
     "vectors": lambda: vectors(say, SHARED),
     "watching": lambda: watching(say),
+    "exams": lambda: exams(say),
+    "published": lambda: published(say),
+    "openqa": lambda: openqa(say, SHARED),
     "clicks": lambda: clicks(say),
 }
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "responses": ("responses", "gold"),
     "meta": ("meta",),
     "significance": ("significance",),
+    "irt": ("irt",),
     "study": ("curve", "selection", "unjudged"),
     "agreement": ("agreement",),
     "changes": ("changes",),

@@ -30,6 +30,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "gold": lambda given: given["run"] is None and not given["none"],
     "graders list": _always,
     "graders test": _without_examples,
+    "irt bank": _always,
     "jobs": _always,
     "judge list": _always,
     "leaderboard": _always,

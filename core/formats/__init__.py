@@ -8,6 +8,7 @@ from core.formats.file_kind import FileKind
 from core.formats.kinds import KINDS_OF_FILE
 from core.formats.leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
 from core.formats.question_bank import BankFile, read_bank
+from core.formats.response_matrix import ResponseMatrix, read_factors, read_response_matrix
 from core.formats.responses import read_responses
 from core.formats.source import Source, read_small, read_small_text
 from core.formats.trec_qrels import LARGEST
@@ -18,6 +19,7 @@ __all__ = [
     "LARGEST",
     "BankFile",
     "FileKind",
+    "ResponseMatrix",
     "RunLine",
     "Source",
     "TableRow",
@@ -30,6 +32,8 @@ __all__ = [
     "question_bank",
     "read_bank",
     "read_boards",
+    "read_factors",
+    "read_response_matrix",
     "read_responses",
     "read_run_lines",
     "read_small",

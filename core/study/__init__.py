@@ -18,6 +18,7 @@ from core.study.figures import (
     system_points,
 )
 from core.study.groups import Alike, alike
+from core.study.item_response import BankWorth, Examinees, QuestionWorth, Verdict, bank_worth
 from core.study.meta_export import TITLES, UNDEFINED, caption, meta_latex, meta_tsv
 from core.study.meta_rows import MIN_RATINGS, choose_rows, methods
 from core.study.meta_table import (
@@ -58,23 +59,28 @@ __all__ = [
     "TITLES",
     "UNDEFINED",
     "Alike",
+    "BankWorth",
     "BoardChoice",
     "Cell",
     "Correction",
     "Difference",
+    "Examinees",
     "MetaTable",
     "Panel",
     "QueryDiagnosis",
     "QueryPoints",
     "QuestionDiagnosis",
+    "QuestionWorth",
     "SystemPoint",
     "TableRow",
     "Test",
     "ToGrade",
     "Unjudged",
+    "Verdict",
     "Verdicts",
     "alike",
     "bank_summary",
+    "bank_worth",
     "board_name",
     "caption",
     "cell_comparison",

@@ -1,0 +1,320 @@
+"""Commands of item response: abilities by component, what each item or question is worth, a shorter exam."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import click
+
+from core.cli.options import Command, Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.policy import policy_options
+from core.errors import InputError, Report
+from core.formats import ResponseMatrix, Source, read_factors, read_response_matrix
+from core.labels import Policy
+from core.measures.item_response import (
+    CRITERIA,
+    DROP,
+    ESTIMATORS,
+    MODELS,
+    REPEATS,
+    STEPS,
+    Analysis,
+    Bounded,
+    Criterion,
+    EstimatorName,
+    Model,
+    analyse,
+    design_of,
+    fit_marginal,
+)
+from core.measures.item_response import improve as improve_exam
+from core.study import BankWorth, Examinees, bank_worth
+
+T = TypeVar("T")
+
+_matrix = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+_by = click.option("--by", type=click.Choice(CRITERIA), default="information", show_default=True,
+                   help="What an item is worth by.")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What the options of a file of answers say."""
+
+    table: ResponseMatrix
+    factors: Mapping[str, Mapping[str, str]] | None
+    model: Model
+    estimator: EstimatorName
+    seed: int
+
+    def analyse(self, bootstrap: int, held_out: bool) -> Analysis:
+        """What item response says of them."""
+        table = self.table
+        return analyse(
+            table.students, table.items, table.responses, self.factors, self.model, self.estimator, bootstrap,
+            held_out, self.seed,
+        )  # fmt: skip
+
+
+def _answers_options(command: Command) -> Command:
+    """Add the file of answers and how a model is fitted to it; a command gets them as `answers`."""
+
+    @functools.wraps(command)
+    def with_answers(
+        file: Path, factors: Path | None, flat: bool, model: str, estimator: str, seed: int, **others: Any
+    ) -> Any:
+        table = _read(file, read_response_matrix)
+        levels = None if factors is None or flat else _read(factors, read_factors)
+        chosen = _Answers(table, levels, cast(Model, model), cast(EstimatorName, estimator), seed)
+        return command(answers=chosen, **others)
+
+    wrapped: Command = with_answers
+    for option in (
+        click.option("--seed", type=Whole(0), default=0, show_default=True, help="Makes every draw repeatable."),
+        click.option("--estimator", type=click.Choice(list(ESTIMATORS)), default="map", show_default=True,
+                     help="Most probable parameters, or the boxes of the paper."),
+        click.option("--model", type=click.Choice(MODELS), default="3pl", show_default=True,
+                     help="With guessing, without, or with difficulty alone."),
+        click.option("--flat", is_flag=True, help="An ability for every student, whatever the factors say."),
+        click.option("--factors", type=click.Path(path_type=Path), metavar="FILE",
+                     help="CSV: student, then one column a component."),
+        _matrix,
+    ):  # fmt: skip
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _read(path: Path, read: Callable[[Source, Report], T]) -> T:
+    report = Report()
+    found = read(Source.of(path), report)
+    report.raise_if_refused()
+    return found
+
+
+@click.group()
+def irt() -> None:
+    """Item response: what students are able to, and what each item tells of it.
+
+    FILE is a table (CSV or TSV): a header with the ids of the items, a line a student, cells 1, 0 or empty.
+    """
+
+
+@irt.command("fit")
+@_answers_options
+@click.option("--bootstrap", type=Whole(0), default=REPEATS, show_default=True,
+              help="Repeats for the intervals of abilities.")  # fmt: skip
+@click.option("--marginal", is_flag=True, help="Integrate abilities out: for many students, without components.")
+@json_option
+def fit_command(answers: _Answers, bootstrap: int, marginal: bool, as_json: bool) -> None:
+    """Say the ability of students and of their components, and how well the model fits."""
+    if marginal:
+        _print_marginal(answers, as_json)
+        return
+    found = answers.analyse(bootstrap, held_out=True)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    told = found.statistics
+    click.echo(
+        f"{counted(len(found.students), 'student')}, {counted(len(found.items), 'item')}, model {found.fit.model},"
+        f" estimator {found.fit.estimator}: log-likelihood {told.log_likelihood:.3f}, AIC {told.aic:.1f}"
+    )
+    held = (
+        "" if told.held_out is None else f"; on hidden answers {told.held_out:.3f} against {told.held_out_baseline:.3f}"
+    )
+    click.echo(f"RMSE {told.rmse.mean:.3f} against {told.baseline.mean:.3f} of the students' own shares{held}")
+    click.echo()
+    if found.components:
+        print_table(
+            ("factor", "level", "students", "accuracy", "ability", "interval", "beside the first", "interval", "held"),
+            [
+                (
+                    row.factor,
+                    row.level,
+                    row.students,
+                    row.accuracy,
+                    row.ability.value,
+                    _interval(row.ability),
+                    None if row.difference is None else row.difference.value,
+                    "" if row.difference is None else _interval(row.difference),
+                    "at a bound" if row.at_bound else "",
+                )
+                for row in found.components
+            ],
+        )
+        click.echo()
+    print_table(
+        ("student", "answered", "accuracy", "+/-", "ability", "interval"),
+        [
+            (row.student, row.answered, row.accuracy, row.accuracy_error, row.ability.value, _interval(row.ability))
+            for row in sorted(found.students, key=lambda row: -row.ability.value)
+        ],
+    )
+    for remark in found.remarks:
+        tell(remark)
+
+
+def _interval(number: Bounded) -> str:
+    return "" if number.low is None else f"{number.low:.2f} to {number.high:.2f}"
+
+
+def _print_marginal(answers: _Answers, as_json: bool) -> None:
+    found = fit_marginal(answers.table.responses, answers.model)
+    rows = [
+        {"item": item, "d": d, "b": b, "g": g}
+        for item, d, b, g in zip(
+            answers.table.items,
+            found.items.d.tolist(),
+            found.items.b.tolist(),
+            found.items.g.tolist(),
+            strict=True,
+        )
+    ]
+    students = [
+        {"student": student, "ability": ability, "error": error}
+        for student, ability, error in zip(
+            answers.table.students, found.theta.tolist(), found.theta_error.tolist(), strict=True
+        )
+    ]
+    if as_json:
+        print_json(
+            {
+                "model": found.model,
+                "estimator": "marginal",
+                "converged": found.converged,
+                "parameters": found.parameters,
+                "log_likelihood": found.log_likelihood,
+                "items": rows,
+                "students": students,
+            }
+        )
+        return
+    click.echo(
+        f"{counted(len(students), 'student')}, {counted(len(rows), 'item')}, model {found.model}, abilities integrated"
+        f" out: log-likelihood {found.log_likelihood:.3f}"
+    )
+    print_table(("item", "d", "b", "g"), [tuple(row.values()) for row in rows])
+    click.echo()
+    print_table(("student", "ability", "+/-"), [tuple(row.values()) for row in students])
+
+
+@irt.command("items")
+@_answers_options
+@_by
+@json_option
+def items_command(answers: _Answers, by: str, as_json: bool) -> None:
+    """Say what each item is worth, the least first."""
+    found = answers.analyse(0, held_out=False)
+    rows = sorted(found.items, key=lambda row: (row.by(cast(Criterion, by)), row.item))
+    if as_json:
+        print_json({"by": by, "items": [asdict(row) for row in rows], "remarks": found.remarks})
+        return
+    print_table(
+        ("item", "answered", "accuracy", "d", "b", "g", "information", "item-rest", "held", "reason"),
+        [
+            (
+                row.item,
+                row.answered,
+                row.accuracy,
+                row.d,
+                row.b,
+                row.g,
+                row.information,
+                row.item_rest,
+                "".join(row.held),
+                row.reason,
+            )
+            for row in rows
+        ],
+    )
+    for remark in found.remarks:
+        tell(remark)
+
+
+@irt.command("improve")
+@_answers_options
+@click.option("--drop", type=click.FloatRange(0, 100, min_open=True, max_open=True), default=DROP, show_default=True,
+              help="Per cent of the items, each step.")  # fmt: skip
+@click.option("--steps", type=Whole(1), default=STEPS, show_default=True, help="How often to drop.")
+@_by
+@json_option
+def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json: bool) -> None:
+    """List the items that one might retire, step by step, and what that would do; nothing is removed."""
+    table = answers.table
+    found = improve_exam(
+        table.responses, design_of(table.students, answers.factors), table.items, drop, steps, cast(Criterion, by),
+        answers.model, answers.estimator, answers.seed,
+    )  # fmt: skip
+    if as_json:
+        said = asdict(found) | {"retire": [asdict(item) for item in found.retire]}
+        said["steps"] = [step | {"curve": step["curve"].tolist()} for step in said["steps"]]
+        print_json(said)
+        return
+    print_table(
+        ("items", "information", "ranking as before", "to drop"),
+        [(step.items, step.information, step.ranking, len(step.dropped)) for step in found.steps],
+    )
+    click.echo()
+    print_table(
+        ("item", "information", "d", "item-rest", "accuracy", "reason"),
+        [(row.item, row.information, row.d, row.item_rest, row.accuracy, row.reason) for row in found.retire],
+    )
+    if found.stopped:
+        tell(f"{found.stopped[0].upper()}{found.stopped[1:]}.")
+    if held := found.held_out:
+        after = "undefined" if held.ranking is None else f"{held.ranking:.3f}"
+        tell(
+            f"Chosen by one half of the students, {counted(held.dropped, 'item')} would go ({held.shared} of them as"
+            f" above). For the other half information goes from {held.before:.4f} to {held.after:.4f}, and the ranking"
+            f" correlates {after} with that of all items."
+        )
+
+
+@irt.command("bank")
+@project_option
+@click.option("--query", "query_id", metavar="Q", help="The questions of this query alone.")
+@click.option("--passages", is_flag=True, help="Look at the passages of the query instead of the systems.")
+@policy_options
+@json_option
+def bank_command(
+    project_path: Path | None, query_id: str | None, passages: bool, policy: Policy, as_json: bool
+) -> None:
+    """Say which questions separate the best systems, and which say nothing or what another says."""
+    if passages and query_id is None:
+        raise InputError("Passages are looked at query by query.", "Give --query Q.")
+    examinees: Examinees = "passages" if passages else "systems"
+    with opened(project_path) as project:
+        found = bank_worth(project, policy, query_id, examinees)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    _print_bank(found)
+
+
+def _print_bank(found: BankWorth) -> None:
+    print_table(
+        ("query", "question", "weight", "answered", "d", "b", "at the top", "verdict", "suggestion"),
+        [
+            (
+                row.query_id,
+                row.question_id,
+                row.weight,
+                row.answered,
+                row.discrimination,
+                row.difficulty,
+                row.at_top,
+                row.verdict + (f" with {row.alike}" if row.alike else ""),
+                row.suggestion,
+            )
+            for row in found.questions
+        ],
+    )
+    best = list(found.abilities)[: found.top]
+    shown = ", ".join(best[:10]) + (" and others" if len(best) > 10 else "")
+    tell(f"The top, of {len(found.abilities):,} {found.examinees}: {shown}.")
+    for remark in found.remarks:
+        tell(remark)

@@ -1,0 +1,124 @@
+"""What each component of the students adds to ability, with intervals, in the way in which it can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.measures.item_response.joint import Fit
+from core.measures.item_response.model import Array
+from core.measures.item_response.statistics import mean_of
+from core.measures.item_response.uncertainty import Draws, interval
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A number with the bounds of its interval; None for those where no bootstrap was made."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Component:
+    """One level of a factor.
+
+    Args:
+        students: how many have it.
+        accuracy: share of right answers among all that these students gave; None where they gave none.
+        ability: what it adds, beside the mean of the levels of its factor.
+        difference: what it adds beside the first level; None for that level.
+        at_bound: whether the estimator's bounds held it.
+    """
+
+    factor: str
+    level: str
+    students: int
+    accuracy: float | None
+    ability: Bounded
+    difference: Bounded | None
+    at_bound: bool
+
+
+@dataclass(frozen=True)
+class StudentAbility:
+    """One student.
+
+    Args:
+        answered: number of answers.
+        accuracy: share of them that is right; None without answers.
+        accuracy_error: sqrt(p (1 - p) / n) of it.
+        ability: relative to the mean of all students.
+    """
+
+    student: str
+    answered: int
+    accuracy: float | None
+    accuracy_error: float | None
+    ability: Bounded
+
+
+def components(responses: Array, found: Fit, draws: Draws | None = None) -> tuple[list[Component], float]:
+    """Each factor's levels centred on 0, their differences from the first, and the common level that all parts add to.
+
+    Args:
+        responses: m x n, those that `found` was fitted to.
+        draws: of the bootstrap, for intervals.
+    """
+    table = np.asarray(responses, float)
+    centred, level = found.design.centred(found.parts)
+    of_draws = None if draws is None else found.design.centred(draws.parts)[0]
+    rows = []
+    for factor, at in zip(found.design.factors, found.design.columns.values(), strict=True):
+        differences = centred[at] - centred[at.start]
+        drawn = None if of_draws is None else of_draws[:, at] - of_draws[:, [at.start]]
+        abilities = _bounded(centred[at], None if of_draws is None else of_draws[:, at])
+        beside = _bounded(differences, drawn)
+        for i, name in enumerate(factor.levels):
+            having = found.design.matrix[:, at.start + i] == 1
+            answers = table[having][~np.isnan(table[having])]
+            rows.append(
+                Component(
+                    factor.name,
+                    name,
+                    int(having.sum()),
+                    float(answers.mean()) if answers.size else None,
+                    abilities[i],
+                    beside[i] if i else None,
+                    bool(found.at_bound["part"][at.start + i]),
+                )
+            )
+    return rows, float(level)
+
+
+def student_abilities(
+    responses: Array, found: Fit, students: Sequence[str], draws: Draws | None = None
+) -> list[StudentAbility]:
+    """Each student's ability beside the mean of all, and plain accuracy.
+
+    Args:
+        responses: m x n, those that `found` was fitted to.
+        students: m names.
+        draws: of the bootstrap, for intervals.
+    """
+    table = np.asarray(responses, float)
+    drawn = None if draws is None else draws.theta - draws.theta.mean(axis=1, keepdims=True)
+    abilities = _bounded(found.theta - found.theta.mean(), drawn)
+    answered = (~np.isnan(table)).sum(axis=1)
+    rows = []
+    for student, n, share, ability in zip(
+        students, answered.tolist(), mean_of(table, 1).tolist(), abilities, strict=True
+    ):
+        error = float(np.sqrt(share * (1 - share) / n)) if n else None
+        rows.append(StudentAbility(student, n, share if n else None, error, ability))
+    return rows
+
+
+def _bounded(values: Array, draws: Array | None) -> list[Bounded]:
+    if draws is None:
+        return [Bounded(value) for value in values.tolist()]
+    low, high = interval(values, draws)
+    return [Bounded(*row) for row in zip(values.tolist(), low.tolist(), high.tolist(), strict=True)]

@@ -1,0 +1,207 @@
+"""Fitting abilities and items together, by the highest likelihood or the most probable parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.errors import InputError
+from core.measures.item_response.design import Design
+from core.measures.item_response.estimators import ESTIMATORS, EstimatorName
+from core.measures.item_response.likelihood import Objective, log_likelihood
+from core.measures.item_response.model import Array, Flags, Items, Model, probability
+
+FEWEST = 10
+"""With fewer students or items than this a fit says little; whoever shows it should say so."""
+
+STARTS = 3
+MOST_STEPS = 2_000
+
+# A parameter this near to a bound is held by it.
+_AT_BOUND = 1e-6
+# How the search ends: a relative change of the value, as scipy counts it in units of the machine's precision.
+_PRECISION = 1e-9
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Abilities and items that were fitted together.
+
+    The answers do not say in which unit ability is measured. `map` states everything in the one in which the geometric
+    mean of d is 1, `paper` in the one that its boxes and its start led to.
+
+    Args:
+        parts: one number a column of the design, as they came out; free up to constants between factors.
+        theta: m abilities, of all students.
+        log_likelihood: of the answers alone, without priors.
+        objective: what was maximised: with the priors, but for a constant.
+        parameters: how many free numbers the model has: those of the items and the rank of the design.
+        at_bound: by "d", "b", "g" and "part", which parameters lay at a bound of the estimator where the search ended.
+        converged: whether the search ended by itself.
+    """
+
+    model: Model
+    estimator: EstimatorName
+    design: Design
+    parts: Array
+    theta: Array
+    items: Items
+    log_likelihood: float
+    objective: float
+    parameters: int
+    at_bound: dict[str, Flags]
+    converged: bool
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion: twice the number of parameters minus twice the log-likelihood."""
+        return 2 * self.parameters - 2 * self.log_likelihood
+
+    @property
+    def chances(self) -> Array:
+        """m x n chances of a right answer."""
+        return probability(self.theta, self.items)
+
+
+def checked(responses: Array, students: int) -> Array:
+    """Responses as an array.
+
+    Raises:
+        InputError: they are no table of 0, 1 and NaN with a row for each student, or nobody answered anything.
+    """
+    table = np.asarray(responses, float)
+    if table.ndim != 2 or len(table) != students:
+        raise InputError("The answers are not one row a student.", "Give an array of students x items.")
+    known = table[~np.isnan(table)]
+    if not known.size:
+        raise InputError("There is no answer to fit anything to.", "Let students answer first.")
+    if not np.isin(known, (0.0, 1.0)).all():
+        raise InputError("An answer is neither 0 (wrong) nor 1 (right).", "Leave cells without an answer empty.")
+    return table
+
+
+def fit(
+    responses: Array,
+    design: Design,
+    model: Model = "3pl",
+    estimator: EstimatorName = "map",
+    starts: int = STARTS,
+    seed: int = 0,
+    begin: Fit | None = None,
+) -> Fit:
+    """Fit abilities and items jointly: the best of several searches by L-BFGS-B.
+
+    Source: Guinet et al., ICML 2024, section 3.3 and appendix B.1; priors by Baker and Kim, Item Response Theory, 2004,
+    chapter 7.
+
+    Args:
+        responses: m students x n items; 1 right, 0 wrong, NaN not answered, which tells nothing.
+        design: of the m students.
+        model: which parameters an item has.
+        estimator: `map`, or the paper's boxes without priors.
+        starts: searches; the first from the estimator's own start, the others from that with noise.
+        seed: of the noise.
+        begin: start from this fit instead, once; of the same items and parts.
+
+    Raises:
+        InputError: the responses are no such table, or hold no answer.
+    """
+    table = checked(responses, len(design.matrix))
+    objective = Objective.of(table, design, model, ESTIMATORS[estimator])
+    if begin is not None:
+        beginnings = [objective.join(begin.parts, begin.items)]
+    else:
+        beginnings = _beginnings(objective, table, starts, seed)
+    found = max((maximise(objective, beginning) for beginning in beginnings), key=lambda one: one[1])
+    return _fit(objective, table, estimator, *found)
+
+
+def maximise(objective: Objective, beginning: Array, precision: float = _PRECISION) -> tuple[Array, float, bool]:
+    """One search from one place.
+
+    Returns:
+        (vector, value of the objective, whether it ended by itself).
+    """
+    from scipy.optimize import Bounds, minimize
+
+    def downhill(vector: Array) -> tuple[float, Array]:
+        value, gradient = objective.value(vector)
+        return -value, -gradient
+
+    done: Any = minimize(
+        downhill,
+        beginning,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=Bounds(*objective.bounds),
+        options={"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": precision, "gtol": 1e-5, "maxcor": 20},
+    )
+    return np.asarray(done.x, float), -float(done.fun), bool(done.success)
+
+
+def in_unit(objective: Objective, vector: Array) -> tuple[Array, Items]:
+    """The parts and items of a vector, in the unit of the estimator: see `Fit`.
+
+    With the priors alone to set it, the unit depends on how many items there are and how they are spread: over
+    simulated exams abilities came out 12 % too far apart, and intervals missed the truth for that reason.
+    """
+    parts, items = objective.split(vector)
+    if not objective.estimator.priors:
+        return parts, items
+    unit = float(np.exp(np.average(np.log(items.d), weights=objective.weights)))
+    return parts * unit, Items(items.d / unit, items.b * unit, items.g)
+
+
+def _beginnings(objective: Objective, responses: Array, starts: int, seed: int) -> list[Array]:
+    n = responses.shape[1]
+    items = Items(np.ones(n), np.zeros(n), np.full(n, 0.25))
+    parts = np.zeros(objective.design.matrix.shape[1])
+    if objective.estimator.from_shares:
+        ability, ease = (_logit(responses, axis) for axis in (1, 0))
+        parts = np.linalg.lstsq(objective.design.matrix, ability - ability.mean(), rcond=None)[0]
+        items = replace(items, b=-ease)
+    rng = np.random.default_rng(seed)
+    first = objective.join(parts, items)
+    noisy = [
+        objective.join(
+            parts + rng.normal(0, 0.5, len(parts)),
+            Items(items.d * np.exp(rng.normal(0, 0.3, n)), items.b + rng.normal(0, 0.5, n), items.g),
+        )
+        for _ in range(starts - 1)
+    ]
+    return [first, *noisy]
+
+
+def _logit(responses: Array, axis: int) -> Array:
+    """ln(right / wrong) along an axis, with half an answer added to each side."""
+    right = np.nansum(responses, axis=axis) + 0.5
+    wrong = np.nansum(1 - responses, axis=axis) + 0.5
+    found: Array = np.log(right / wrong)
+    return found
+
+
+def _fit(
+    objective: Objective, responses: Array, estimator: EstimatorName, vector: Array, value: float, converged: bool
+) -> Fit:
+    parts, items = in_unit(objective, vector)
+    theta = objective.design.matrix @ parts
+    none = np.zeros(len(items), bool)
+    low, high = objective.bounds
+    held = (vector - low < _AT_BOUND) | (high - vector < _AT_BOUND)
+    at_part, *at_items = np.split(held, len(parts) + len(items) * np.arange(len(objective.kinds)))
+    at_bound = {"d": none, "g": none, "part": at_part} | dict(zip(objective.kinds, at_items, strict=True))
+    return Fit(
+        objective.model,
+        estimator,
+        objective.design,
+        parts,
+        theta,
+        items,
+        log_likelihood(responses, probability(theta, items)),
+        value,
+        len(objective.kinds) * len(items) + objective.design.rank,
+        at_bound,
+        converged,
+    )

@@ -1,0 +1,105 @@
+"""The logistic models of item response: chance of a right answer, information, and where it is highest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+Indices: TypeAlias = NDArray[np.int64]
+
+Model = Literal["3pl", "2pl", "1pl"]
+MODELS: tuple[Model, ...] = ("3pl", "2pl", "1pl")
+"""With discrimination, difficulty and guessing; without guessing; with difficulty alone (discrimination 1)."""
+
+GRID: Array = np.linspace(-3.0, 3.0, 61)
+"""The abilities at which curves are drawn."""
+
+LEAST = 1e-9
+"""Chances are kept this far from 0 and 1, so that their logarithms are finite."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """The parameters of n items, each an array of n.
+
+    Args:
+        d: discrimination, per unit of ability.
+        b: difficulty, on the scale of ability.
+        g: guessing, the chance of a right answer without any ability, 0 to 1.
+    """
+
+    d: Array
+    b: Array
+    g: Array
+
+    def __len__(self) -> int:
+        return len(self.d)
+
+    def some(self, of: Sequence[int] | Indices | Flags) -> Items:
+        """Only these items, by index or by flag."""
+        at = np.asarray(of)
+        return Items(self.d[at], self.b[at], self.g[at])
+
+
+def sigmoid(z: Array) -> Array:
+    """1 / (1 + exp(-z)) for any z."""
+    from scipy.special import expit
+
+    found: Array = expit(z)
+    return found
+
+
+def probability(theta: Array, items: Items) -> Array:
+    """The chance of a right answer, p = g + (1 - g) / (1 + exp(-d (theta - b))).
+
+    Source: Guinet et al., ICML 2024, equation 1 (Birnbaum's three-parameter logistic model, 1968).
+
+    Args:
+        theta: m abilities.
+
+    Returns:
+        m x n chances.
+    """
+    s = sigmoid(items.d * (np.asarray(theta, float)[:, None] - items.b))
+    p: Array = items.g + (1 - items.g) * s
+    return p
+
+
+def information(theta: Array, items: Items) -> Array:
+    """Fisher's information that an answer carries about ability, d^2 ((p - g) / (1 - g))^2 (1 - p) / p.
+
+    Source: Guinet et al., ICML 2024, section 5.1. It is computed as d^2 (1 - g) s^2 (1 - s) / p with s the logistic
+    part, which is the same and keeps its digits where p is nearly 1.
+
+    Args:
+        theta: m abilities.
+
+    Returns:
+        m x n values, in units of 1 / ability^2.
+    """
+    z = items.d * (np.asarray(theta, float)[:, None] - items.b)
+    s, fails = sigmoid(z), sigmoid(-z)
+    p = items.g + (1 - items.g) * s
+    # Far below an item's difficulty p and s vanish together where nobody guesses; the ratio s / p is then 1.
+    share = np.divide(s, p, out=np.ones_like(s), where=p > 0)
+    found: Array = items.d**2 * (1 - items.g) * s * fails * share
+    return found
+
+
+def peak(items: Items) -> Array:
+    """The ability at which an item tells most: b + ln((1 + sqrt(1 + 8 g)) / 2) / d.
+
+    Source: Lord, Applications of Item Response Theory, 1980, equation 10-4. (The paper's text says b, which holds
+    without guessing alone.)
+
+    Returns:
+        n abilities.
+    """
+    found: Array = items.b + np.log((1 + np.sqrt(1 + 8 * items.g)) / 2) / items.d
+    return found

@@ -1,0 +1,112 @@
+"""How well a fit tells the answers: error by item beside that of the students' shares, and on cells it never saw."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.measures.item_response.joint import Fit, fit
+from core.measures.item_response.model import Array
+
+HELD_OUT = 0.1
+"""The share of the answers that is hidden from a fit to see how well it tells them."""
+
+
+@dataclass(frozen=True)
+class MeanAndSpread:
+    """A mean over items or students with its standard deviation (over n, not n - 1), as the paper prints it."""
+
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, values: Array) -> MeanAndSpread:
+        """Of the values that are no NaN."""
+        known = values[~np.isnan(values)]
+        return cls(float(known.mean()), float(known.std()))
+
+
+@dataclass(frozen=True)
+class FitStatistics:
+    """How well a fit tells the answers. Source: Guinet et al., ICML 2024, table 5 and appendix B.1.
+
+    Args:
+        accuracy: over students, the share of right answers.
+        rmse: over items, the root of the mean over students of (answer - chance)^2.
+        baseline: the same, where the chance is the student's share of right answers (the authors' code; their text says
+            the mean of the exam).
+        d, b, g: over items.
+        theta: over students.
+        held_out: root mean squared error on the answers that a fit was not shown; None where that was not asked.
+        held_out_baseline: the same of the students' shares among the answers that were shown.
+    """
+
+    accuracy: MeanAndSpread
+    rmse: MeanAndSpread
+    baseline: MeanAndSpread
+    d: MeanAndSpread
+    b: MeanAndSpread
+    g: MeanAndSpread
+    theta: MeanAndSpread
+    log_likelihood: float
+    aic: float
+    held_out: float | None
+    held_out_baseline: float | None
+
+
+def fit_statistics(responses: Array, found: Fit, held_out: bool = True, seed: int = 0) -> FitStatistics:
+    """Say how well a fit tells the answers that it was fitted to, and how well such a fit tells others.
+
+    Args:
+        responses: m x n, those that `found` was fitted to.
+        held_out: whether to hide a tenth of the answers and fit to the others, which takes about as long as the fit.
+        seed: of what is hidden.
+    """
+    table = np.asarray(responses, float)
+    shares = mean_of(table, 1)
+    hidden, base = _hidden_error(table, found, seed) if held_out else (None, None)
+    return FitStatistics(
+        MeanAndSpread.of(shares),
+        MeanAndSpread.of(item_rmse(table, found.chances)),
+        MeanAndSpread.of(item_rmse(table, np.broadcast_to(shares[:, None], table.shape))),
+        MeanAndSpread.of(found.items.d),
+        MeanAndSpread.of(found.items.b),
+        MeanAndSpread.of(found.items.g),
+        MeanAndSpread.of(found.theta),
+        found.log_likelihood,
+        found.aic,
+        hidden,
+        base,
+    )
+
+
+def item_rmse(responses: Array, chances: Array) -> Array:
+    """By item, the root of the mean over the students who answered of (answer - chance)^2; NaN where nobody did."""
+    return np.sqrt(mean_of((responses - chances) ** 2, 0))
+
+
+def mean_of(table: Array, axis: int) -> Array:
+    """Means along an axis of what is no NaN; NaN where there is nothing."""
+    with warnings.catch_warnings():
+        # A row without any answer has no mean, and numpy says so in a warning.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found: Array = np.nanmean(table, axis=axis)
+    return found
+
+
+def _hidden_error(table: Array, found: Fit, seed: int) -> tuple[float | None, float | None]:
+    rows, columns = np.nonzero(~np.isnan(table))
+    chosen = np.random.default_rng(seed).permutation(len(rows))[: round(HELD_OUT * len(rows))]
+    at = rows[chosen], columns[chosen]
+    shown = table.copy()
+    shown[at] = np.nan
+    if not len(chosen) or np.isnan(shown).all():
+        return None, None
+    again = fit(shown, found.design, found.model, found.estimator, begin=found)
+    shares = mean_of(shown, 1)
+    shares = np.where(np.isnan(shares), np.nanmean(shown), shares)
+    errors = ((table[at] - told) ** 2 for told in (again.chances[at], shares[at[0]]))
+    told, base = (float(np.sqrt(error.mean())) for error in errors)
+    return told, base

@@ -1,0 +1,129 @@
+"""What each item is worth: discrimination, information, item-rest correlation and accuracy, with a reason in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from core.measures.item_response.joint import Fit
+from core.measures.item_response.model import Array, information, peak
+from core.measures.item_response.statistics import mean_of
+
+Criterion = Literal["information", "d", "item-rest"]
+CRITERIA: tuple[Criterion, ...] = ("information", "d", "item-rest")
+
+WEAK = 0.1
+"""An item whose answers agree less than this with the rest of the exam hardly follows ability."""
+
+
+@dataclass(frozen=True)
+class ItemWorth:
+    """What one item is worth to an exam.
+
+    Args:
+        answered: how many students answered it.
+        accuracy: their share of right answers; None where nobody answered.
+        d, b, g: its parameters.
+        information: mean over the students of its information at their abilities.
+        item_rest: Pearson correlation of right answers with the share right of the student's other answers; None where
+            one of the two is the same for all.
+        held: which of d, b, g lie at a bound of the estimator.
+        reason: in words, what is wrong with it; empty where nothing is seen.
+    """
+
+    item: str
+    answered: int
+    accuracy: float | None
+    d: float
+    b: float
+    g: float
+    information: float
+    item_rest: float | None
+    held: tuple[str, ...]
+    reason: str
+
+    def by(self, criterion: Criterion) -> float:
+        """The number by which items are ordered; an item without a correlation comes before all that have one."""
+        return RANKED[criterion](self)
+
+
+RANKED: dict[Criterion, Callable[[ItemWorth], float]] = {
+    "information": lambda one: one.information,
+    "d": lambda one: one.d,
+    "item-rest": lambda one: -2.0 if one.item_rest is None else one.item_rest,
+}
+
+
+def item_rest(responses: Array) -> Array:
+    """Pearson correlation of each item with the mean of the student's other answers: n values.
+
+    Source: Lord and Novick, Statistical Theories of Mental Test Scores, 1968, section 15.5. Students who did not answer
+    the item, or nothing else, are left out of it.
+
+    Args:
+        responses: m x n; 1 right, 0 wrong, NaN not answered.
+
+    Returns:
+        NaN where answers or rests are the same for all who are left.
+    """
+    seen = ~np.isnan(responses)
+    right = np.where(seen, responses, 0.0)
+    others = seen.sum(axis=1)[:, None] - 1
+    use = seen & (others > 0)
+    rest = np.divide(right.sum(axis=1)[:, None] - right, others, out=np.zeros_like(right), where=use)
+    n = np.maximum(use.sum(axis=0), 1)
+    x, y = (np.where(use, values - (values * use).sum(axis=0) / n, 0.0) for values in (right, rest))
+    spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
+    found: Array = np.full(responses.shape[1], np.nan)
+    # What differs by rounding alone has no spread.
+    np.divide((x * y).sum(axis=0), spread, out=found, where=spread > 1e-12 * n)
+    return found
+
+
+def worth(responses: Array, found: Fit, items: Sequence[str]) -> list[ItemWorth]:
+    """What each item is worth.
+
+    Args:
+        responses: m x n, those that `found` was fitted to.
+        items: their n ids.
+
+    Returns:
+        One row an item, in their order.
+    """
+    table = np.asarray(responses, float)
+    told = information(found.theta, found.items).mean(axis=0)
+    correlations = item_rest(table)
+    accuracies = mean_of(table, 0)
+    answered = (~np.isnan(table)).sum(axis=0)
+    peaks = peak(found.items)
+    rows = []
+    for i, item in enumerate(items):
+        accuracy = None if np.isnan(accuracies[i]) else float(accuracies[i])
+        correlation = None if np.isnan(correlations[i]) else float(correlations[i])
+        d, b, g = (float(values[i]) for values in (found.items.d, found.items.b, found.items.g))
+        held = tuple(kind for kind in "dbg" if found.at_bound[kind][i])
+        reason = _reason(accuracy, correlation, int(answered[i]), float(peaks[i]), found.theta)
+        rows.append(ItemWorth(item, int(answered[i]), accuracy, d, b, g, float(told[i]), correlation, held, reason))
+    return rows
+
+
+def _reason(accuracy: float | None, correlation: float | None, answered: int, peak_at: float, theta: Array) -> str:
+    if accuracy is None:
+        return "nobody answered it"
+    if accuracy == 1:
+        return "every student gets it right: it tells nobody apart"
+    if accuracy == 0:
+        return "no student gets it right: too hard, or its key is wrong"
+    # Without any relation a correlation is within twice 1 / sqrt(n) of 0, as a rule.
+    if correlation is not None and correlation < -max(WEAK, 2 / answered**0.5):
+        return "students who do well elsewhere fail it: look at its key"
+    if correlation is None or correlation < WEAK:
+        return "answers hardly follow ability: ambiguous, guessed, or given away by the question"
+    if peak_at > theta.max():
+        return "too hard for these students: it would tell stronger ones apart"
+    if peak_at < theta.min():
+        return "too easy for these students: it would tell weaker ones apart"
+    return ""

@@ -1,0 +1,280 @@
+"""Item response on the question bank: which questions separate systems at the top, which say nothing or the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from core import bank
+from core.errors import InputError
+from core.labels import MISSING, RANKED, Basis, Policy, basis, first_answers, load_ratings, scored
+from core.measures import Array
+from core.measures.item_response import (
+    FEWEST,
+    analyse,
+    fit_graded,
+    graded_information,
+    information,
+    item_rest,
+)
+from core.project import Project
+
+Examinees = Literal["systems", "passages"]
+Verdict = Literal[
+    "separates the top", "separates lower down", "universal", "hopeless", "redundant", "unclear", "not graded"
+]
+
+TOP = 0.25
+"""The share of the examinees, by ability, that is the top of the board."""
+ALIKE = 0.9
+"""Questions whose answers correlate at least so much say the same of the examinees that there are."""
+
+# Two questions that only so few examinees answer, or fail, are alike too easily.
+_FEWEST_EACH = 3
+_WEAK = 0.1
+# What a search leaves open; below this numbers are the same.
+_DIGITS = 3
+
+_SUGGESTIONS: dict[Verdict, str] = {
+    "separates the top": "keep it; more weight sets the best further apart",
+    "separates lower down": "keep it; it sets weaker ones apart, more weight does little at the top",
+    "universal": "retire it, give it less weight, or ask for more: all answer it, so it moves nobody",
+    "hopeless": "look whether any passage can answer it; as long as none does, it moves nobody",
+    "redundant": "keep one of the two, or give each half the weight",
+    "unclear": "look at its wording and at what answers it: weak ones answer it as often as good ones",
+    "not graded": "grade it first",
+}
+
+
+@dataclass(frozen=True)
+class QuestionWorth:
+    """What one question tells of the examinees.
+
+    Args:
+        examinees: how many have a usable answer to it.
+        answered: the share of these that answers it at the min rating; None where there is none.
+        discrimination, difficulty: of the model, difficulty that of the min rating; None where all or none answer it.
+        at_top, overall: mean information at the abilities of the top quarter, and of all; None there too.
+        alike: the id of the question of the same query that it says the same as.
+        suggestion: what to do about its weight, in words.
+    """
+
+    query_id: str
+    question_id: str
+    text: str
+    weight: float
+    examinees: int
+    answered: float | None
+    discrimination: float | None
+    difficulty: float | None
+    at_top: float | None
+    overall: float | None
+    verdict: Verdict
+    alike: str | None
+    suggestion: str
+
+
+@dataclass(frozen=True)
+class BankWorth:
+    """What the questions of a bank tell of systems, or those of a query of its passages.
+
+    Args:
+        abilities: by examinee, best first; relative to their mean.
+        top: how many of these are the top.
+        questions: by query and place.
+        remarks: what one has to know before believing it.
+    """
+
+    examinees: Examinees
+    abilities: dict[str, float]
+    top: int
+    questions: list[QuestionWorth]
+    remarks: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Answers of examinees to questions: who, what, and a table with NaN where nothing is known."""
+
+    examinees: list[str]
+    items: list[tuple[str, str, str, float]]
+    answers: Array
+    """examinees x items: 1 answered at the min rating, 0 not."""
+
+
+def bank_worth(
+    project: Project, policy: Policy, query_id: str | None = None, examinees: Examinees = "systems"
+) -> BankWorth:
+    """Say what each active question of positive weight tells of the systems, or of the passages of a query.
+
+    A system answers a question where one of its top k passages does at the min rating (2PL, abilities and questions
+    fitted together); a passage answers at the level of its rating (graded response, abilities integrated out). What has
+    no usable grade is missing. A query that a system skipped counts as not answered, or as missing, as the policy says.
+
+    Args:
+        query_id: the questions of this query alone; needed for passages.
+        examinees: whose answers are looked at.
+
+    Raises:
+        InputError: there is no such grader, version or query; the grader asks no questions; passages of all queries are
+            asked for; or there are too few answers.
+    """
+    base = basis(project, policy)
+    if base.grader.spec.method == "direct":
+        raise InputError(
+            f"The grader '{base.grader.spec.name}' judges queries as a whole: it answers no questions.",
+            "Name another one with --grader.",
+        )
+    if query_id is not None:
+        bank.find_query(project, query_id)
+    if examinees == "passages":
+        if query_id is None:
+            raise InputError("Passages are looked at query by query.", "Give --query Q.")
+        return _of_passages(project, base, query_id)
+    return project.remember(("bank worth", base.key, policy, query_id), lambda: _of_systems(project, base, query_id))
+
+
+def _of_systems(project: Project, base: Basis, query_id: str | None) -> BankWorth:
+    asked = _systems(project, base, query_id)
+    told = analyse(
+        asked.examinees,
+        [question for _, question, _, _ in asked.items],
+        asked.answers,
+        model="2pl",
+        bootstrap=0,
+        held_out=False,
+    )
+    theta, items = told.fit.theta, told.fit.items
+    return _worth("systems", asked, theta, information(theta, items), items.d, items.b, told.remarks)
+
+
+def _of_passages(project: Project, base: Basis, query_id: str) -> BankWorth:
+    questions = [q for q in scored(bank.questions(project, base.version, query_id), base.grader) if q.weight > 0]
+    ratings = load_ratings(project, base, query_id, questions)
+    known = ratings.of(questions)
+    rows = ratings.pooled & (known != MISSING).any(axis=1)
+    levels = np.where(known[rows] == MISSING, np.nan, known[rows].astype(float))
+    names = [passage for passage, kept in zip(ratings.passage_ids, rows, strict=True) if kept]
+    items = [(query_id, q.question_id, q.shown, q.weight) for q in questions]
+    answers = np.where(np.isnan(levels), np.nan, (levels >= base.min_rating).astype(float))
+    asked = _checked(_Asked(names, items, answers))
+    found = fit_graded(levels, base.grader.spec.max_rating)
+    difficulty = found.items.b[:, base.min_rating - 1] if base.min_rating else found.items.b[:, 0]
+    told = graded_information(found.theta, found.items)
+    few = [f"{len(items)} questions are few: abilities are hardly known."] if len(items) < FEWEST else []
+    return _worth("passages", asked, found.theta, told, found.items.d, difficulty, few)
+
+
+def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
+    rows = project.rows(
+        "SELECT name, query_id, question_id, coalesce(t.text, question_id), r.weight, first, usable FROM"
+        f" {first_answers(base, RANKED, ('run_key', 'query_key'))} a JOIN runs USING (run_key)"
+        " JOIN queries USING (query_key) JOIN bank_at($version) r USING (question_key)"
+        " JOIN question_texts t USING (text_key) JOIN questions USING (question_key)"
+        " WHERE w > 0 AND ($query IS NULL OR query_id = $query)"
+        " ORDER BY a.query_key, r.position, question_key, run_key",
+        base.parameters | {"cutoff": base.policy.cutoff, "query": query_id},
+    )
+    systems = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
+    items = list(dict.fromkeys((query, question, text, weight) for _, query, question, text, weight, _, _ in rows))
+    at_item = {(query, question): i for i, (query, question, _, _) in enumerate(items)}
+    at_system = {name: i for i, name in enumerate(systems)}
+    skipped = 0.0 if base.policy.skipped == "zero" else np.nan
+    answers = np.full((len(systems), len(items)), skipped)
+    for name, query, question, _, _, first, usable in rows:
+        cell = at_system[name], at_item[query, question]
+        answers[cell] = np.nan if not usable else float(first is not None)
+    # What no system has a grade for was not refused by those that skipped its query either.
+    seen = np.zeros(len(items), bool)
+    for _, query, question, _, _, _, usable in rows:
+        seen[at_item[query, question]] |= bool(usable)
+    answers[:, ~seen] = np.nan
+    return _checked(_Asked(systems, items, answers))
+
+
+def _checked(asked: _Asked) -> _Asked:
+    if np.isnan(asked.answers).all():
+        raise InputError("No question has a usable grade yet.", "Grade first: exam grade --grader NAME.")
+    return asked
+
+
+def _worth(
+    examinees: Examinees, asked: _Asked, theta: Array, told: Array, d: Array, b: Array, remarks: Sequence[str]
+) -> BankWorth:
+    order = np.argsort(-np.round(theta, _DIGITS), kind="stable")
+    top = max(1, round(TOP * len(order)))
+    at_top, overall = told[order[:top]].mean(axis=0), told.mean(axis=0)
+    rest = item_rest(asked.answers)
+    known = (~np.isnan(asked.answers)).sum(axis=0)
+    shares = [float(np.nansum(column) / n) if n else None for column, n in zip(asked.answers.T, known, strict=True)]
+    varied = np.array([share is not None and 0 < share < 1 for share in shares], bool)
+    usual = float(at_top[varied].mean()) if varied.any() else 0.0
+    alike = _alike(asked, overall)
+    rows = []
+    for i, (query_id, question_id, text, weight) in enumerate(asked.items):
+        verdict = _verdict(shares[i], rest[i], alike.get(i), at_top[i] >= usual)
+        same = asked.items[alike[i]][1] if verdict == "redundant" else None
+        rows.append(
+            QuestionWorth(
+                query_id,
+                question_id,
+                text,
+                weight,
+                int(known[i]),
+                shares[i],
+                float(d[i]) if varied[i] else None,
+                float(b[i]) if varied[i] else None,
+                float(at_top[i]) if varied[i] else None,
+                float(overall[i]) if varied[i] else None,
+                verdict,
+                same,
+                _SUGGESTIONS[verdict],
+            )
+        )
+    relative = theta - theta.mean()
+    abilities = {asked.examinees[i]: float(relative[i]) for i in order}
+    return BankWorth(examinees, abilities, top, rows, list(remarks))
+
+
+def _verdict(share: float | None, rest: float, alike: int | None, much_at_top: bool) -> Verdict:
+    if share is None:
+        return "not graded"
+    if share in (0.0, 1.0):
+        return "universal" if share else "hopeless"
+    if alike is not None:
+        return "redundant"
+    if np.isnan(rest) or rest < _WEAK:
+        return "unclear"
+    return "separates the top" if much_at_top else "separates lower down"
+
+
+def _alike(asked: _Asked, overall: Array) -> dict[int, int]:
+    """By question, the one of the same query that tells more (or stands before it) and has very like answers."""
+    by_query: dict[str, list[int]] = {}
+    for i, (query_id, *_) in enumerate(asked.items):
+        by_query.setdefault(query_id, []).append(i)
+    found = {}
+    for members in by_query.values():
+        ranked = sorted(members, key=lambda i: (-round(float(overall[i]), _DIGITS), i))
+        for place, i in enumerate(ranked):
+            for other in ranked[:place]:
+                if other not in found and _phi(asked.answers[:, i], asked.answers[:, other]) >= ALIKE:
+                    found[i] = other
+                    break
+    return found
+
+
+def _phi(one: Array, other: Array) -> float:
+    """The correlation of two columns of answers; 0 where too few examinees differ to tell."""
+    both = ~np.isnan(one) & ~np.isnan(other)
+    x, y = one[both], other[both]
+    if any(min(column.sum(), len(column) - column.sum()) < _FEWEST_EACH for column in (x, y)):
+        return 0.0
+    return float(np.corrcoef(x, y)[0, 1])

@@ -1,0 +1,135 @@
+"""Item response from a shell: tables of answers in, abilities and the worth of items out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.formats import Source
+from core.measures.item_response import fit_marginal
+from tests.cli.test_cli import Exam, exam  # noqa: F401
+from tests.made.exams import exam as made_exam
+from tests.made.exams import students
+
+ITEMS = 40
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path) -> None:
+    """The paper's 63 students and 40 items: who answered what, and the components of each student."""
+    answers = made_exam(ITEMS, seed=1).responses
+    answers[0, 0] = np.nan
+    names = [f"s{i:02}" for i in range(len(answers))]
+    lines = [",".join(["student", *(f"i{i:02}" for i in range(ITEMS))])]
+    for name, row in zip(names, answers, strict=True):
+        lines.append(",".join([name, *("" if np.isnan(cell) else str(int(cell)) for cell in row)]))
+    (tmp_path / "answers.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "answers.tsv").write_text("\n".join(lines).replace(",", "\t") + "\n", encoding="utf-8")
+    levels = students()
+    rows = [",".join(["student", *levels])]
+    rows += [",".join([name, *(levels[factor][i] for factor in levels)]) for i, name in enumerate(names)]
+    (tmp_path / "factors.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def test_abilities_by_component_come_with_intervals(exam: Exam) -> None:  # noqa: F811
+    options = ("--factors", "factors.csv", "--bootstrap", "3", "--model", "2pl")
+    said = exam("irt", "fit", "answers.csv", *options, "--json").json
+    assert (said["model"], said["estimator"]) == ("2pl", "map")
+    by_level = {row["level"]: row for row in said["components"]}
+    assert by_level["oracle"]["ability"]["value"] > by_level["closed-book"]["ability"]["value"]
+    assert by_level["closed-book"]["difference"] is None and by_level["oracle"]["difference"]["low"] > 0
+    assert said["students"][0]["answered"] == ITEMS - 1
+    shown = exam("irt", "fit", "answers.csv", *options)
+    assert shown.out.startswith("63 students, 40 items, model 2pl, estimator map: log-likelihood ")
+    assert "retrieval  closed-book" in shown.out
+    flat = exam("irt", "fit", "answers.tsv", *options, "--flat", "--json").json
+    assert flat["components"] == [] and len(flat["students"]) == 63
+
+
+def test_the_bounds_of_the_papers_estimator_are_told(exam: Exam) -> None:  # noqa: F811
+    ran = exam("irt", "fit", "answers.csv", "--estimator", "paper", "--bootstrap", "0")
+    assert ran.code == 0 and "of d lie at a bound of the estimator paper." in ran.err
+
+
+def test_abilities_are_integrated_out_where_that_is_asked_for(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
+    said = exam("irt", "fit", "answers.csv", "--marginal", "--model", "2pl", "--json").json
+    assert said["estimator"] == "marginal" and len(said["items"]) == ITEMS and len(said["students"]) == 63
+    shown = exam("irt", "fit", "answers.csv", "--marginal", "--model", "2pl").out
+    assert f"log-likelihood {said['log_likelihood']:.3f}" in shown
+
+
+def test_items_come_with_what_they_are_worth_the_least_first(exam: Exam) -> None:  # noqa: F811
+    said = exam("irt", "items", "answers.csv", "--by", "item-rest", "--json").json
+    worths = [row["item_rest"] for row in said["items"]]
+    assert worths == sorted(worths) and len(worths) == ITEMS
+    assert exam("irt", "items", "answers.csv").out.splitlines()[0].split()[:4] == ["item", "answered", "accuracy", "d"]
+
+
+def test_a_shorter_exam_is_proposed_and_the_file_stays_as_it_is(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
+    before = (tmp_path / "answers.csv").read_bytes()
+    said = exam("irt", "improve", "answers.csv", "--drop", "10", "--steps", "2", "--model", "2pl", "--json").json
+    assert [step["items"] for step in said["steps"]] == [40, 36, 32]
+    assert len(said["retire"]) == 8 and len(said["steps"][0]["curve"]) == 61
+    assert (tmp_path / "answers.csv").read_bytes() == before
+    shown = exam("irt", "improve", "answers.csv", "--steps", "9", "--model", "2pl")
+    assert "items are left" in shown.err and "one half of the students" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("student,a,b\ns1,1,2\n", "bad.csv:2: the answer '2' is neither 1 (right), 0 (wrong) nor empty"),
+        ("student,a,b\ns1,1\n", "bad.csv:2: the line has 2 cells, the header has 3"),
+        ("student,a,b\ns1,1,0\ns1,0,1\n", "bad.csv:3: the student 's1' is there twice"),
+        ("student,a,a\ns1,1,0\n", "bad.csv:1: the column 'a' is there twice"),
+        ("student\ns1\n", "bad.csv:1: the header names no item"),
+        ("student,a\n", "bad.csv: the table has no student"),
+        ("", "bad.csv: the table has no student"),
+        ('student,a\ns"1,1\n"s2,1\n', "bad.csv:3: the line cannot be split into cells"),
+        ("student,a\ns1,\n", "There is no answer to fit anything to"),
+    ],
+)
+def test_what_is_no_table_of_answers_is_refused_by_line(exam: Exam, tmp_path: Path, table: str, says: str) -> None:  # noqa: F811
+    (tmp_path / "bad.csv").write_text(table, encoding="utf-8")
+    ran = exam("irt", "fit", "bad.csv")
+    assert ran.code == 2 and says in ran.err and ran.out == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("student,llm\ns00,A\n", "say nothing of 62 of the students, first of 's01'"),
+        ("student,llm\ns00,\n", "factors.csv:2: the llm id is empty"),
+        ("student\ns00\n", "factors.csv:1: the header names no factor"),
+        ("student,llm\ns00,A\ns00,A\n", "factors.csv:3: the student 's00' is there twice"),
+    ],
+)
+def test_factors_that_leave_something_out_are_refused(exam: Exam, tmp_path: Path, table: str, says: str) -> None:  # noqa: F811
+    (tmp_path / "factors.csv").write_text(table, encoding="utf-8")
+    ran = exam("irt", "fit", "answers.csv", "--factors", "factors.csv")
+    assert ran.code == 2 and says in ran.err
+
+
+def test_the_worth_of_a_bank_is_told_of_a_project(exam: Exam, tmp_path: Path) -> None:  # noqa: F811
+    from tests.study.test_item_response import made
+
+    made(tmp_path / "p.duckdb").close()
+    said = exam("irt", "bank", "--project", "p.duckdb", "--json").json
+    verdicts = {row["question_id"]: row["verdict"] for row in said["questions"]}
+    assert verdicts["q1/all"] == "universal" and verdicts["q1/none"] == "hopeless"
+    shown = exam("irt", "bank", "--project", "p.duckdb", "--query", "q1")
+    assert "redundant with q1/top" in shown.out and "The top, of 16 systems: s13, s14, s15, s0" in shown.err
+    assert exam("irt", "bank", "--project", "p.duckdb", "--query", "q1", "--passages").code == 0
+    assert exam("irt", "bank", "--project", "p.duckdb", "--passages").code == 2
+
+
+def test_a_name_that_a_spreadsheet_would_take_for_a_formula_is_read_as_it_was() -> None:
+    from core.errors import Report
+    from core.formats import read_response_matrix
+
+    found = read_response_matrix(Source("a.csv", data=b"student,'=a,b\r\n'-s,1,\r\n"), Report())
+    assert (found.students, found.items) == (["-s"], ["=a", "b"])
+    assert np.isnan(found.responses[0, 1])
+    assert fit_marginal(np.array([[1.0, 0.0], [0.0, 1.0]])).parameters == 4

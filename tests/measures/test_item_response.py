@@ -1,0 +1,268 @@
+"""Item response: the model's identities, its gradient, what a fit finds again, and what it must not depend on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import InputError
+from core.measures.item_response import (
+    ESTIMATORS,
+    MODELS,
+    EstimatorName,
+    Items,
+    Model,
+    Objective,
+    bootstrap_items,
+    components,
+    factor_design,
+    fit,
+    fit_statistics,
+    flat_design,
+    information,
+    information_by_category,
+    interval,
+    item_errors,
+    item_rmse,
+    log_likelihood,
+    mean_information,
+    peak,
+    probability,
+    student_abilities,
+)
+from tests.made.exams import ADDED, correlation, exam, students
+from tests.made.projects import examples
+
+PLAIN = Items(np.array([1.0]), np.array([0.0]), np.array([0.25]))
+
+
+def item(d: float, b: float, g: float) -> Items:
+    return Items(np.array([d]), np.array([b]), np.array([g]))
+
+
+def test_information_is_what_the_specification_computes_by_hand() -> None:
+    assert information(np.array([0.0]), PLAIN)[0, 0] == pytest.approx(0.15)
+    assert peak(PLAIN)[0] == pytest.approx(0.312, abs=5e-4)
+    assert information(peak(PLAIN), PLAIN)[0, 0] == pytest.approx(0.1547, abs=5e-5)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.floats(0.05, 4), st.floats(-4, 4), st.floats(0, 0.5), st.floats(-6, 6))
+def test_information_is_the_squared_slope_over_the_variance_and_highest_at_the_peak(
+    d: float, b: float, g: float, at: float
+) -> None:
+    one, h = item(d, b, g), 1e-5
+    low, mid, high = probability(np.array([at - h, at, at + h]), one)[:, 0]
+    told = information(np.array([at]), one)[0, 0]
+    assert told == pytest.approx(((high - low) / (2 * h)) ** 2 / (mid * (1 - mid)), rel=1e-4, abs=1e-8)
+    assert told <= information(peak(one), one)[0, 0] * (1 + 1e-12)
+
+
+def test_far_from_an_item_information_is_none_rather_than_undefined() -> None:
+    sharp = Items(np.array([4.0, 4.0]), np.array([0.0, 0.0]), np.array([0.0, 0.25]))
+    assert np.allclose(information(np.array([-900.0, 900.0]), sharp), 0)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_gradient_is_that_of_finite_differences(model: Model, estimator: EstimatorName) -> None:
+    rng = np.random.default_rng(3)
+    made = exam(12, seed=2)
+    made.responses[rng.random(made.responses.shape) < 0.2] = np.nan
+    objective = Objective.of(made.responses, made.design, model, ESTIMATORS[estimator])
+    objective = replace(objective, weights=rng.integers(0, 3, 12).astype(float))
+    low, high = objective.bounds
+    inside = np.clip(low, -1, None) + rng.uniform(0.2, 0.8, len(low)) * (
+        np.clip(high, None, 1.5) - np.clip(low, -1, None)
+    )
+    gradient = objective.value(inside)[1]
+    h = 1e-5
+    steps = h * np.eye(len(inside))
+    by_hand = [(objective.value(inside + s)[0] - objective.value(inside - s)[0]) / (2 * h) for s in steps]
+    assert np.allclose(gradient, by_hand, rtol=1e-6, atol=1e-5)
+
+
+def test_the_value_without_priors_is_the_log_likelihood_of_the_cells_that_were_answered() -> None:
+    made = exam(20)
+    made.responses[:, 3] = np.nan
+    made.responses[5] = np.nan
+    objective = Objective.of(made.responses, made.design, "3pl", ESTIMATORS["paper"])
+    vector = objective.join(np.linspace(-1, 1, 13), made.items)
+    parts, items = objective.split(vector)
+    chances = probability(made.design.matrix @ parts, items)
+    by_hand = sum(
+        np.log(p if r == 1 else 1 - p)
+        for r, p in zip(made.responses.ravel(), chances.ravel(), strict=True)
+        if not np.isnan(r)
+    )
+    assert objective.value(vector)[0] == pytest.approx(by_hand)
+    assert log_likelihood(made.responses, chances) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize(("items", "ability", "b_low"), [(148, 0.97, 0.7), (515, 0.98, 0.7)])
+def test_abilities_are_found_again_and_of_discrimination_as_much_as_there_is(
+    items: int, ability: float, b_low: float
+) -> None:
+    made = exam(items, seed=11)
+    found = fit(made.responses, made.design, starts=1)
+    assert found.converged
+    assert correlation(found.theta, made.theta) >= ability
+    retrieval = found.parts[found.design.columns["retrieval"]]
+    assert correlation(retrieval, np.array(list(ADDED["retrieval"].values()))) >= 0.97
+    assert correlation(found.items.d, made.items.d) >= 0.25
+    assert correlation(found.items.b, made.items.b) >= b_low
+    told = fit_statistics(made.responses, found)
+    assert 0.4 <= told.rmse.mean < told.baseline.mean <= 0.5
+    assert told.held_out is not None and told.held_out_baseline is not None
+    assert told.held_out < told.held_out_baseline
+    assert told.aic == pytest.approx(2 * (3 * items + 11) - 2 * found.log_likelihood)
+
+
+def test_the_papers_estimator_shows_how_much_its_bounds_hold() -> None:
+    made = exam(148, seed=5)
+    found = fit(made.responses, made.design, estimator="paper", starts=1)
+    held = {kind: flags.mean() for kind, flags in found.at_bound.items()}
+    assert 0.35 <= held["d"] <= 0.7 and 0.4 <= held["b"] <= 0.75 and 0.5 <= held["g"] <= 0.9
+    low, high = ESTIMATORS["paper"].d
+    assert np.isin(found.items.d[found.at_bound["d"]].round(5), [low, high]).all()
+    assert np.isnan(item_errors(made.responses, found).d[found.at_bound["d"]]).all()
+    assert correlation(found.theta, made.theta) >= 0.97
+
+
+def test_what_students_and_items_are_called_and_in_which_order_they_come_changes_nothing() -> None:
+    made = exam(60, seed=4)
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(63), rng.permutation(60)
+    factors = {name: [levels[i] for i in rows] for name, levels in students().items()}
+    first = fit(made.responses, made.design, starts=1)
+    other = fit(made.responses[np.ix_(rows, columns)], factor_design(factors), starts=1)
+    assert np.allclose(other.theta, first.theta[rows], atol=2e-3)
+    assert np.allclose(probability(other.theta, other.items), first.chances[np.ix_(rows, columns)], atol=2e-3)
+
+
+def test_constants_that_move_between_factors_change_neither_chances_nor_what_is_reported() -> None:
+    made = exam(40)
+    found = fit(made.responses, made.design, starts=1)
+    moved = found.parts.copy()
+    moved[found.design.columns["llm"]] += 0.7
+    moved[found.design.columns["icl"]] -= 0.7
+    other = replace(found, parts=moved, theta=found.design.matrix @ moved)
+    assert np.allclose(other.chances, found.chances)
+    reported, level = components(made.responses, found)
+    again, same = components(made.responses, other)
+    assert level == pytest.approx(same)
+    assert [row.ability.value for row in again] == pytest.approx([row.ability.value for row in reported])
+    by_factor = [row.ability.value for row in reported if row.factor == "retrieval"]
+    assert sum(by_factor) == pytest.approx(0) and reported[3].difference is None
+    assert reported[9].difference is not None
+    assert reported[9].difference.value == pytest.approx(by_factor[6] - by_factor[0])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("model", MODELS)
+def test_items_and_students_that_are_all_right_all_wrong_or_missing_give_finite_numbers(
+    model: Model, estimator: EstimatorName
+) -> None:
+    made = exam(30, seed=8)
+    answers = made.responses
+    answers[0], answers[1] = 1, 0
+    answers[:, 0], answers[:, 1], answers[:, 2], answers[2] = 1, 0, np.nan, np.nan
+    flat = flat_design([str(i) for i in range(63)])
+    for design in (made.design, flat):
+        found = fit(answers, design, model, estimator, starts=1)
+        numbers = [found.theta, found.items.d, found.items.b, found.items.g, mean_information(found.items)]
+        assert all(np.isfinite(values).all() for values in numbers)
+        assert np.isfinite([found.log_likelihood, found.aic, found.objective]).all()
+    assert found.theta[0] == found.theta.max() and found.theta[1] == found.theta.min()
+    assert np.isnan(item_rmse(answers, found.chances)[2])
+    unseen = student_abilities(answers, found, list("abc") + [""] * 60)[2]
+    assert unseen.answered == 0 and unseen.accuracy is None and unseen.accuracy_error is None
+
+
+def test_missing_answers_are_not_wrong_answers() -> None:
+    made = exam(80, seed=1)
+    made.responses[0, made.responses[0] == 0] = np.nan
+    flat = flat_design([str(i) for i in range(63)])
+    as_missing = fit(made.responses, flat, "2pl", starts=1).theta[0]
+    as_wrong = fit(np.nan_to_num(made.responses), flat, "2pl", starts=1).theta[0]
+    assert as_missing > as_wrong + 0.5
+
+
+def test_components_that_the_students_cannot_tell_apart_are_refused_by_name() -> None:
+    everything = students()
+    assert factor_design(everything).rank == 3 + 7 + 3 - 2
+    tied = {"llm": ["A", "A", "B", "B", "C"], "retrieval": ["bm25", "dpr", "bm25", "dpr", "oracle"]}
+    with pytest.raises(InputError, match=r"cannot tell apart.*llm C, retrieval oracle\."):
+        factor_design(tied)
+    with pytest.raises(InputError, match="factor 'icl' has one level alone, 0"):
+        factor_design({"llm": ["A", "B"], "icl": ["0", "0"]})
+    with pytest.raises(InputError, match="do not say a level of every student"):
+        factor_design({"llm": ["A", "B"], "icl": ["0"]})
+    with pytest.raises(InputError, match="do not say a level of every student"):
+        factor_design({})
+
+
+@pytest.mark.parametrize(
+    ("responses", "says"),
+    [
+        (np.full((3, 4), np.nan), "no answer"),
+        (np.full((3, 4), 2.0), "neither 0"),
+        (np.zeros((2, 4)), "one row a student"),
+    ],
+)
+def test_what_is_no_table_of_answers_is_refused(responses: np.ndarray, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        fit(responses, flat_design(list("abc")))
+
+
+def test_a_bootstrap_is_repeatable_and_its_intervals_hold_the_estimate() -> None:
+    made = exam(60, seed=6)
+    found = fit(made.responses, made.design, starts=1)
+    draws = bootstrap_items(made.responses, found, 12, seed=1)
+    assert np.array_equal(draws.parts, bootstrap_items(made.responses, found, 12, seed=1).parts)
+    rows, _ = components(made.responses, found, draws)
+    for row in rows:
+        assert row.ability.low is not None and row.ability.high is not None
+        assert row.ability.low < row.ability.high
+        assert row.difference is None or row.difference.low is not None
+    wide = interval(np.zeros(1), np.linspace(-1, 1, 201)[:, None])
+    assert wide[0][0] == pytest.approx(-0.95, abs=0.01) and wide[1][0] == pytest.approx(0.95, abs=0.01)
+
+
+def test_more_items_give_narrower_intervals() -> None:
+    widths = []
+    for n in (40, 360):
+        made = exam(n, seed=9, model="2pl")
+        found = fit(made.responses, made.design, "2pl", starts=1)
+        drawn = bootstrap_items(made.responses, found, 25)
+        low, high = interval(found.theta, drawn.theta)
+        widths.append((high - low).mean())
+    # A ninth of the variance is a third of the width, give or take what 25 repeats allow.
+    assert 0.2 <= widths[1] / widths[0] <= 0.5
+
+
+def test_standard_errors_of_items_are_those_of_repeated_exams() -> None:
+    made = exam(150, seed=3, model="2pl")
+    rng = np.random.default_rng(0)
+    chances = probability(made.theta, made.items)
+    fits = [
+        fit((rng.random(chances.shape) < chances).astype(float), made.design, "2pl", starts=1, seed=i) for i in range(8)
+    ]
+    seen = np.std([one.items.b for one in fits], axis=0).mean()
+    said = np.mean([item_errors(made.responses, one).b.mean() for one in fits])
+    assert 0.6 <= seen / said <= 1.3
+
+
+def test_information_by_category_hides_categories_of_few_items() -> None:
+    made = exam(12)
+    categories = [["remember"] if i < 7 else ["apply", "apply"] if i < 11 else [] for i in range(12)]
+    categories[0] = ["remember", "apply"]
+    curves, few = information_by_category(made.items, categories)
+    assert [(curve.name, curve.items) for curve in curves] == [("remember", 7), ("apply", 5)]
+    assert curves[0].values == pytest.approx(mean_information(made.items.some(range(7))))
+    assert information_by_category(made.items, categories, 6)[1] == {"apply": 5}
+    assert few == {}

@@ -1,0 +1,169 @@
+"""What items are worth, which criterion finds planted bad ones, and what a shorter exam does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.errors import InputError
+from core.measures.item_response import (
+    CRITERIA,
+    GRID,
+    Criterion,
+    analyse,
+    design_of,
+    fit,
+    improve,
+    item_rest,
+    linked,
+    mean_information,
+    probability,
+    worth,
+)
+from tests.made.exams import correlation, exam, students
+
+NAMES = [f"item {i:03}" for i in range(148)]
+BAD = 22
+
+
+def with_bad_items(seed: int) -> np.ndarray:
+    """Answers to 148 items of which the first 22 are answered at random, whatever the ability."""
+    made = exam(148, seed)
+    rng = np.random.default_rng(1000 + seed)
+    made.responses[:, :BAD] = rng.random((63, BAD)) < rng.uniform(0.25, 0.6, BAD)
+    return made.responses
+
+
+@pytest.fixture(scope="module")
+def found_bad() -> dict[Criterion, int]:
+    """How many of the 22 bad items are among the lowest 22, by criterion."""
+    made = exam(148, 3)
+    rows = worth(with_bad_items(3), fit(with_bad_items(3), made.design, starts=1), NAMES)
+    bad = set(NAMES[:BAD])
+    return {
+        criterion: len(bad & {row.item for row in sorted(rows, key=lambda row: row.by(criterion))[:BAD]})
+        for criterion in CRITERIA
+    }
+
+
+def test_information_and_item_rest_find_items_that_are_answered_at_random(found_bad: dict[Criterion, int]) -> None:
+    # By chance 22 of 148 would hold 3.3 of the 22.
+    assert found_bad["information"] >= 11
+    assert found_bad["item-rest"] >= 8
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("key", "students who do well elsewhere fail it"),
+        ("easy", "every student gets it right"),
+        ("hopeless", "no student gets it right"),
+        ("given away", "answers hardly follow ability"),
+        ("unanswered", "nobody answered it"),
+    ],
+)
+def test_a_fault_of_an_item_is_said_in_words(fault: str, says: str) -> None:
+    made = exam(40, seed=2)
+    made.responses[:, 0] = {
+        "key": (made.theta < 0.2).astype(float),
+        "easy": np.ones(63),
+        "hopeless": np.zeros(63),
+        "given away": np.tile([1.0, 0.0, 1.0], 21),
+        "unanswered": np.full(63, np.nan),
+    }[fault]
+    told = worth(made.responses, fit(made.responses, made.design, starts=1), NAMES[:40])[0]
+    assert says in told.reason
+    assert (told.item_rest is None) == (fault in ("easy", "hopeless", "unanswered"))
+    assert (told.accuracy is None) == (fault == "unanswered")
+
+
+def test_item_rest_is_the_correlation_with_the_other_answers() -> None:
+    answers = exam(12, seed=1).responses
+    answers[4, 3] = answers[9, 0] = np.nan
+    for i, found in enumerate(item_rest(answers)):
+        seen = ~np.isnan(answers[:, i])
+        rest = np.nanmean(np.delete(answers[seen], i, axis=1), axis=1)
+        assert found == pytest.approx(correlation(answers[seen, i], rest))
+
+
+def test_an_exam_is_made_shorter_step_by_step_and_nothing_is_removed() -> None:
+    answers = with_bad_items(5)
+    before = answers.copy()
+    found = improve(answers, exam(148).design, NAMES, drop=20, steps=2)
+    assert np.array_equal(answers, before)
+    assert [step.items for step in found.steps] == [148, 118, 94]
+    assert [len(step.dropped) for step in found.steps] == [30, 24, 0]
+    assert len({row.item for row in found.retire}) == 54 and found.stopped == ""
+    assert found.steps[0].ranking == 1 and (found.steps[-1].ranking or 0) > 0.9
+    # On one scale what is left tells more on average, for that is how it was chosen.
+    assert found.steps[-1].information > found.steps[0].information
+    assert found.steps[0].curve.shape == GRID.shape
+    assert found.held_out is not None and found.held_out.students == 32
+    assert found.held_out.dropped == 54 and (found.held_out.ranking or 0) > 0.8
+    lowest = worth(answers, fit(answers, exam(148).design), NAMES)
+    assert {row.item for row in found.steps[0].dropped} == {
+        row.item for row in sorted(lowest, key=lambda row: row.information)[:30]
+    }
+
+
+def test_an_exam_is_not_made_shorter_than_thirty_items() -> None:
+    made = exam(36, seed=4)
+    found = improve(made.responses, made.design, NAMES[:36], drop=10, steps=9, criterion="d")
+    assert found.steps[-1].items == 32 and len(found.retire) == 4
+    assert "32 items are left" in found.stopped
+    short = improve(made.responses[:, :20], made.design, NAMES[:20])
+    assert short.retire == [] and "20 items are left" in short.stopped
+
+
+def test_items_of_the_same_worth_go_in_the_order_of_their_ids() -> None:
+    made = exam(40, seed=4)
+    answers = np.repeat(made.responses[:, :1], 40, axis=1)
+    names = [f"item {i:03}" for i in reversed(range(40))]
+    dropped = improve(answers, made.design, names, 10, 1, "item-rest").retire
+    assert [row.item for row in dropped] == ["item 000", "item 001", "item 002", "item 003"]
+
+
+@pytest.mark.parametrize("drop", [0.0, -1.0, 100.0])
+def test_a_share_that_drops_nothing_or_everything_is_refused(drop: float) -> None:
+    made = exam(40)
+    with pytest.raises(InputError, match="no share of items"):
+        improve(made.responses, made.design, NAMES[:40], drop)
+
+
+def test_too_few_students_have_no_other_half_to_look_at() -> None:
+    made = exam(40)
+    few = made.responses[:8]
+    assert improve(few, design_of(list("abcdefgh"), None), NAMES[:40], steps=1).held_out is None
+
+
+def test_a_fit_on_another_scale_has_the_same_chances() -> None:
+    made = exam(40)
+    found = fit(made.responses, made.design, starts=1)
+    theta, items = linked(found, 3 * found.theta + 1)
+    assert theta == pytest.approx(3 * found.theta + 1)
+    assert probability(theta, items) == pytest.approx(found.chances)
+    assert mean_information(items, theta) * 9 == pytest.approx(mean_information(found.items, found.theta))
+    level = replace(found, theta=np.zeros(63))
+    assert linked(level, found.theta)[1].d == pytest.approx(found.items.d)
+
+
+def test_all_of_it_comes_as_one_record() -> None:
+    made = exam(30, seed=6)
+    names = [f"s{i}" for i in range(63)]
+    levels = students()
+    factors = {name: {factor: levels[factor][i] for factor in levels} for i, name in enumerate(names)}
+    whole = analyse(names, NAMES[:30], made.responses, factors, bootstrap=4)
+    said = whole.as_dict()
+    assert [row["level"] for row in said["components"] if row["factor"] == "icl"] == ["0", "1", "2"]
+    assert said["components"][0]["students"] == 21
+    assert said["students"][0]["answered"] == 30 and said["students"][0]["ability"]["low"] is not None
+    assert {"d", "d_error", "information", "item_rest", "reason"} <= set(said["items"][0])
+    assert said["remarks"] == []
+    flat = analyse(names[:5], NAMES[:30], made.responses[:5], estimator="paper", bootstrap=0, held_out=False)
+    assert flat.components == [] and flat.students[0].ability.low is None and flat.statistics.held_out is None
+    assert flat.remarks[0] == "5 students are few: discrimination says next to nothing."
+    assert any("at a bound of the estimator paper" in remark for remark in flat.remarks)
+    with pytest.raises(InputError, match="say nothing of 1 of the students, first of 's62'"):
+        design_of(names, {name: factors[name] for name in names[:-1]})

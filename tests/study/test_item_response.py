@@ -1,0 +1,117 @@
+"""Which questions of the bank separate the best systems, on a project whose answers are known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import InputError
+from core.labels import Policy
+from core.project import Project
+from core.study import bank_worth
+from core.types import GraderSpec, Question
+from tests.made.projects import SPEC, fill, new_project
+
+SYSTEMS = 16
+# Which of the 16 systems (the best last) answers each question of q1: it has the passage that does.
+ANSWERED_FROM = {"all": 0, "none": 16, "top": 13, "twin": 13, "low": 4, "middle": 8}
+DIRECT = GraderSpec("whole queries", "direct", "none")
+
+
+def made(path: Path) -> Project:
+    """Two queries; a system's run of q1 has, for each question that it answers, the passage that answers that alone."""
+    project = new_project(path)
+    questions = [Question(f"q1/{name}", "q1", f"{name}?") for name in ANSWERED_FROM]
+    questions += [Question("q1/zero", "q1", "zero?", weight=0.0), Question("q1/avoid", "q1", "avoid?", weight=-1.0)]
+    questions += [Question("q1/unread", "q1", "unread?")]
+    # Every question of the other query follows ability, so that there is an order to separate.
+    questions += [Question(f"q2/{i}", "q2", f"step {i}?") for i in range(1, SYSTEMS)]
+    starts = ANSWERED_FROM | {f"step {i}": i for i in range(1, SYSTEMS)}
+    answering = {name: f"on-{name.replace(' ', '-')}" for name in starts}
+    runs = {}
+    for system in range(SYSTEMS):
+        has = {name for name, start in starts.items() if system >= start}
+        runs[f"s{system:02}"] = {
+            "q1": ["blank", *(answering[name] for name in ANSWERED_FROM if name in has)],
+            "q2": ["blank", *(answering[name] for name in starts if name in has and name not in ANSWERED_FROM)],
+        }
+    passages = ["blank", *answering.values()]
+    texts = [q.text or "" for q in questions if q.question_id != "q1/unread"]
+    ratings = {(text, passage): 5 * int(passage == answering.get(text[:-1])) for text in texts for passage in passages}
+    fill(project, questions, ratings, runs)
+    return project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return made(tmp_path / "p.duckdb")
+
+
+def test_each_question_gets_a_verdict_and_what_to_do_about_it(project: Project) -> None:
+    found = bank_worth(project, Policy())
+    rows = {row.question_id: row for row in found.questions}
+    assert "q1/zero" not in rows and "q1/avoid" not in rows
+    by_ability = list(found.abilities)
+    assert (by_ability[0], by_ability[-1], found.top) == ("s15", "s00", 4)
+    assert rows["q1/all"].verdict == "universal" and rows["q1/all"].discrimination is None
+    assert rows["q1/none"].verdict == "hopeless" and rows["q1/none"].answered == 0
+    assert rows["q1/unread"].verdict == "not graded" and rows["q1/unread"].answered is None
+    assert rows["q1/top"].verdict == "separates the top" and "more weight" in rows["q1/top"].suggestion
+    assert rows["q1/low"].verdict == "separates lower down"
+    assert (rows["q1/twin"].verdict, rows["q1/twin"].alike) == ("redundant", "q1/top")
+    top, low = rows["q1/top"], rows["q1/low"]
+    assert top.difficulty is not None and low.difficulty is not None and top.difficulty > low.difficulty
+    assert top.at_top is not None and low.at_top is not None and top.at_top > low.at_top
+    assert rows["q1/all"].at_top is None and rows["q1/unread"].overall is None
+    assert top.examinees == SYSTEMS and top.answered == pytest.approx(3 / 16)
+    assert found.remarks == []
+
+
+def test_one_query_alone_is_judged_by_its_own_questions_and_few_are_remarked_on(project: Project) -> None:
+    found = bank_worth(project, Policy(), "q1")
+    assert {row.query_id for row in found.questions} == {"q1"} and len(found.questions) == 7
+    assert any("items are few" in remark for remark in found.remarks)
+
+
+def test_a_system_that_skipped_a_query_answers_nothing_or_is_unknown_as_the_policy_says(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "p.duckdb")
+    runs = {f"s{i}": {"q1": ["good"]} for i in range(4)} | {"other": {"q2": ["good"]}}
+    questions = [Question("q1/a", "q1", "a?"), Question("q2/b", "q2", "b?")]
+    fill(project, questions, {("a?", "good"): 5, ("b?", "good"): 5}, runs)
+    counted = {row.question_id: row for row in bank_worth(project, Policy()).questions}
+    assert (counted["q1/a"].examinees, counted["q1/a"].answered) == (5, 0.8)
+    ignored = {row.question_id: row for row in bank_worth(project, Policy(skipped="ignore")).questions}
+    assert (ignored["q1/a"].examinees, ignored["q1/a"].answered) == (4, 1.0)
+
+
+def test_answers_that_failed_are_missing_and_not_wrong(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "p.duckdb")
+    runs = {f"s{i}": {"q1": [f"p{i}"]} for i in range(4)}
+    fill(project, [Question("q1/a", "q1", "a?")], {("a?", "p0"): 5, ("a?", "p1"): 0, ("a?", "p2"): None}, runs)
+    row = bank_worth(project, Policy()).questions[0]
+    assert (row.examinees, row.answered) == (2, 0.5)
+
+
+def test_passages_of_a_query_answer_by_their_ratings(project: Project) -> None:
+    found = bank_worth(project, Policy(), "q1", "passages")
+    rows = {row.question_id: row for row in found.questions}
+    assert found.examinees == "passages" and set(found.abilities) >= {"on-top", "blank"}
+    assert rows["q1/top"].examinees == len(found.abilities)
+    assert rows["q1/unread"].verdict == "not graded"
+    assert all(row.difficulty is None or row.difficulty > 0 for row in found.questions)
+    with pytest.raises(InputError, match="query by query"):
+        bank_worth(project, Policy(), None, "passages")
+
+
+def test_what_cannot_be_looked_at_is_refused(tmp_path: Path) -> None:
+    project = new_project(tmp_path / "p.duckdb")
+    fill(project, [Question("q1/a", "q1", "a?")], {}, {"s": {"q1": ["p"]}})
+    with pytest.raises(InputError, match="No question has a usable grade"):
+        bank_worth(project, Policy(grader=SPEC.name))
+    with pytest.raises(InputError):
+        bank_worth(project, Policy(grader=SPEC.name), "q9")
+    other = new_project(tmp_path / "direct.duckdb")
+    fill(other, [Question("q1/a", "q1", "a?")], {("a?", "p"): 1}, {"s": {"q1": ["p"]}}, DIRECT)
+    with pytest.raises(InputError, match="judges queries as a whole"):
+        bank_worth(other, Policy(grader=DIRECT.name))
