@@ -1,0 +1,58 @@
+"""A small exam for tests: items with choices, keys, topics and source passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core import bank
+from core.project import Project, add_passages, add_queries
+from core.types import Passage, Query, Question
+
+METALS = (
+    "copper",
+    "tin",
+    "iron",
+    "zinc",
+    "lead",
+    "silver",
+    "gold",
+    "nickel",
+    "cobalt",
+    "mercury",
+    "platinum",
+    "chrome",
+)
+
+
+def item(number: int, key: int = 0, topic: str | None = None) -> Question:
+    """Item i<number>: which metal is in jar <number>; the metals of the choices differ from item to item."""
+    choices = tuple(METALS[(number + at) % len(METALS)] for at in range(4))
+    return Question(
+        f"i{number}", "exam", f"Which metal did they keep in jar number {number}?", "choice",
+        answer_key=choices[key], choices=choices, subtopic_id=None,
+    )  # fmt: skip
+
+
+def source(question: Question) -> Passage:
+    """The passage that an item was made from: it says the answer."""
+    number = question.question_id[1:]
+    text = f"Jar number {number} stood on the shelf. In jar number {number} they kept {question.answer_key}."
+    return Passage(f"p{number}", text)
+
+
+def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",)) -> list[Question]:
+    """Put an exam into a project: items i1, i2 and so on, keys at all positions, topics in turn, source passages."""
+    questions = [item(number, number % 4) for number in range(1, count + 1)]
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("exam", "What is in the jars?")], replace=False)
+        add_passages(cursor, [source(question) for question in questions])
+    bank.save(project, questions, "an exam", "ann")
+    with project.transaction() as cursor:
+        for at, question in enumerate(questions):
+            cursor.execute(
+                "INSERT INTO items (question_key, source_passage_key, topic)"
+                " SELECT question_key, passage_key, ? FROM questions, passages"
+                " WHERE question_id = ? AND passage_id = ?",
+                [topics[at % len(topics)], question.question_id, f"p{question.question_id[1:]}"],
+            )
+    return questions
