@@ -11,7 +11,7 @@ from core.project import Project
 from core.types import Asked
 
 EXAM = "exam"
-"""The query that the items of an exam over a corpus belong to, where nobody names another."""
+"""The query that items belong to which are about a corpus, where nobody names another."""
 
 
 @dataclass(frozen=True)

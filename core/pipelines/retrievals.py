@@ -95,7 +95,7 @@ def make_retrieval(
     )
     if not items or not passages:
         missing = "items to rank passages for" if not items else "passages to rank"
-        raise InputError(f"There are no {missing}.", "Import the exam and the passages that it is about.")
+        raise InputError(f"There are no {missing}.", "Import an exam, and the passages that it is about.")
     tell(f"Ranking {how_many(len(passages), 'passages')} for {how_many(len(items), 'items')} ...")
     ids, texts = [row[0] for row in passages], [row[1] for row in passages]
     if retriever == "bm25":

@@ -142,7 +142,7 @@ def _worked(project: Project, plan: Plan) -> list[str]:
     if len(ids) <= plan.icl:
         raise InputError(
             f"There are {len(ids)} items, too few for {plan.icl} worked ones beside the one that is asked.",
-            "Import the exam first.",
+            "Import its items first.",
         )
     return random.Random(plan.seed).sample(ids, plan.icl + 1)
 
