@@ -122,6 +122,11 @@ class Asked:
         question, *rest = text.rsplit(SEPARATOR, len(reads)) if reads else [text]
         return cls(question, rest[0] if rest else "", tuple(json.loads(rest[1])) if len(rest) > 1 else ())
 
+    @property
+    def written(self) -> str:
+        """All of it in one text, which `read` takes apart where a grader reads key and choices."""
+        return SEPARATOR.join((self.text, self.answer_key, json.dumps(list(self.choices), ensure_ascii=False)))
+
 
 @dataclass(frozen=True)
 class BoardRow:

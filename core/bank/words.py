@@ -74,6 +74,7 @@ def _merge(cursor: Cursor) -> None:
             f"  AND g.passage_text_key = {table}.passage_text_key)"
         )
     cursor.execute("UPDATE overrides SET question_text_key = new FROM merged WHERE question_text_key = old")
+    cursor.execute("UPDATE answers SET item_text_key = new FROM merged WHERE item_text_key = old")
     cursor.execute("UPDATE question_revisions SET text_key = new FROM merged WHERE text_key = old")
 
 

@@ -26,6 +26,8 @@ COMMANDS = {
     "responses": ("responses", "gold"),
     "meta": ("meta",),
     "significance": ("significance",),
+    "students": ("students", "sit"),
+    "exam_board": ("exam-board",),
     "irt": ("irt",),
     "study": ("curve", "selection", "unjudged"),
     "agreement": ("agreement",),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
+import numpy as np
 
 from core.cli.options import Command, Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.policy import policy_options
 from core.errors import InputError, Report
-from core.formats import ResponseMatrix, Source, read_factors, read_response_matrix
+from core.formats import Source, read_factors, read_matrix
 from core.labels import Policy
 from core.measures.item_response import (
     CRITERIA,
@@ -32,21 +33,21 @@ from core.measures.item_response import (
     fit_marginal,
 )
 from core.measures.item_response import improve as improve_exam
+from core.pipelines import AnswerTable, answer_table
 from core.study import BankWorth, Examinees, bank_worth
 
 T = TypeVar("T")
 
-_matrix = click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+_matrix = click.argument("file", type=click.Path(path_type=Path), metavar="[FILE]", required=False)
 _by = click.option("--by", type=click.Choice(CRITERIA), default="information", show_default=True,
                    help="What an item is worth by.")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Answers:
-    """What the options of a file of answers say."""
+    """Answers, and what is to be fitted to them."""
 
-    table: ResponseMatrix
-    factors: Mapping[str, Mapping[str, str]] | None
+    table: AnswerTable
     model: Model
     estimator: EstimatorName
     seed: int
@@ -54,22 +55,31 @@ class _Answers:
     def analyse(self, bootstrap: int, held_out: bool) -> Analysis:
         """What item response says of them."""
         table = self.table
-        return analyse(
-            table.students, table.items, table.responses, self.factors, self.model, self.estimator, bootstrap,
+        found = analyse(
+            table.students, table.items, table.correct, table.factors, self.model, self.estimator, bootstrap,
             held_out, self.seed,
         )  # fmt: skip
+        return replace(found, remarks=[*found.remarks, *table.remarks])
 
 
 def _answers_options(command: Command) -> Command:
-    """Add the file of answers and how a model is fitted to it; a command gets them as `answers`."""
+    """Add where the answers are and how a model is fitted to them; a command gets them as `answers`."""
 
     @functools.wraps(command)
     def with_answers(
-        file: Path, factors: Path | None, flat: bool, model: str, estimator: str, seed: int, **others: Any
-    ) -> Any:
-        table = _read(file, read_response_matrix)
-        levels = None if factors is None or flat else _read(factors, read_factors)
-        chosen = _Answers(table, levels, cast(Model, model), cast(EstimatorName, estimator), seed)
+        file: Path | None, project_path: Path | None, query_id: str | None, factors: Path | None, flat: bool,
+        model: str, estimator: str, seed: int, **others: Any,
+    ) -> Any:  # fmt: skip
+        if file is not None:
+            table = _of_file(file, factors)
+        elif factors is not None:
+            raise InputError("--factors belongs to a FILE.", "In a project say: exam import students FILE.")
+        else:
+            with opened(project_path) as project:
+                table = answer_table(project, query_id)
+        if flat:
+            table = replace(table, factors=None, remarks=())
+        chosen = _Answers(table, cast(Model, model), cast(EstimatorName, estimator), seed)
         return command(answers=chosen, **others)
 
     wrapped: Command = with_answers
@@ -81,11 +91,25 @@ def _answers_options(command: Command) -> Command:
                      help="With guessing, without, or with difficulty alone."),
         click.option("--flat", is_flag=True, help="An ability for every student, whatever the factors say."),
         click.option("--factors", type=click.Path(path_type=Path), metavar="FILE",
-                     help="CSV: student, then one column a component."),
+                     help="CSV: student, then one column a component; for a FILE of answers."),
+        click.option("--exam", "query_id", metavar="Q", help="Only items of this query of the project."),
+        project_option,
         _matrix,
     ):  # fmt: skip
         wrapped = option(wrapped)
     return wrapped
+
+
+def _of_file(file: Path, factors: Path | None) -> AnswerTable:
+    found = _read(file, read_matrix)
+    items = list(dict.fromkeys(item for one in found for item in one.verdicts))
+    place = {item: at for at, item in enumerate(items)}
+    table = np.full((len(found), len(items)), np.nan)
+    for row, one in enumerate(found):
+        for item, right in one.verdicts.items():
+            table[row, place[item]] = right
+    levels = None if factors is None else _read(factors, read_factors)
+    return AnswerTable([one.student for one in found], items, table, levels)
 
 
 def _read(path: Path, read: Callable[[Source, Report], T]) -> T:
@@ -99,7 +123,8 @@ def _read(path: Path, read: Callable[[Source, Report], T]) -> T:
 def irt() -> None:
     """Item response: what students are able to, and what each item tells of it.
 
-    FILE is a table (CSV or TSV): a header with the ids of the items, a line a student, cells 1, 0 or empty.
+    The answers are those of the project, or of a FILE: a table (CSV or TSV) with the ids of the items in its header, a
+    line a student, cells 1, 0 or empty.
     """
 
 
@@ -163,7 +188,7 @@ def _interval(number: Bounded) -> str:
 
 
 def _print_marginal(answers: _Answers, as_json: bool) -> None:
-    found = fit_marginal(answers.table.responses, answers.model)
+    found = fit_marginal(answers.table.correct, answers.model)
     rows = [
         {"item": item, "d": d, "b": b, "g": g}
         for item, d, b, g in zip(
@@ -246,7 +271,7 @@ def improve_command(answers: _Answers, drop: float, steps: int, by: str, as_json
     """List the items that one might retire, step by step, and what that would do; nothing is removed."""
     table = answers.table
     found = improve_exam(
-        table.responses, design_of(table.students, answers.factors), table.items, drop, steps, cast(Criterion, by),
+        table.correct, design_of(table.students, table.factors), table.items, drop, steps, cast(Criterion, by),
         answers.model, answers.estimator, answers.seed,
     )  # fmt: skip
     if as_json:

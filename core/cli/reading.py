@@ -26,6 +26,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "disagreements list": _always,
     "disagreements record": _always,
     "curve": _always,
+    "exam-board": _always,
     "failures": _always,
     "gold": lambda given: given["run"] is None and not given["none"],
     "graders list": _always,
@@ -48,6 +49,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "selection": _always,
     "significance": _always,
     "status": _always,
+    "students list": _always,
     "unjudged": _always,
     "vectors": lambda given: not given["drop"],
 }

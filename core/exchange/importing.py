@@ -15,19 +15,24 @@ from pathlib import Path
 
 from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from core.errors import FileError, InputError, Problem, Report
+from core.exchange.answers_import import write_answers, write_factors
 from core.exchange.graded_import import GradedFiles, GradedImport
 from core.exchange.rehearsal import LARGE, rehearsal
 from core.exchange.run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
 from core.formats import (
     KINDS_OF_FILE,
     BankFile,
+    SatElsewhere,
     Source,
     graded,
     passages,
     queries,
     question_bank,
     read_boards,
+    read_factors,
+    read_matrix,
     read_responses,
+    read_samples,
     trec_qrels,
 )
 from core.project import (
@@ -457,11 +462,31 @@ def _leaderboard(sources: Sequence[Source], report: Report, options: Options, fo
     return write
 
 
+def _answers(read: Callable[[Source, Report], Sequence[SatElsewhere]]) -> Reader:
+    """How files with answers of students are imported, given how one of them is read."""
+
+    def read_all(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+        found: dict[str, SatElsewhere] = {}
+        for source in sources:
+            for one in read(source, report):
+                if found.setdefault(one.student, one) is not one:
+                    report.refuse(source.name, None, f"another file has the student {one.student}, too")
+        names = ", ".join(Path(source.name).name for source in sources)
+        return lambda cursor, keeper, author: write_answers(cursor, list(found.values()), names, author)
+
+    return read_all
+
+
+def _students(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read = [read_factors(source, report) for source in sources]
+    return lambda cursor, keeper, author: write_factors(cursor, read, author)
+
+
 NOTHING_LARGE = frozenset[str]()
 
 IMPORTERS: dict[str, Importer] = {
     "queries": Importer(_queries, NOTHING_LARGE),
-    "passages": Importer(_passages, LARGE - {"rankings", "responses", "listed", "failures"}),
+    "passages": Importer(_passages, LARGE - {"rankings", "responses", "listed", "failures", "answers", "retrieved"}),
     "bank": Importer(_bank, NOTHING_LARGE),
     "graded": Importer(_graded, LARGE),
     "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"})),
@@ -470,5 +495,8 @@ IMPORTERS: dict[str, Importer] = {
     ),
     "qrels": Importer(_qrels, frozenset({"passages", "judgments"})),
     "leaderboard": Importer(_leaderboard, NOTHING_LARGE),
+    "responses-matrix": Importer(_answers(read_matrix), frozenset({"answers"})),
+    "lm-eval": Importer(_answers(lambda source, report: [read_samples(source, report)]), frozenset({"answers"})),
+    "students": Importer(_students, NOTHING_LARGE),
 }
 """What can be imported, and how; in the order in which one kind builds on another."""

@@ -13,7 +13,7 @@ from core.project import CONFIG, Cursor, Project, migrations
 LARGE = frozenset(
     {
         "passages", "passage_texts", "rankings", "judgments", "responses", "response_sentences", "listed", "grades",
-        "failures", "overrides", "settlings",
+        "failures", "overrides", "settlings", "answers", "retrieved",
     }
 )  # fmt: skip
 """Tables that may be large: an import says which of them it reads."""
@@ -30,6 +30,7 @@ _NEVER = frozenset(
 _NARROW = {
     "grades": "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution, NULL AS confidence)",
     "failures": "* REPLACE (NULL AS raw)",
+    "answers": "* REPLACE (NULL AS scores, NULL AS raw, NULL AS note)",
 }
 """What models wrote is long, and no import reads it."""
 

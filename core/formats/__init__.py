@@ -7,10 +7,12 @@ from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.file_kind import FileKind
 from core.formats.kinds import KINDS_OF_FILE
 from core.formats.leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
+from core.formats.lm_eval import read_samples
 from core.formats.question_bank import BankFile, read_bank
-from core.formats.response_matrix import ResponseMatrix, read_factors, read_response_matrix
 from core.formats.responses import read_responses
+from core.formats.responses_matrix import SatElsewhere, read_matrix, write_matrix
 from core.formats.source import Source, read_small, read_small_text
+from core.formats.student_factors import Factors, read_factors
 from core.formats.trec_qrels import LARGEST
 from core.formats.trec_run import RunLine, name_runs, read_run_lines
 
@@ -18,9 +20,10 @@ __all__ = [
     "KINDS_OF_FILE",
     "LARGEST",
     "BankFile",
+    "Factors",
     "FileKind",
-    "ResponseMatrix",
     "RunLine",
+    "SatElsewhere",
     "Source",
     "TableRow",
     "detect",
@@ -33,9 +36,10 @@ __all__ = [
     "read_bank",
     "read_boards",
     "read_factors",
-    "read_response_matrix",
+    "read_matrix",
     "read_responses",
     "read_run_lines",
+    "read_samples",
     "read_small",
     "read_small_text",
     "trec_qrels",
@@ -43,4 +47,5 @@ __all__ = [
     "unrecognised",
     "write_board_latex",
     "write_board_tsv",
+    "write_matrix",
 ]

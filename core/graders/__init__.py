@@ -40,6 +40,7 @@ from core.graders.making import (
 )
 from core.graders.prompts.prompt import (
     USES,
+    Example,
     Messages,
     Prompt,
     built_in,
@@ -49,9 +50,11 @@ from core.graders.prompts.prompt import (
     with_examples,
     write_prompt,
 )
-from core.graders.reading.calls import BackEnd, Call, Completion, Steps
+from core.graders.reading.answers import read
+from core.graders.reading.calls import BackEnd, Call, Completion, Per, Steps
 from core.graders.reading.grader import ReadingGrader
 from core.graders.reading.injections import INJECTIONS, InjectionTrial, try_injections
+from core.graders.reading.methods import bare_choices, key_position
 from core.graders.reading.model_names import said_of_models
 from core.graders.reading.parsing import (
     CUT_OFF,
@@ -90,6 +93,7 @@ __all__ = [
     "Call",
     "Completion",
     "Control",
+    "Example",
     "Grader",
     "HostKey",
     "InjectionTrial",
@@ -99,6 +103,7 @@ __all__ = [
     "Outcome",
     "Pair",
     "Parsed",
+    "Per",
     "Price",
     "Prompt",
     "ReadingGrader",
@@ -107,6 +112,7 @@ __all__ = [
     "Usage",
     "acting",
     "back_end_name",
+    "bare_choices",
     "built_in",
     "check_further_fields",
     "checked_host",
@@ -115,6 +121,7 @@ __all__ = [
     "ill_formed",
     "is_loopback",
     "key_for",
+    "key_position",
     "load_encoder",
     "loading",
     "make_back_end",
@@ -130,6 +137,7 @@ __all__ = [
     "provide_access",
     "provide_endpoints",
     "provide_keys",
+    "read",
     "read_prompt",
     "remade_from",
     "said_of_models",

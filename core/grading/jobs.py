@@ -82,19 +82,24 @@ def jobs(project: Project) -> list[Job]:
 
 
 def close_interrupted(project: Project) -> int:
-    """Mark jobs that were running when their process died; to be called when a project is opened.
+    """Mark jobs and sittings of exams that were running when their process died; for when a project is opened.
 
     Returns:
         How many there were.
     """
+    running = " UNION ALL ".join(f"SELECT '{table}' FROM {table} WHERE state = 'running'" for table in _JOBS)
     # A project that was closed as it should needs no change for being opened.
-    if project.read_only or not project.value("SELECT count(*) FROM jobs WHERE state = 'running'"):
-        return 0
-    with project.transaction() as cursor:
-        return int(
-            cursor.execute(
-                "UPDATE jobs SET state = 'interrupted', ended_at = now()::TIMESTAMP,"
-                " message = 'The process ended before the job did. Run it again: it asks only what is missing.'"
-                " WHERE state = 'running'"
-            ).fetchall()[0][0]
-        )
+    found = [] if project.read_only else project.rows(running)
+    if found:
+        with project.transaction() as cursor:
+            for table in _JOBS:
+                cursor.execute(
+                    f"UPDATE {table} SET state = 'interrupted', ended_at = now()::TIMESTAMP,"
+                    " message = 'The process ended before the job did. Run it again: it asks only what is missing.'"
+                    " WHERE state = 'running'"
+                )
+    return len(found)
+
+
+_JOBS = ("jobs", "sittings")
+"""The tables of what runs long, in which a process that dies leaves a row as it was."""

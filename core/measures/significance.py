@@ -106,6 +106,27 @@ def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, see
     return np.where(undefined, np.nan, p)
 
 
+def mcnemar(differences: Array) -> Array:
+    """Two-sided exact tests of whether one of two is right more often where just one of them is.
+
+    With b and c such items, p = min(1, 2 · P(X ≤ min(b, c))) for X binomial with b + c trials and chance 1/2.
+    Source: McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions or Percentages,
+    Psychometrika 12, 1947, in its exact form.
+
+    Args:
+        differences: of two verdicts that are 0 or 1, shape (items, comparisons); NaN where a comparison lacks the item.
+
+    Returns:
+        p values, shape (comparisons,); NaN where no item has different verdicts.
+    """
+    from scipy.special import bdtr
+
+    more, fewer = (differences > 0).sum(axis=0), (differences < 0).sum(axis=0)
+    apart = more + fewer
+    p: Array = np.minimum(1.0, 2 * bdtr(np.minimum(more, fewer), np.maximum(apart, 1), 0.5))
+    return np.where(apart > 0, p, np.nan)
+
+
 def _without_spread(differences: Array) -> NDArray[np.bool_]:
     """Which comparisons have the same difference on every query, but for binary rounding."""
     high = np.where(np.isnan(differences), -np.inf, differences).max(axis=0, initial=-np.inf)

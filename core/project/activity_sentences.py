@@ -30,6 +30,8 @@ def sentence(act: str, detail: Detail) -> str:
         said = _imported(act, detail)
     elif act.startswith("job "):
         said = _ended(act, detail)
+    elif act.startswith("sitting "):
+        said = _sat(act, detail)
     elif act.startswith("export "):
         said = f"exported the {_EXPORTED.get(act[7:], act[7:])}" + _named(detail, "file", " as {}")
     else:
@@ -86,6 +88,9 @@ _IMPORTED = {
     "graded": "graded passages",
     "qrels": "judgments",
     "leaderboard": "a leaderboard",
+    "responses-matrix": "answers to an exam",
+    "lm-eval": "answers to an exam",
+    "students": "the components of students",
 }
 _EXPORTED = {"bank": "question bank", "graded": "graded file", "project": "project"}
 
@@ -108,6 +113,14 @@ def _ended(act: str, detail: Detail) -> str:
     how = {"done": "to its end", "cancelled": "until it was cancelled", "failed": "until it broke off"}
     counts = f": {_count(detail.get('graded', 0))} pairs graded, {_count(detail.get('failed', 0))} failed"
     return f"ran grading job {detail.get('job', '')} {how.get(act[4:], f'until it was {act[4:]}')}{counts}"
+
+
+def _sat(act: str, detail: Detail) -> str:
+    counts = f"{_count(detail.get('answered', 0))} items answered, {_count(detail.get('failed', 0))} failed"
+    return (
+        f"sitting {detail.get('sitting', '')} of {detail.get('student', 'a student')} ended"
+        f" ({act.removeprefix('sitting ')}): {counts}"
+    )
 
 
 def _overridden(detail: Detail) -> str:
@@ -162,6 +175,15 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "set price": lambda d: f"set the price of {d.get('model', 'a model')}",
     "set pool depth": lambda d: f"set the pool depth to {d.get('depth', '?')}",
     "bring back": lambda d: f"brought back {_listed(d, 'restored')}, which act {d.get('undone', '?')} had replaced",
+    "add student": lambda d: f"added the student {d.get('name', '')}",
+    "add retrieval": lambda d: (
+        f"added the retrieval {d.get('name', '')} of passages for {_count(d.get('items', 0))} items"
+        f"{_named(d, 'by', ', by {}')}"
+    ),
+    "start sitting": lambda d: (
+        f"let {d.get('student', 'a student')} sit an exam (sitting {d.get('sitting', '')}):"
+        f" {_count(d.get('items', 0))} items"
+    ),
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",

@@ -76,6 +76,8 @@ _NAMES = {
     "leaderboard": ("boards", "name", False),
     "question": ("questions", "question_id", False),
     "subtopic": ("question_revisions", "subtopic_id", False),
+    "student": ("students", "name", False),
+    "retrieval": ("retrievals", "name", False),
 }
 """Table and column of what has an id or a name here, and whether it stands in one column of TREC files as it is."""
 

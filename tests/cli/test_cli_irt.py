@@ -10,8 +10,8 @@ import pytest
 from core.formats import Source
 from core.measures.item_response import fit_marginal
 from tests.cli.test_cli import Exam, exam  # noqa: F401
-from tests.made.exams import exam as made_exam
-from tests.made.exams import students
+from tests.made.answers import exam as made_exam
+from tests.made.answers import students
 
 ITEMS = 40
 

@@ -236,6 +236,9 @@ def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[byte
         "bank": OURS + "}\n",
         "graded": graded_line() + "\n",
         "leaderboard": "run\tAP\na\t0.5\n",
+        "responses-matrix": "student,i1\na,1\n",
+        "students": "student,size\na,7\n",
+        "lm-eval": '{"doc_id": 1, "doc": {}, "resps": [], "acc_norm": 1}\n',
     }[kind]
     (message,) = refusals(kind, spoil(good.encode()), name)
     place, _, found = message.partition(": ")
@@ -253,6 +256,9 @@ def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
         "bank": OURS + "}\n" + OURS.replace('"a"', '"b"') + "}\n",
         "graded": graded_line() + "\n" + graded_line() + "\n",
         "leaderboard": "run\tAP\na\t0.5\n",
+        "responses-matrix": "student,i1\na,1\n",
+        "students": "student,size\na,7\n",
+        "lm-eval": "".join(f'{{"doc_id": {n}, "doc": {{}}, "resps": [], "acc_norm": 1}}\n' for n in (1, 2)),
     }[kind]
     first, second = good.encode().splitlines()
     data = first + b"\n" + second[:2] + b"\xff" + second[2:] + b"\n" + second + b"\n"

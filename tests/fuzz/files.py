@@ -249,6 +249,24 @@ def _board_rubric(random: Random) -> str:
     return (table % 4) + random.choice(("", table % 5))
 
 
+def _answers(random: Random, separator: str) -> str:
+    rows = [("student", "i1", "i2"), *((name, *random.choices(("1", "0", ""), k=2)) for name in ("big", "small"))]
+    return "".join(separator.join(row) + "\n" for row in rows)
+
+
+def _samples(random: Random) -> list[dict[str, Any]]:
+    return [
+        {
+            "doc_id": number,
+            "doc": {"id": f"d{number}", "question": f"Which is {number}?", "choices": ["a", "b"], "gold": number % 2},
+            "resps": [[["-1.5", "False"]], [["-0.5", "True"]]],
+            "acc": random.choice((0.0, 1.0)),
+            "acc_norm": random.choice((0.0, 1.0)),
+        }
+        for number in range(3)
+    ]
+
+
 FORMS: tuple[Form, ...] = (
     Form("queries", "queries.tsv", _queries_tsv),
     Form("queries", "queries.jsonl", _queries_rows),
@@ -273,6 +291,10 @@ FORMS: tuple[Form, ...] = (
     Form(
         "leaderboard", "board.json", lambda random: Whole({"AP": {"r1": 0.5, "r2": 0.25}, "nDCG": {"r1": 1, "r3": 0}})
     ),
+    Form("responses-matrix", "answers.csv", lambda random: _answers(random, ",")),
+    Form("responses-matrix", "answers.tsv", lambda random: _answers(random, "\t")),
+    Form("lm-eval", "samples_big.jsonl", _samples),
+    Form("students", "components.csv", lambda random: "student,LLM,icl\nbig,llama,ICL@0\nsmall,,ICL@1\n"),
 )
 
 SOUND = 0.04

@@ -10,7 +10,18 @@ from itertools import groupby
 from typing import Any
 
 from core.errors import InputError, Report
-from core.formats import Source, read_bank, read_boards, read_responses, read_run_lines, write_board_tsv
+from core.formats import (
+    Source,
+    read_bank,
+    read_boards,
+    read_factors,
+    read_matrix,
+    read_responses,
+    read_run_lines,
+    read_samples,
+    write_board_tsv,
+    write_matrix,
+)
 from core.formats.graded import read_graded, write_graded
 from core.formats.passages import read_passages, write_passages
 from core.formats.queries import read_queries, write_queries
@@ -74,6 +85,16 @@ def _write_rows(rows: list[Any], out: Any) -> None:
     write_board_tsv("score", ((None, run, score, error, None) for run, score, error in rows), out)
 
 
+def _students(sources: Sequence[Source], report: Report) -> list[Any]:
+    return [(one.student, one.verdicts) for source in sources for one in read_matrix(source, report)]
+
+
+def _write_students(found: list[Any], out: Any) -> None:
+    # A table has a column at least.
+    items = list(dict.fromkeys(item for _, verdicts in found for item in verdicts)) or ["none"]
+    write_matrix(items, [(student, [verdicts.get(item) for item in items]) for student, verdicts in found], out)
+
+
 ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "queries": (_each(read_queries), (("q.jsonl", write_queries),)),
     "passages": (_each(read_passages), (("p.jsonl", write_passages),)),
@@ -83,6 +104,9 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "graded": (_each(read_graded), (("g.jsonl.gz", write_graded),)),
     "responses": (_responses, (("w.jsonl", write_responses),)),
     "leaderboard": (_rows, (("l.tsv", _write_rows),)),
+    "responses-matrix": (_students, (("m.csv", _write_students),)),
+    "lm-eval": (_each(lambda source, report: [read_samples(source, report)]), ()),
+    "students": (_each(lambda source, report: [read_factors(source, report)]), ()),
 }
 """By kind of file: how it is read, and under which names it is written how."""
 

@@ -1,62 +1,58 @@
-"""Answers of made-up students to made-up items, with the truth that they were drawn from."""
+"""A small exam for tests: items with choices, keys, topics and source passages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
+from core import bank
+from core.project import Project, add_passages, add_queries
+from core.types import Passage, Query, Question
 
-from core.measures.item_response import Design, Items, Model, factor_design, probability
-
-ADDED: Mapping[str, Mapping[str, float]] = {
-    "llm": {"7B": -0.5, "13B": -0.3, "70B": 0.4},
-    "retrieval": {
-        "closed-book": -1.2,
-        "SIAM": -0.3,
-        "DPR": 0.1,
-        "BM25": 0.4,
-        "MultiQA": 0.7,
-        "DPRV2": 0.7,
-        "oracle": 0.9,
-    },
-    "icl": {"0": -0.4, "1": 0.1, "2": 0.2},
-}
-"""What each level adds to ability; all combinations are the 63 students of the paper."""
+METALS = (
+    "copper",
+    "tin",
+    "iron",
+    "zinc",
+    "lead",
+    "silver",
+    "gold",
+    "nickel",
+    "cobalt",
+    "mercury",
+    "platinum",
+    "chrome",
+)
 
 
-@dataclass(frozen=True)
-class Exam:
-    """Answers (1 right, 0 wrong) and the truth behind them."""
-
-    responses: NDArray[np.float64]
-    design: Design
-    theta: NDArray[np.float64]
-    items: Items
-
-
-def students(added: Mapping[str, Mapping[str, float]] = ADDED) -> dict[str, list[str]]:
-    """The level of every factor for each student: every combination once."""
-    rows: list[list[str]] = [[]]
-    for levels in added.values():
-        rows = [[*row, level] for row in rows for level in levels]
-    return {factor: [row[i] for row in rows] for i, factor in enumerate(added)}
+def item(number: int, key: int = 0, topic: str | None = None) -> Question:
+    """Item i<number>: which metal is in jar <number>; the metals of the choices differ from item to item."""
+    choices = tuple(METALS[(number + at) % len(METALS)] for at in range(4))
+    return Question(
+        f"i{number}", "exam", f"Which metal did they keep in jar number {number}?", "choice",
+        answer_key=choices[key], choices=choices, subtopic_id=None,
+    )  # fmt: skip
 
 
-def exam(n: int, seed: int = 0, model: Model = "3pl", added: Mapping[str, Mapping[str, float]] = ADDED) -> Exam:
-    """All students answer n items, drawn by the seed."""
-    rng = np.random.default_rng(seed)
-    design = factor_design(students(added))
-    parts: Sequence[float] = [value for levels in added.values() for value in levels.values()]
-    theta = design.matrix @ np.array(parts)
-    theta -= theta.mean()
-    d = np.ones(n) if model == "1pl" else np.exp(rng.normal(0, 0.4, n))
-    items = Items(d, rng.normal(0, 1, n), rng.beta(5, 16, n) if model == "3pl" else np.zeros(n))
-    responses = (rng.random((len(theta), n)) < probability(theta, items)).astype(float)
-    return Exam(responses, design, theta, items)
+def source(question: Question) -> Passage:
+    """The passage that an item was made from: it says the answer."""
+    number = question.question_id[1:]
+    text = f"Jar number {number} stood on the shelf. In jar number {number} they kept {question.answer_key}."
+    return Passage(f"p{number}", text)
 
 
-def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Pearson's."""
-    return float(np.corrcoef(x, y)[0, 1])
+def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",)) -> list[Question]:
+    """Put an exam into a project: items i1, i2 and so on, keys at all positions, topics in turn, source passages."""
+    questions = [item(number, number % 4) for number in range(1, count + 1)]
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("exam", "What is in the jars?")], replace=False)
+        add_passages(cursor, [source(question) for question in questions])
+    bank.save(project, questions, "an exam", "ann")
+    with project.transaction() as cursor:
+        for at, question in enumerate(questions):
+            cursor.execute(
+                "INSERT INTO items (question_key, source_passage_key, topic)"
+                " SELECT question_key, passage_key, ? FROM questions, passages"
+                " WHERE question_id = ? AND passage_id = ?",
+                [topics[at % len(topics)], question.question_id, f"p{question.question_id[1:]}"],
+            )
+    return questions

@@ -34,7 +34,7 @@ from core.measures.item_response import (
     probability,
     student_abilities,
 )
-from tests.made.exams import ADDED, correlation, exam, students
+from tests.made.answers import ADDED, correlation, exam, students
 from tests.made.projects import examples
 
 PLAIN = Items(np.array([1.0]), np.array([0.0]), np.array([0.25]))

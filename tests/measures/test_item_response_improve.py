@@ -22,7 +22,7 @@ from core.measures.item_response import (
     probability,
     worth,
 )
-from tests.made.exams import correlation, exam, students
+from tests.made.answers import correlation, exam, students
 
 NAMES = [f"item {i:03}" for i in range(148)]
 BAD = 22

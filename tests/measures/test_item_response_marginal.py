@@ -15,7 +15,7 @@ from core.measures.item_response import (
     information,
 )
 from core.measures.item_response.model import Items
-from tests.made.exams import correlation
+from tests.made.answers import correlation
 
 # How many of 1,000 test takers gave each pattern of right answers, 00000 to 11111: Bock and Lieberman, 1970.
 LSAT6 = "3 6 2 11 1 1 3 4 1 8 0 16 0 3 2 15 10 29 14 81 3 28 15 80 16 56 21 173 11 61 28 298"

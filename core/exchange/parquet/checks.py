@@ -146,6 +146,23 @@ RULES: Final = (
          "a sentence does not lie in its passage",
          "JOIN passages p USING (passage_key) LEFT JOIN passage_texts x ON x.text_key = p.text_key"),
     Rule("gold_runs", "(SELECT count(*) FROM gold_runs) = 1", "several runs stand for the gold texts"),
+    Rule("students", _id("name"), "the name of a student is no name"),
+    Rule("students", "k >= 1 AND icl >= 0", "k is below 1, or icl below 0"),
+    Rule("students", _json("parameters", "OBJECT"), "the parameters are no JSON object"),
+    Rule("student_factors", f"{_id('factor')} AND length(level) > 0", "a factor or its level has no name"),
+    *(
+        Rule("sittings", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
+        for column in ("total", "answered", "failed", "calls", "input_tokens", "output_tokens")
+    ),
+    Rule("sittings", "cost >= 0", "the cost is below 0"),
+    Rule("sittings", _json("asked", "OBJECT"), "what was asked is no JSON object"),
+    Rule("answers", "(correct IS NULL) = (reason IS NOT NULL)",
+         "an answer is neither right, wrong, nor failed with a reason"),
+    Rule("answers", "chosen >= 0", "the choice is out of range"),
+    Rule("answers", "list_bool_and(list_transform(scores, lambda s: coalesce(isfinite(s), false)))",
+         "a score of a choice is no finite number"),
+    Rule("retrievals", _id("name"), "the name of a retrieval is no name"),
+    Rule("retrieved", f"rank BETWEEN 1 AND {LARGEST_KEY}", "a rank is below 1"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
         for table in ("subtopics", "listed", "pool", "published_passages", "response_sentences", "gold_passages")
@@ -213,6 +230,16 @@ REFERENCES: Final = tuple(
     gold_passages passage_key passages passage_key
     gold_runs run_key runs run_key
     ranked_runs run_key runs run_key
+    items question_key questions question_key
+    items source_passage_key passages passage_key
+    student_factors student_key students student_key
+    sittings student_key students student_key
+    answers student_key students student_key
+    answers item_text_key question_texts text_key
+    answers sitting_key sittings sitting_key
+    retrieved retrieval_key retrievals retrieval_key
+    retrieved question_key questions question_key
+    retrieved passage_key passages passage_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
@@ -233,6 +260,8 @@ KEYS: Final = {
     "published_passages": ("pool_key", "query_key", "passage_key"),
     "published_queries": ("publication_key", "query_key"),
     "gold_passages": ("query_key", "passage_key"),
+    "items": ("question_key",),
+    "retrieved": ("retrieval_key", "question_key", "passage_key"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 

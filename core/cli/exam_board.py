@@ -1,0 +1,108 @@
+"""The command that prints the boards of an exam: students, models by retrievals, topics, and comparisons."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core import pipelines
+from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.errors import InputError
+from core.pipelines import LEAST, TESTS, Comparison, Responses, Row, Score, Test, by_topic, grid, responses
+
+
+@click.command("exam-board")
+@project_option
+@click.option("--query", "query_id", help="Only items of this query.")
+@click.option("--student", "names", multiple=True, help="Only this student; may be repeated.")
+@click.option("--bank-version", type=Whole(), help="Bank version; the newest where not given.")
+@click.option("--best-of", type=click.Choice(["icl"]), help="Models by retrievals, each the best of its worked items.")
+@click.option("--by", type=click.Choice(["topic"]), help="Accuracy by topic.")
+@click.option("--least", type=Whole(1), default=LEAST, show_default=True, help="Answers to a topic that are shown.")
+@click.option("--compare", "test", type=click.Choice(TESTS), help="Every two students, paired by item, after Holm.")
+@json_option
+def exam_board(
+    project_path: Path | None,
+    query_id: str | None,
+    names: tuple[str, ...],
+    bank_version: int | None,
+    best_of: str | None,
+    by: str | None,
+    least: int,
+    test: Test | None,
+    as_json: bool,
+) -> None:
+    """Say what share of its answers each student gets right, with standard errors and with failures as wrong."""
+    if sum(one is not None for one in (best_of, by, test)) > 1:
+        raise InputError("--best-of, --by and --compare are different boards.", "Ask for one of them.")
+    with opened(project_path) as project:
+        found = responses(project, names or None, None, query_id, bank_version)
+    if best_of:
+        _print_grid(found, as_json)
+    elif by:
+        _print_topics(found, least, as_json)
+    elif test:
+        _print_comparisons(pipelines.compare(found, test), test, as_json)
+    else:
+        _print_board(pipelines.exam_board(found), as_json)
+
+
+def _print_board(board: list[Row], as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {"students": [_told(row.student.name, row.score) | {"factors": row.student.factors} for row in board]}
+        )
+        return
+    print_table(
+        ("student", "accuracy", "std error", "answered", "failed", "missing", "failed as wrong"),
+        [
+            (row.student.name, one.accuracy, one.std_error, one.answered, one.failed, one.missing, one.strict_accuracy)
+            for row in board
+            for one in [row.score]
+        ],
+    )
+
+
+def _told(student: str, score: Score) -> dict[str, Any]:
+    derived = ("accuracy", "std_error", "strict_accuracy", "strict_std_error", "missing")
+    return {"student": student} | asdict(score) | {name: getattr(score, name) for name in derived}
+
+
+def _print_grid(found: Responses, as_json: bool) -> None:
+    board = grid(pipelines.exam_board(found))
+    cells = {model: {name: board.accuracy(model, name) for name in board.retrievals} for model in board.models}
+    if as_json:
+        print_json({"accuracy": cells, "best": board.best})
+        return
+    print_table(("model", *board.retrievals, "best"), [
+        (model, *cells[model].values(), ", ".join(board.best[model]) or None) for model in board.models
+    ])  # fmt: skip
+
+
+def _print_topics(found: Responses, least: int, as_json: bool) -> None:
+    rows = by_topic(found, least)
+    if as_json:
+        print_json({"rows": [{"topic": row.topic} | _told(row.student.name, row.score) for row in rows]})
+        return
+    print_table(
+        ("student", "topic", "accuracy", "std error", "n"),
+        [(row.student.name, row.topic, row.score.accuracy, row.score.std_error, row.score.answered) for row in rows],
+    )
+    if not rows:
+        tell(f"No topic has {counted(least, 'answer')} of a student.")
+
+
+def _print_comparisons(found: list[Comparison], test: Test, as_json: bool) -> None:
+    if as_json:
+        print_json({"test": test, "comparisons": [asdict(one) | {"difference": one.difference} for one in found]})
+        return
+    print_table(
+        ("first", "second", "items", "difference", "only first", "only second", "p", "after Holm"),
+        [
+            (one.first, one.second, one.items, one.difference, one.only_first, one.only_second, one.p, one.adjusted)
+            for one in found
+        ],
+    )

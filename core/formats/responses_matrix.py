@@ -1,0 +1,130 @@
+"""Answers of students to items as a table: a row a student, a column an item; 1 right, 0 wrong, empty where unknown."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from core.errors import Report
+from core.formats.file_kind import Beginning, FileKind
+from core.formats.source import SMALL, Limits, Refused, Source, check_cells, good_id, open_lines
+from core.tables import disarmed, rearmed
+from core.types import Question
+
+VERDICTS = {"1": True, "1.0": True, "0": False, "0.0": False}
+
+
+@dataclass(frozen=True)
+class SatElsewhere:
+    """What a file says of the answers of one student.
+
+    Args:
+        student: its name.
+        verdicts: whether it was right, by question id; items that it did not answer are absent.
+        questions: items as the file words them, where it does.
+    """
+
+    student: str
+    verdicts: dict[str, bool]
+    questions: list[Question] = field(default_factory=list)
+
+
+def read_matrix(source: Source, report: Report) -> list[SatElsewhere]:
+    """Read a table of answers.
+
+    Args:
+        source: CSV or TSV. The first line names the items after the column of students; every other line is a student
+            with 1, 0 or nothing for each item.
+        report: takes refused lines.
+
+    Returns:
+        The students in file order.
+    """
+    refused_before = report.count
+    items: list[str] = []
+    found: dict[str, SatElsewhere] = {}
+    for number, cells in table_lines(source, report):
+        try:
+            if not items:
+                items = _items(cells)
+                continue
+            student = good_id(cells[0], "student")
+            if student in found:
+                raise Refused(f"the student {student} is there twice")
+            if len(cells) != len(items) + 1:
+                raise Refused(f"the line has {len(cells)} cells, the header {len(items) + 1}")
+            verdicts = {}
+            for item, cell in zip(items, cells[1:], strict=True):
+                if cell and cell not in VERDICTS:
+                    raise Refused(f"the answer to {item} is neither 1, 0 nor empty")
+                if cell:
+                    verdicts[item] = VERDICTS[cell]
+            found[student] = SatElsewhere(student, verdicts)
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+            if not items:
+                return []
+    if not found and report.count == refused_before:
+        report.refuse(source.name, None, "the file has no students in it")
+    return list(found.values())
+
+
+def write_matrix(items: Sequence[str], rows: Iterable[tuple[str, Sequence[bool | None]]], out: TextIO) -> None:
+    """Write a table of answers as CSV that `read_matrix` reads.
+
+    Args:
+        items: question ids.
+        rows: a student's name, and whether it was right for each item; None leaves the cell empty.
+        out: takes a header and a line for each student.
+    """
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["student", *map(disarmed, items)])
+    for student, verdicts in rows:
+        writer.writerow([disarmed(student), *("" if one is None else int(one) for one in verdicts)])
+
+
+def table_lines(source: Source, report: Report) -> list[tuple[int, list[str]]]:
+    """The lines of a small CSV or TSV file in cells, blank ones left out; commas or tabs, as the header has them."""
+    found = []
+    delimiter = ""
+    for number, line in open_lines(source, report, Limits(SMALL)):
+        if not line.strip():
+            continue
+        delimiter = delimiter or ("\t" if "\t" in line else ",")
+        try:
+            check_cells(line, delimiter)
+            cells = next(csv.reader([line], delimiter=delimiter, strict=True))
+        except (Refused, csv.Error) as fault:
+            report.refuse(source.name, number, f"the line is no line of a table: {fault}")
+            continue
+        found.append((number, [rearmed(cell.strip()) for cell in cells]))
+    return found
+
+
+def _items(cells: Sequence[str]) -> list[str]:
+    items = [good_id(cell, "item") for cell in cells[1:]]
+    if not items:
+        raise Refused("the header names no items after the column of students")
+    if len(set(items)) < len(items):
+        raise Refused("the header names an item twice")
+    return items
+
+
+def is_verdicts(beginning: Beginning) -> bool:
+    """Whether the lines that are whole for sure hold verdicts after a name."""
+    rows = [[cell.strip() for cell in line.replace("\t", ",").split(",")] for line in beginning.lines[1:]]
+    rows = rows[:-1] or rows
+    return bool(rows) and all(cell in (*VERDICTS, "") for row in rows for cell in row[1:])
+
+
+KIND = FileKind(
+    name="responses-matrix",
+    title="Answers of students",
+    what="answers of students to an exam: CSV or TSV with a column student and one for each item, of 1, 0 and nothing",
+    extensions=("csv", "tsv"),
+    read=read_matrix,
+    write=write_matrix,
+    looks_like={"cells": lambda begins: begins.header[0] == "student" and is_verdicts(begins)},
+)

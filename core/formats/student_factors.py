@@ -1,0 +1,63 @@
+"""Of which components students are made: CSV or TSV with a column of students and one for each factor."""
+
+from __future__ import annotations
+
+from core.errors import Report
+from core.formats.file_kind import Beginning, FileKind
+from core.formats.responses_matrix import is_verdicts, table_lines
+from core.formats.source import Refused, Source, good_id
+
+ALIASES = {
+    "llm": "model", "model": "model", "retrieval": "retrieval", "retriever": "retrieval", "icl": "icl",
+}  # fmt: skip
+"""What files call the components that every student has; other factors keep their names."""
+
+Factors = dict[str, dict[str, str]]
+"""Level by factor, by student."""
+
+
+def read_factors(source: Source, report: Report) -> Factors:
+    """Read the components of students.
+
+    Args:
+        source: CSV or TSV. The first line names the factors after the column of students; every other line is a student
+            with its level of each, empty where it is not known.
+        report: takes refused lines.
+    """
+    refused_before = report.count
+    names: list[str] = []
+    found: Factors = {}
+    for number, cells in table_lines(source, report):
+        try:
+            if not names:
+                names = [ALIASES.get(cell.lower(), cell) for cell in (good_id(cell, "factor") for cell in cells[1:])]
+                if not names or len(set(names)) < len(names):
+                    raise Refused("the header names no factors, or one twice")
+                continue
+            student = good_id(cells[0], "student")
+            if student in found or len(cells) != len(names) + 1:
+                fault = "is there twice" if student in found else f"has {len(cells)} cells, the header {len(names) + 1}"
+                raise Refused(f"the student {student} {fault}")
+            found[student] = {name: good_id(cell, name) for name, cell in zip(names, cells[1:], strict=True) if cell}
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+            if not names:
+                return {}
+    if not found and report.count == refused_before:
+        report.refuse(source.name, None, "the file has no students in it")
+    return found
+
+
+def _is_table(beginning: Beginning) -> bool:
+    return beginning.header[0] == "student" and len(beginning.header) > 1 and not is_verdicts(beginning)
+
+
+KIND = FileKind(
+    name="students",
+    title="Components of students",
+    what="components of students: CSV or TSV with a column student and one for each factor, as model and retrieval",
+    extensions=("csv", "tsv"),
+    read=read_factors,
+    write=None,
+    looks_like={"cells": _is_table},
+)

@@ -1,0 +1,139 @@
+"""Item response on the answers of a project: abilities by component, what each item is worth, a shorter exam."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from core.errors import InputError
+from core.measures import Array
+from core.measures.item_response import (
+    DROP,
+    REPEATS,
+    STEPS,
+    Analysis,
+    Criterion,
+    EstimatorName,
+    Improvement,
+    Model,
+    analyse,
+    design_of,
+    improve,
+)
+from core.pipelines.responses import responses
+from core.project import Project
+
+Factors = Mapping[str, Mapping[str, str]]
+"""Level by factor by student."""
+
+
+@dataclass(frozen=True)
+class AnswerTable:
+    """Answers as item response takes them.
+
+    Args:
+        students: m names.
+        items: n ids.
+        correct: m x n; 1 right, 0 wrong, NaN not answered.
+        factors: level by factor by student; None where each student has an ability of its own.
+        remarks: what was done with them that one has to know.
+    """
+
+    students: list[str]
+    items: list[str]
+    correct: Array
+    factors: Factors | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def answer_table(project: Project, query_id: str | None = None) -> AnswerTable:
+    """The answers that count now, of students and items that have any.
+
+    Factors in which all students are alike say nothing; where the students that there are cannot tell the components
+    apart, each has an ability of its own.
+
+    Args:
+        query_id: the exam; the items of all for None.
+
+    Raises:
+        InputError: nobody has answered anything.
+    """
+    found = responses(project, query_id=query_id)
+    there = ~np.isnan(found.correct)
+    rows, columns = np.flatnonzero(there.any(axis=1)), np.flatnonzero(there.any(axis=0))
+    if not len(rows):
+        raise InputError("Nobody has answered an item yet.", "Let students sit the exam: exam sit.")
+    names, items = [found.names[at] for at in rows], [found.items[at] for at in columns]
+    correct = found.correct[np.ix_(rows, columns)]
+    levels = {name: [known[at] for at in rows] for name, known in found.factors.items()}
+    varied = {name: known for name, known in levels.items() if len(set(known)) > 1}
+    if not varied:
+        return AnswerTable(names, items, correct)
+    factors = {student: {name: varied[name][at] for name in varied} for at, student in enumerate(names)}
+    try:
+        design_of(names, factors)
+    except InputError as error:
+        return AnswerTable(names, items, correct, remarks=(f"Each has an ability of its own: {error.message}",))
+    return AnswerTable(names, items, correct, factors)
+
+
+def abilities(
+    project: Project,
+    query_id: str | None = None,
+    model: Model = "3pl",
+    estimator: EstimatorName = "map",
+    intervals: bool = False,
+) -> Analysis:
+    """Fit abilities and items to the answers that count now.
+
+    Abilities are sums of what the components of a student add; where the students that there are cannot tell the
+    components apart, each has an ability of its own, which a remark says.
+
+    Args:
+        query_id: the exam; the items of all for None.
+        intervals: whether intervals are drawn from resamples of the items.
+
+    Raises:
+        InputError: there are too few answers.
+    """
+    key = ("abilities", query_id, model, estimator, intervals)
+    return project.remember(key, lambda: _abilities(project, query_id, model, estimator, intervals))
+
+
+def _abilities(
+    project: Project, query_id: str | None, model: Model, estimator: EstimatorName, intervals: bool
+) -> Analysis:
+    table = answer_table(project, query_id)
+    told = analyse(
+        table.students, table.items, table.correct, table.factors, model, estimator, REPEATS if intervals else 0,
+        intervals,
+    )  # fmt: skip
+    return replace(told, remarks=[*told.remarks, *table.remarks])
+
+
+def shorter(
+    project: Project,
+    query_id: str | None = None,
+    drop: float = DROP,
+    steps: int = STEPS,
+    criterion: Criterion = "information",
+    model: Model = "3pl",
+    estimator: EstimatorName = "map",
+) -> Improvement:
+    """Propose the items that an exam could do without; nothing is changed.
+
+    Args:
+        query_id, drop, steps, criterion: see `core.measures.item_response.improve`.
+
+    Raises:
+        InputError: there are too few answers, or the share is no per cent.
+    """
+
+    def compute() -> Improvement:
+        table = answer_table(project, query_id)
+        design = design_of(table.students, table.factors)
+        return improve(table.correct, design, table.items, drop, steps, criterion, model, estimator)
+
+    return project.remember(("shorter", query_id, drop, steps, criterion, model, estimator), compute)

@@ -1,0 +1,221 @@
+"""Boards of an exam: what each student gets right, by model and retrieval, by topic, and against each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, get_args
+
+import numpy as np
+
+from core.measures import Array, holm, mcnemar, randomisation_test
+from core.pipelines.responses import UNSTATED, Responses
+from core.project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
+
+LEAST = 10
+"""Items of a topic below which an accuracy says too little to be shown."""
+
+Test = Literal["mcnemar", "randomisation"]
+TESTS: tuple[Test, ...] = get_args(Test)
+_TESTS: Mapping[Test, Callable[[Array], Array]] = {"mcnemar": mcnemar, "randomisation": randomisation_test}
+
+
+@dataclass(frozen=True)
+class Score:
+    """How a student did, in items.
+
+    Args:
+        items: that were to be answered.
+        answered: right or wrong, `right` of these.
+        failed: asked, and nothing usable came; neither right nor wrong.
+    """
+
+    items: int
+    answered: int
+    right: int
+    failed: int
+
+    @property
+    def missing(self) -> int:
+        """Items that it was not asked."""
+        return self.items - self.answered - self.failed
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of right answers among the answers; None without any."""
+        return self.right / self.answered if self.answered else None
+
+    @property
+    def std_error(self) -> float | None:
+        """sqrt(p (1 − p) / n), for p the accuracy over n answers: that of a share of n draws."""
+        return _std_error(self.accuracy, self.answered)
+
+    @property
+    def strict_accuracy(self) -> float | None:
+        """The same share with every failure counted as wrong; None where nothing was asked."""
+        asked = self.answered + self.failed
+        return self.right / asked if asked else None
+
+    @property
+    def strict_std_error(self) -> float | None:
+        """Its standard error."""
+        return _std_error(self.strict_accuracy, self.answered + self.failed)
+
+
+def _std_error(share: float | None, number: int) -> float | None:
+    return None if share is None else math.sqrt(share * (1 - share) / number)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A student on a board."""
+
+    student: Student
+    score: Score
+
+
+def exam_board(found: Responses) -> list[Row]:
+    """Students by falling accuracy; those without an answer last, equal ones in the order of the project."""
+    rows = [Row(student, _score(found.correct[at], found.failed[at])) for at, student in enumerate(found.students)]
+    return sorted(rows, key=lambda row: -1.0 if row.score.accuracy is None else row.score.accuracy, reverse=True)
+
+
+def _score(correct: Array, failed: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Score:
+    answered = ~np.isnan(correct)
+    return Score(len(correct), int(answered.sum()), int(np.nansum(correct)), int(failed.sum()))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Models by retrievals.
+
+    Args:
+        models: in the order of the project.
+        retrievals: closed book first, the oracle last.
+        cells: the rows of the board in each cell, the best first; absent where there is none.
+        best: by model, the retrievals that are best for it; closed book and oracle do not compete, and equals share.
+    """
+
+    models: list[str]
+    retrievals: list[str]
+    cells: dict[tuple[str, str], list[Row]]
+    best: dict[str, list[str]]
+
+    def accuracy(self, model: str, retrieval: str) -> float | None:
+        """The best absolute accuracy: the maximum over the numbers of worked items (Guinet et al., table 2)."""
+        rows = self.cells.get((model, retrieval))
+        return rows[0].score.accuracy if rows else None
+
+
+def grid(board: Sequence[Row]) -> Grid:
+    """A board as a grid of models by retrievals.
+
+    Args:
+        board: as `exam_board` gives it.
+    """
+    cells: dict[tuple[str, str], list[Row]] = {}
+    for row in board:
+        levels = row.student.factors
+        cells.setdefault((levels.get("model", UNSTATED), levels.get("retrieval", UNSTATED)), []).append(row)
+    ordered = sorted(board, key=lambda row: row.student.key)
+    models = list(dict.fromkeys(row.student.factors.get("model", UNSTATED) for row in ordered))
+    met = dict.fromkeys(row.student.factors.get("retrieval", UNSTATED) for row in ordered)
+    retrievals = sorted(met, key=lambda name: {CLOSED_BOOK: -1, ORACLE: 1}.get(name, 0))
+    found = {
+        model: {
+            retrieval: accuracy
+            for retrieval in retrievals
+            if (rows := cells.get((model, retrieval))) and (accuracy := rows[0].score.accuracy) is not None
+        }
+        for model in models
+    }
+    return Grid(models, retrievals, cells, {model: best_classical(levels) for model, levels in found.items()})
+
+
+def best_classical(accuracies: Mapping[str, float]) -> list[str]:
+    """The retrievals with the highest accuracy for a model, closed book and oracle left out; several where they tie."""
+    classical = {name: share for name, share in accuracies.items() if name not in (*NOT_RETRIEVED, UNSTATED)}
+    most = max(classical.values(), default=None)
+    return [name for name, share in classical.items() if share == most]
+
+
+@dataclass(frozen=True)
+class TopicRow:
+    """A student on the items of one topic."""
+
+    student: Student
+    topic: str
+    score: Score
+
+
+def by_topic(found: Responses, least: int = LEAST) -> list[TopicRow]:
+    """Accuracy by topic, students in the order of the project, topics by name.
+
+    Args:
+        least: answers of a student to items of a topic, below which that cell is left out.
+    """
+    topics = sorted({topic for topic in found.topics if topic is not None})
+    rows = []
+    for at, student in enumerate(found.students):
+        for topic in topics:
+            columns = [place for place, name in enumerate(found.topics) if name == topic]
+            score = _score(found.correct[at, columns], found.failed[at, columns])
+            if score.answered >= least:
+                rows.append(TopicRow(student, topic, score))
+    return rows
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two students on the items that both answered.
+
+    Args:
+        items: that both answered.
+        only_first, only_second: items that just one of them got right.
+        p: of the test; None where it says nothing, as without any difference.
+        adjusted: by Holm's correction over all comparisons that were made together.
+    """
+
+    first: str
+    second: str
+    items: int
+    only_first: int
+    only_second: int
+    p: float | None
+    adjusted: float | None
+
+    @property
+    def difference(self) -> float | None:
+        """Accuracy of the first less that of the second, on these items; None without any."""
+        return (self.only_first - self.only_second) / self.items if self.items else None
+
+
+def compare(found: Responses, test: Test = "mcnemar") -> list[Comparison]:
+    """Every two students against each other, paired by item.
+
+    Args:
+        test: mcnemar (exact), or the randomisation test of `core.measures`.
+    """
+    pairs = list(combinations(range(len(found.students)), 2))
+    if not pairs:
+        return []
+    first, second = (np.array(side) for side in zip(*pairs, strict=True))
+    differences = (found.correct[first] - found.correct[second]).T
+    p_values = _TESTS[test](differences).tolist()
+    told = [at for at, p in enumerate(p_values) if not math.isnan(p)]
+    adjusted = dict(zip(told, holm([p_values[at] for at in told]), strict=True))
+    names = found.names
+    return [
+        Comparison(
+            names[a],
+            names[b],
+            int((~np.isnan(differences[:, at])).sum()),
+            int((differences[:, at] > 0).sum()),
+            int((differences[:, at] < 0).sum()),
+            p_values[at] if at in adjusted else None,
+            adjusted.get(at),
+        )
+        for at, (a, b) in enumerate(pairs)
+    ]

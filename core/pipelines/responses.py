@@ -1,0 +1,108 @@
+"""Who got which item right: students by items, as all that follows from answers takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.bank import check_version, questions
+from core.errors import InputError
+from core.measures import Array
+from core.pipelines.sheets import sheet
+from core.pipelines.tasks import tasks, text_keys
+from core.project import ELSEWHERE, Project, Student, find_students, verdicts
+from core.text import first_few
+
+UNSTATED = "not stated"
+"""The level of a factor for a student of which nobody said it."""
+
+
+@dataclass(frozen=True)
+class Responses:
+    """The answers of m students to n items that count now: to the wording, key and contexts of today.
+
+    Args:
+        students: in the order in which they were added, or were named.
+        items: question ids, in the order of the bank, or as they were named.
+        topics: of the items; None where nobody said.
+        correct: m x n, 1 right, 0 wrong, NaN where the item was not asked or failed.
+        failed: m x n, whether the item was asked and nothing usable came.
+    """
+
+    students: list[Student]
+    items: list[str]
+    topics: list[str | None]
+    correct: Array
+    failed: NDArray[np.bool_]
+
+    @property
+    def names(self) -> list[str]:
+        """What the students are called."""
+        return [student.name for student in self.students]
+
+    @property
+    def factors(self) -> dict[str, list[str]]:
+        """The level of each student by factor, of every factor that is known of some student."""
+        names = dict.fromkeys(name for student in self.students for name in student.factors)
+        return {name: [student.factors.get(name, UNSTATED) for student in self.students] for name in names}
+
+
+def responses(
+    project: Project,
+    students: Sequence[str] | None = None,
+    items: Sequence[str] | None = None,
+    query_id: str | None = None,
+    version: int | None = None,
+) -> Responses:
+    """Which items students got right.
+
+    Args:
+        students: their names; all for None.
+        items: ids of multiple-choice questions, retired ones as well; the active ones for None.
+        query_id: only items of this query; of all for None.
+        version: bank version; the newest for None.
+
+    Raises:
+        InputError: there is no such student, item or version.
+    """
+    chosen = find_students(project, students)
+    version = check_version(project, version)
+    banked = [question for question in questions(project, version, query_id) if question.kind == "choice"]
+    if items is None:
+        columns = [question.question_id for question in banked if question.active]
+    else:
+        columns = list(dict.fromkeys(items))
+        if unknown := [name for name in columns if name not in {question.question_id for question in banked}]:
+            raise InputError(f"There is no item {first_few(unknown)} in the bank.", "See exam bank list.")
+    asked = tasks(project, query_id, version, {*columns})
+    keys = text_keys(project, [task.asked for task in asked])
+    plain = dict(
+        project.rows(
+            "SELECT question_id, text_key FROM bank_at($version) JOIN questions USING (question_key)"
+            " WHERE kind = 'choice'",
+            {"version": version},
+        )
+    )
+    place = {name: at for at, name in enumerate(columns)}
+    known = verdicts(project)
+    correct = np.full((len(chosen), len(columns)), np.nan)
+    failed = np.zeros(correct.shape, dtype=np.bool_)
+
+    def put(row: int, name: str, verdict: bool | None) -> None:
+        correct[row, place[name]] = np.nan if verdict is None else float(verdict)
+        failed[row, place[name]] = verdict is None
+
+    for row, student in enumerate(chosen):
+        if student.sat_elsewhere:
+            # A file may name items whose words, key or choices are not known here: they are known by the question.
+            for name in columns:
+                if (found := (student.key, plain[name], ELSEWHERE)) in known:
+                    put(row, name, known[found])
+        for line in sheet(project, student, asked).lines:
+            if (found := (student.key, keys.get(line.task.asked, 0), line.context)) in known:
+                put(row, line.task.question_id, known[found])
+    topics = {task.question_id: task.topic for task in asked}
+    return Responses(chosen, columns, [topics.get(name) for name in columns], correct, failed)

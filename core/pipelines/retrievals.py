@@ -1,0 +1,209 @@
+"""Rankings of passages for the items of an exam: from a run that names items, or made here by words or by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError, Report
+from core.formats import Source, read_run_lines
+from core.graders import load_encoder, model_folder
+from core.measures import trec_order
+from core.pipelines.bm25 import BM25, K1, B
+from core.pipelines.tasks import Task, tasks
+from core.project import NOT_RETRIEVED, Cursor, Project, as_name, check_new, log, stage
+from core.text import how_many
+
+Retriever = Literal["bm25", "embedding"]
+RETRIEVERS: tuple[Retriever, ...] = get_args(Retriever)
+
+DEPTH = 10
+"""Passages that are kept of each ranking where nobody says how many."""
+BLOCK = 4096
+"""Passages that are encoded at a time."""
+
+Rankings = Mapping[str, Sequence[tuple[str, float]]]
+"""Passage ids with their scores, the best first, by question id."""
+
+Scored = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """A ranking of passages for items.
+
+    Args:
+        made_by: the file that it came from, or the retriever.
+        items: for which it has passages.
+        depth: passages that it has for an item at most.
+    """
+
+    name: str
+    made_by: str
+    items: int
+    depth: int
+    author: str
+    made_at: datetime
+
+
+def retrievals(project: Project) -> list[Retrieval]:
+    """Every retrieval, in the order in which they came."""
+    return [
+        Retrieval(*row)
+        for row in project.rows(
+            "SELECT name, made_by, count(DISTINCT question_key), coalesce(max(rank), 0), author, made_at"
+            " FROM retrievals LEFT JOIN retrieved USING (retrieval_key) GROUP BY retrieval_key, name, made_by, author,"
+            " made_at ORDER BY retrieval_key"
+        )
+    ]
+
+
+def make_retrieval(
+    project: Project,
+    name: str,
+    retriever: Retriever,
+    author: str,
+    depth: int = DEPTH,
+    query_id: str | None = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> int:
+    """Rank the project's passages for every item by its question, and keep the top.
+
+    Args:
+        name: under which students name it.
+        retriever: bm25, or embedding: the cosine of the vectors of all-MiniLM-L6-v2.
+        depth: passages that are kept of each ranking.
+        query_id: whose items; all for None.
+        tell: is given a sentence about each step.
+
+    Returns:
+        The number of items that have a ranking.
+
+    Raises:
+        InputError: the name is taken, or there are no items or no passages.
+        GradingError: the encoder cannot be loaded.
+    """
+    _check_name(project, name)
+    items = tasks(project, query_id)
+    passages = project.rows(
+        "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key) ORDER BY passage_key"
+    )
+    if not items or not passages:
+        missing = "items to rank passages for" if not items else "passages to rank"
+        raise InputError(f"There are no {missing}.", "Import an exam, and the passages that it is about.")
+    tell(f"Ranking {how_many(len(passages), 'passages')} for {how_many(len(items), 'items')} ...")
+    ids, texts = [row[0] for row in passages], [row[1] for row in passages]
+    if retriever == "bm25":
+        index = BM25(texts)
+        rankings = {item.question_id: _top(ids, index.scores(item.text), depth) for item in items}
+        made_by = f"bm25 (k1 = {K1}, b = {B})"
+    else:
+        rankings = _by_meaning(items, ids, texts, depth)
+        made_by = "embedding (all-MiniLM-L6-v2)"
+    with project.transaction() as cursor:
+        return put_retrieval(cursor, name, made_by, rankings, author)
+
+
+def import_retrieval(project: Project, name: str, source: Source, author: str) -> int:
+    """Take in a run whose query ids are ids of items; ranks are counted from the scores, as trec_eval does it.
+
+    Args:
+        name: under which students name it.
+        source: a TREC run.
+
+    Returns:
+        The number of items that have a ranking.
+
+    Raises:
+        FileError: a line was refused.
+        InputError: the name is taken, the file holds several runs, or names an item or a passage that is not there.
+    """
+    _check_name(project, name)
+    report = Report()
+    scored: dict[str, dict[str, float]] = {}
+    tags = set()
+    for line in read_run_lines(source, report):
+        scored.setdefault(line.query_id, {})[line.passage_id] = line.score
+        tags.add(line.tag)
+    report.raise_if_refused("Nothing was imported. Mend the file and import it again.")
+    if len(tags) > 1:
+        raise InputError(f"{source.name} holds several runs.", "Give each a file and a name of its own.")
+    rankings = {
+        item: [(passage, scores[passage]) for passage in trec_order(scores, len(scores))]
+        for item, scores in scored.items()
+    }
+    with project.transaction() as cursor:
+        return put_retrieval(cursor, name, source.file, rankings, author)
+
+
+def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Rankings, author: str) -> int:
+    """Write a retrieval.
+
+    Args:
+        rankings: by question id.
+
+    Returns:
+        The number of items that have a ranking.
+
+    Raises:
+        InputError: it names an item or a passage that is not there.
+    """
+    check_new(cursor, "retrieval", [name])
+    lines = [(item, passage, score) for item, ranking in rankings.items() for passage, score in ranking]
+    types = {"question_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE"}
+    columns: dict[str, list[Any]] = {
+        "question_id": [item for item, _, _ in lines],
+        "passage_id": [passage for _, passage, _ in lines],
+        "rank": [rank for ranking in rankings.values() for rank, _ in enumerate(ranking, 1)],
+        "score": [score for _, _, score in lines],
+    }
+    stage(cursor, "new_retrieved", columns, types)
+    for table, column, what in (("questions", "question_id", "item"), ("passages", "passage_id", "passage")):
+        strays = cursor.execute(f"SELECT {column} FROM new_retrieved ANTI JOIN {table} USING ({column})").fetchall()
+        if strays:
+            raise InputError(
+                f"{made_by} names the {what} {strays[0][0]}, which the project does not have.",
+                "A run for an exam has the ids of its items in the place of query ids: see exam bank list."
+                if what == "item"
+                else "Import the passages first.",
+            )
+    key = cursor.execute(
+        "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING retrieval_key",
+        [name, made_by, as_name(author)],
+    ).fetchall()[0][0]
+    cursor.execute(
+        "INSERT INTO retrieved SELECT ?, question_key, passage_key, rank, score FROM new_retrieved"
+        " JOIN questions USING (question_id) JOIN passages USING (passage_id) ORDER BY question_key, rank",
+        [key],
+    )
+    log(cursor, author, "add retrieval", name=name, by=made_by, items=len(rankings))
+    return len(rankings)
+
+
+def _check_name(project: Project, name: str) -> None:
+    taken = {one.name for one in retrievals(project)}
+    if not name.strip() or name in NOT_RETRIEVED or name in taken:
+        what = "is empty" if not name.strip() else f"'{name}' is taken"
+        raise InputError(f"The name of the retrieval {what}.", "A retrieval never changes: give this one another name.")
+
+
+def _by_meaning(
+    items: Sequence[Task], ids: Sequence[str], texts: Sequence[str], depth: int
+) -> dict[str, list[tuple[str, float]]]:
+    encoder = load_encoder(model_folder())
+    asked = encoder.encode([item.text for item in items])
+    cosines = np.concatenate(
+        [asked @ encoder.encode(list(texts[at : at + BLOCK])).T for at in range(0, len(texts), BLOCK)], axis=1
+    ).astype(np.float64)
+    return {item.question_id: _top(ids, row, depth, least=-2.0) for item, row in zip(items, cosines, strict=True)}
+
+
+def _top(ids: Sequence[str], scores: Scored, depth: int, least: float = 0.0) -> list[tuple[str, float]]:
+    """The best passages with a score above the least; equal ones in the order in which they were imported."""
+    order = np.argsort(-scores, kind="stable")[:depth]
+    return [(ids[at], float(scores[at])) for at in order if scores[at] > least]

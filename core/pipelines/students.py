@@ -1,0 +1,213 @@
+"""Making students: a model or a rule, with the way in which it is given context; added, and made ready to sit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.errors import GradingError, InputError
+from core.graders import NORMALISATIONS, BackEnd, Per, Prompt, ReadingGrader, back_end_name, make_grader
+from core.pipelines.exam_prompts import PROMPTS, RETRIEVED, WORKED
+from core.pipelines.retrievals import retrievals
+from core.pipelines.tasks import tasks
+from core.project import CLOSED_BOOK, NOT_RETRIEVED, Project, Student, find_students, fingerprint_of, put_student
+from core.text import first_few
+
+Rule = Literal["random", "longest", "embedding"]
+RULES: dict[Rule, str] = {"random": "random", "longest": "longest answer", "embedding": "all-MiniLM-L6-v2"}
+"""Students that need no language model, with what stands for their model: chance; the longest choice; and the choice
+whose meaning is nearest to the question, or to a sentence of the context."""
+
+NORMALISE = "characters"
+"""What the log-likelihood of a choice is divided by where nobody says (as `acc_norm` of lm-eval, which Guinet et al.,
+section 3.3, cite)."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a student is made.
+
+    Args:
+        by: likelihood, letter, or one of `RULES`.
+        settings: of the model, as a grader takes them: model, back_end, base_url, revision, device, dtype, normalise
+            and so on.
+        retrieval: closed-book, oracle, or the name of a retrieval.
+        k: passages of the retrieval (the authors' code: 1).
+        icl: worked items before the question.
+        seed: of the choice of worked items, and of chance.
+        name: what people call it; None for a name made of what it is.
+        factors: further components by which students are compared.
+    """
+
+    by: str | None = None
+    settings: Mapping[str, Any] | None = None
+    retrieval: str = CLOSED_BOOK
+    k: int = 1
+    icl: int = 0
+    seed: int = 0
+    name: str | None = None
+    factors: Mapping[str, str] | None = None
+
+
+def add_student(project: Project, plan: Plan, author: str) -> Student:
+    """Add a student that can sit exams here; one of the same fingerprint is that one.
+
+    Raises:
+        InputError: a setting makes no sense, there is no such retrieval, there are too few items to choose worked ones
+            from, or another student has the name.
+    """
+    student = make_student(project, plan)
+    with project.transaction() as cursor:
+        key = put_student(cursor, student, author)
+    return next(one for one in find_students(project, None) if one.key == key)
+
+
+def make_student(project: Project, plan: Plan) -> Student:
+    """A student as `add_student` adds it; nothing is written, and no model is loaded.
+
+    Raises:
+        InputError: as for `add_student`.
+    """
+    _check(project, plan)
+    retrieved = plan.retrieval not in NOT_RETRIEVED
+    k = plan.k if retrieved else None
+    worked = _worked(project, plan)
+    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    kept: dict[str, Any]
+    if plan.by in RULES:
+        model, kept = RULES[plan.by], {"by": plan.by, "seed": plan.seed} if plan.by == "random" else {"by": plan.by}
+    else:
+        spec = _reader(settings | ({"by": plan.by} if plan.by else {}), plan.retrieval).spec
+        model, kept = spec.model, settings | {"by": spec.parameters["by"]}
+        if spec.parameters["back_end"] == "transformers":
+            # Where nobody says, the computer at hand decides: another one must not make it another student.
+            kept["dtype"] = spec.parameters.get("dtype", "float32")
+        if worked:
+            kept["worked"] = worked
+    shown = model.rsplit("/", 1)[-1].split("@", 1)[0]
+    how = f"{plan.retrieval}@{k}" if k is not None else plan.retrieval
+    return Student(
+        plan.name or f"{shown} {how}" + (f" ICL@{plan.icl}" if plan.icl else ""),
+        _fingerprint(kept, plan.retrieval, k),
+        model,
+        plan.retrieval,
+        k,
+        plan.icl,
+        kept,
+        dict(plan.factors or {}),
+    )
+
+
+def _fingerprint(parameters: Mapping[str, Any], retrieval: str, k: int | None) -> str:
+    """Of all that changes the answers: model, number format, prompt, worked items, normalisation, context."""
+    if parameters["by"] in RULES:
+        return fingerprint_of(["student", dict(parameters), retrieval, k])
+    worked = parameters.get("worked", [])
+    spec = _reader(_settings(parameters), retrieval).spec
+    identity = [spec.model, spec.prompt, spec.prompt_hash, spec.parameters, worked and WORKED, worked]
+    return fingerprint_of(["student", *identity, retrieval, k])
+
+
+def _settings(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a student's parameters is its model's."""
+    return {name: value for name, value in parameters.items() if name != "worked"}
+
+
+def _check(project: Project, plan: Plan) -> None:
+    known = [one.name for one in retrievals(project)]
+    if plan.retrieval not in (*NOT_RETRIEVED, *known):
+        raise InputError(
+            f"There is no retrieval '{plan.retrieval}' of passages for items.",
+            f"There are: {first_few([*NOT_RETRIEVED, *known])}; exam students retrieve makes one.",
+        )
+    if plan.k < 1 or plan.icl < 0:
+        raise InputError(f"k is {plan.k} and icl {plan.icl}.", "k is at least 1, icl at least 0.")
+    if plan.by in RULES:
+        if plan.settings and any(value not in (None, "") for value in plan.settings.values()):
+            raise InputError(f"The rule {plan.by} takes no settings of a model.", "Leave them out.")
+        if plan.icl or (plan.by != "embedding" and plan.retrieval != CLOSED_BOOK):
+            raise InputError(
+                f"The rule {plan.by} reads no {'worked items' if plan.icl else 'context'}.",
+                "Leave that out; or name a model.",
+            )
+
+
+def _worked(project: Project, plan: Plan) -> list[str]:
+    """The ids of the worked items: one more than are shown, which takes the place of the item itself."""
+    if not plan.icl:
+        return []
+    ids = sorted(task.question_id for task in tasks(project))
+    if len(ids) <= plan.icl:
+        raise InputError(
+            f"There are {len(ids)} items, too few for {plan.icl} worked ones beside the one that is asked.",
+            "Import its items first.",
+        )
+    return random.Random(plan.seed).sample(ids, plan.icl + 1)
+
+
+def _reader(settings: Mapping[str, Any], retrieval: str) -> ReadingGrader:
+    """The grader whose settings, model and identity a student has; it is asked by the student's own steps.
+
+    Raises:
+        InputError: a setting makes no sense.
+    """
+    if strange := {"fence", "cue", "prompt", "num_beams"} & settings.keys():
+        raise InputError(f"A student has no {min(strange)}.", "Its prompt is that of the exam, word for word.")
+    prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
+    where = back_end_name(settings)
+    given = {"by": "likelihood" if where == "transformers" else "letter"} | dict(settings)
+    if given["by"] == "likelihood":
+        given = {"normalise": NORMALISE} | given
+    if where == "openai" and given["by"] == "likelihood":
+        raise InputError("An endpoint gives no likelihoods of choices.", "Let it answer by letter.")
+    made = make_grader("choice", given | {"prompt": prompt.name, "fence": False, "cue": "none"}, {prompt.name: prompt})
+    assert isinstance(made, ReadingGrader)
+    return made
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A student that can be asked.
+
+    Args:
+        student: who it is.
+        prompt: for the question, with a place for the context where it gets one.
+        back_end: the model; None for a rule.
+        by: likelihood, letter, or a rule.
+        per: what a log-likelihood is divided by.
+    """
+
+    student: Student
+    prompt: Prompt
+    back_end: BackEnd | None
+    by: str
+    per: Per
+
+
+def get_ready(student: Student) -> Ready:
+    """A student ready to sit; its model is loaded at the first question.
+
+    Raises:
+        InputError: it sat elsewhere, or cannot be made here any more.
+        GradingError: its model changed since it was added.
+    """
+    retrieval = student.retrieval or CLOSED_BOOK
+    if student.sat_elsewhere:
+        raise InputError(
+            f"'{student.name}' sat elsewhere: a file says what it answered, not how it is asked.",
+            "Add a student that can be asked: exam students add.",
+        )
+    prompt = PROMPTS[retrieval if retrieval in NOT_RETRIEVED else RETRIEVED]
+    by = student.parameters["by"]
+    if by in RULES:
+        return Ready(student, prompt, None, by, "none")
+    if _fingerprint(student.parameters, retrieval, student.k) != student.fingerprint:
+        raise GradingError(
+            f"The model of '{student.name}' is another one than when the student was added.",
+            "Add it again under another name: what it answers is told apart from what it answered.",
+        )
+    settings = _settings(student.parameters)
+    per = {name: name for name in NORMALISATIONS}[settings.get("normalise", NORMALISE)]
+    return Ready(student, prompt, _reader(settings, retrieval).back_end, by, per)

@@ -1,0 +1,112 @@
+"""What students are asked: items with a key, and the texts that go with each."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from core.pipelines.items import Item, exam_items
+from core.project import CLOSED_BOOK, ORACLE, Project
+from core.types import Asked
+
+
+@dataclass(frozen=True)
+class Task:
+    """An item that can be asked.
+
+    Args:
+        question_id: of the bank.
+        text: the question.
+        choices: without letters, in the order in which they are shown.
+        key: position of the right one, from 0.
+        asked: question, key and choices in one text, whose key in the project answers are about.
+        topic: what it is about; None where nobody said.
+        source: the passage that it was made from; None where that is not known.
+    """
+
+    question_id: str
+    text: str
+    choices: tuple[str, ...]
+    key: int
+    asked: str
+    topic: str | None = None
+    source: str | None = None
+
+
+Context = tuple[str, ...]
+"""The texts that a student is given for an item, the best first; none for a closed book."""
+
+
+def tasks(
+    project: Project,
+    query_id: str | None = None,
+    version: int | None = None,
+    ids: Collection[str] | None = None,
+) -> list[Task]:
+    """The items that can be asked, in the order of the bank; those without a key among their choices cannot.
+
+    Args:
+        query_id: only those of this query; of all for None.
+        version: bank version; the newest for None.
+        ids: only these, active or not; the active ones for None.
+
+    Raises:
+        InputError: there is no such version.
+    """
+    return [
+        task
+        for item in exam_items(project, query_id, version)
+        if (item.active if ids is None else item.question_id in ids) and (task := _task(item))
+    ]
+
+
+def tasks_named(project: Project, question_ids: Sequence[str]) -> list[Task]:
+    """The items of some ids that can be asked, in their order, retired ones too: worked items stay what they are."""
+    known = {item.question_id: item for item in exam_items(project)} if question_ids else {}
+    return [task for name in question_ids if name in known and (task := _task(known[name]))]
+
+
+def _task(item: Item) -> Task | None:
+    key = item.key_position
+    if item.key is None or key is None:
+        return None
+    asked = Asked(item.text.strip(), item.key, item.choices).written
+    return Task(item.question_id, item.text, item.choices, key, asked, item.topic, item.source_text)
+
+
+def contexts(
+    project: Project, retrieval: str | None, k: int | None, asked: Sequence[Task]
+) -> dict[str, Context | None]:
+    """The texts that go with each item, by question id; None where there should be some and are none.
+
+    Args:
+        retrieval: closed-book, oracle, or the name of a retrieval.
+        k: passages of a retrieval.
+    """
+    if retrieval == CLOSED_BOOK:
+        return {task.question_id: () for task in asked}
+    if retrieval == ORACLE:
+        return {task.question_id: (task.source,) if task.source else None for task in asked}
+    found: dict[str, list[str]] = {}
+    for question_id, text in project.rows(
+        "SELECT question_id, x.text FROM retrieved JOIN retrievals USING (retrieval_key)"
+        " JOIN questions USING (question_key) JOIN passages USING (passage_key) JOIN passage_texts x USING (text_key)"
+        " WHERE name = ? AND rank <= ? ORDER BY question_key, rank",
+        [retrieval, k or 1],
+    ):
+        found.setdefault(question_id, []).append(text)
+    return {task.question_id: tuple(found[task.question_id]) if task.question_id in found else None for task in asked}
+
+
+def digest_of(context: Context, worked: Sequence[tuple[Task, Context]]) -> str:
+    """A digest of all that a student reads beside the item itself (BLAKE2b, 16 bytes in hex)."""
+    seen = [list(context), [[task.asked, list(texts)] for task, texts in worked]]
+    written = json.dumps(seen, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(written, digest_size=16).hexdigest()
+
+
+def text_keys(project: Project, asked: Sequence[str]) -> Mapping[str, int]:
+    """The key of each text that was ever asked, by text."""
+    return dict(project.rows("SELECT text, text_key FROM question_texts WHERE list_contains(?, text)", [list(asked)]))

@@ -1,0 +1,85 @@
+"""The commands about exams for pipelines, from adding students to the board, as a person at a shell uses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from core import cli
+from core.errors import InputError
+from core.project import open_project
+from tests.made.exams import put_exam
+from tests.made.projects import new_project
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    project = new_project(tmp_path / "exam.duckdb")
+    put_exam(project, 12, ("x",))
+    project.close()
+    return tmp_path / "exam.duckdb"
+
+
+def run(path: Path, *arguments: str) -> Any:
+    given = [*arguments, "--project", str(path)]
+    result = CliRunner().invoke(cli.cli, given, catch_exceptions=False, standalone_mode=False)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout) if "--json" in arguments else result.output
+
+
+def test_students_sit_and_are_compared(path: Path) -> None:
+    run(path, "students", "add", "--by", "random", "--factor", "kind=rule")
+    assert "passages for 12 items" in run(path, "students", "retrieve", "words", "--with", "bm25", "--depth", "2")
+    for retrieval in ("closed-book", "oracle", "words"):
+        run(path, "students", "add", "--by", "embedding", "--retrieval", retrieval)
+    told = run(path, "sit", "--limit", "5", "--json")
+    assert [one["answered"] for one in told.values()] == [5]
+    told = run(path, "sit", "--json")
+    assert [(one["state"], one["answered"]) for one in told.values()] == [("done", n) for n in (7, 12, 12, 12)]
+    listed = run(path, "students", "list", "--json")
+    assert [one["standing"]["missing"] for one in listed["students"]] == [0] * 4
+    assert [one["name"] for one in listed["retrievals"]] == ["words"]
+    assert "all-MiniLM-L6-v2 oracle" in run(path, "students", "list")
+
+    board = run(path, "exam-board", "--json")["students"]
+    assert {one["student"]: one["accuracy"] for one in board}["all-MiniLM-L6-v2 oracle"] == 1
+    cells = run(path, "exam-board", "--best-of", "icl", "--json")
+    assert cells["best"]["all-MiniLM-L6-v2"] == ["words"] and cells["accuracy"]["random"]["words"] is None
+    topics = run(path, "exam-board", "--by", "topic", "--json")["rows"]
+    assert [(one["topic"], one["answered"]) for one in topics] == [("x", 12)] * 4
+    pairs = run(path, "exam-board", "--compare", "mcnemar", "--json")["comparisons"]
+    assert len(pairs) == 6 and all(one["items"] == 12 for one in pairs)
+    for more in ((), ("--best-of", "icl"), ("--by", "topic"), ("--compare", "randomisation")):
+        assert "all-MiniLM-L6-v2" in run(path, "exam-board", *more)
+
+
+def test_a_matrix_and_a_run_come_in(path: Path, tmp_path: Path) -> None:
+    matrix = tmp_path / "m.csv"
+    matrix.write_text("student,i1,i2\npaper,1,0\n")
+    assert "new answers: 2" in run(path, "import", "responses-matrix", str(matrix))
+    trec = tmp_path / "dense.run"
+    trec.write_text("i1 Q0 p1 1 0.9 dense\n")
+    assert "passages for 1 item." in run(path, "students", "retrieve", "dense", "--run", str(trec))
+    assert run(path, "exam-board", "--student", "paper", "--json")["students"][0]["accuracy"] == 0.5
+    project = open_project(path)
+    assert project.value("SELECT count(*) FROM runs") == 0
+    project.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("students", "add", "--by", "random", "--factor", "kind"), "'kind' is no component"),
+        (("students", "retrieve", "words"), "not said where the passages come from"),
+        (("exam-board", "--best-of", "icl", "--by", "topic"), "different boards"),
+        (("sit", "--key-variable", "KEY"), "names no address"),
+        (("sit",), "no student that could be asked"),
+    ],
+)
+def test_what_makes_no_sense_is_told(path: Path, arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        run(path, *arguments)

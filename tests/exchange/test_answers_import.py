@@ -1,0 +1,93 @@
+"""Importing what students answered elsewhere: items are found or made, facts stay, components are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core import bank
+from core.errors import FileError, InputError
+from core.exchange import Imported, import_files
+from core.formats import Source
+from core.pipelines import Plan, add_student, responses
+from core.project import Project
+from core.types import Question
+from tests.made.exams import put_exam
+
+
+def take(project: Project, kind: str, folder: Path, preview: bool = False, **files: str) -> Imported:
+    """Import files by name."""
+    sources = []
+    for name, text in files.items():
+        path = folder / f"{name}.{'jsonl' if kind == 'lm-eval' else 'csv'}"
+        path.write_text(text)
+        sources.append(Source.of(path))
+    return import_files(project, kind, sources, "ann", preview=preview)
+
+
+def test_a_matrix_of_items_that_nobody_knows_brings_them(project: Project, tmp_path: Path) -> None:
+    text = "student,a,b\nx,1,0\ny,,1\n"
+    told = take(project, "responses-matrix", tmp_path, preview=True, m=text)
+    assert told.counts == {"students": 2, "answers": 3, "new answers": 3, "new items": 2, "bank version": 1}
+    assert project.value("SELECT count(*) FROM students") == 0
+    assert take(project, "responses-matrix", tmp_path, m=text).counts == told.counts
+    found = responses(project)
+    assert (found.names, found.items) == (["x", "y"], ["a", "b"])
+    assert {(q.query_id, q.kind, q.text) for q in bank.questions(project)} == {("exam", "choice", None)}
+    # Once more says nothing new; other answers are refused, and nothing of that file is kept.
+    assert take(project, "responses-matrix", tmp_path, m=text).counts["new answers"] == 0
+    with pytest.raises(InputError, match="'y' has other answers to 1 item"):
+        take(project, "responses-matrix", tmp_path, m="student,a,b,c\nz,1,1,1\ny,1,0,1\n")
+    assert responses(project).names == ["x", "y"] and len(bank.questions(project)) == 2
+
+
+def test_answers_stay_when_their_items_get_words(project: Project, tmp_path: Path) -> None:
+    take(project, "responses-matrix", tmp_path, m="student,a\nx,1\n")
+    row = {"question_id": "a", "query_id": "exam", "text": "Which?", "kind": "choice", "choices": ["p", "q"],
+           "answer_key": "q"}  # fmt: skip
+    (tmp_path / "bank.jsonl").write_text(json.dumps(row) + "\n")
+    import_files(project, "bank", [Source.of(tmp_path / "bank.jsonl")], "ann")
+    assert bank.questions(project)[0].text == "Which?"
+    assert responses(project).correct.tolist() == [[1]]
+
+
+def test_samples_find_items_by_their_words(project: Project, tmp_path: Path) -> None:
+    first, *_ = put_exam(project, 2)
+    docs = [
+        {"id": "theirs", "question": first.text, "choices": list(first.choices), "gold": 0},
+        {"id": "more", "question": "Which else?", "choices": ["p", "q"], "gold": 1},
+    ]
+    text = "".join(json.dumps({"doc": doc, "resps": [], "acc": 1, "acc_norm": 1}) + "\n" for doc in docs)
+    counts = take(project, "lm-eval", tmp_path, samples_big=text, samples_small=text).counts
+    assert counts == {"students": 2, "answers": 4, "new answers": 4, "new items": 1, "bank version": 2}
+    found = responses(project)
+    assert (found.names, found.items) == (["big", "small"], ["i1", "i2", "more"])
+    assert found.correct[:, [0, 2]].tolist() == [[1, 1], [1, 1]]
+    with pytest.raises(FileError, match="another file has the student"):
+        take(project, "lm-eval", tmp_path, samples_new=text, new=text)
+
+
+def test_components_are_told_of_students_before_and_after_they_sat(project: Project, tmp_path: Path) -> None:
+    put_exam(project, 2)
+    add_student(project, Plan("random", name="chance"), "ann")
+    counts = take(project, "students", tmp_path, c="student,llm,size\nchance,dice,none\nx,llama,7\n").counts
+    assert counts == {"students": 2, "new students": 1, "new components": 4}
+    take(project, "responses-matrix", tmp_path, m="student,i1\nx,1\n")
+    assert responses(project).factors == {
+        "model": ["dice", "llama"], "retrieval": ["closed-book", "not stated"], "icl": ["ICL@0", "not stated"],
+        "size": ["none", "7"],
+    }  # fmt: skip
+    again = take(project, "students", tmp_path, c="student,llm\nx,llama\n").counts
+    assert again["new components"] == again["new students"] == 0
+
+
+def test_what_does_not_fit_the_project_is_refused(project: Project, tmp_path: Path) -> None:
+    put_exam(project, 2)
+    add_student(project, Plan("random", name="chance"), "ann")
+    with pytest.raises(InputError, match="'chance' sits exams here"):
+        take(project, "responses-matrix", tmp_path, m="student,i1\nchance,1\n")
+    bank.save(project, [Question("plain", "exam", "Why?")], "more", "ann")
+    with pytest.raises(InputError, match=r"plain of m\.csv is a question of the bank without choices"):
+        take(project, "responses-matrix", tmp_path, m="student,plain\nx,1\n")

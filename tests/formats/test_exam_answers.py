@@ -1,0 +1,120 @@
+"""Files with answers of students: a matrix, samples of lm-evaluation-harness, components; read, recognised, refused."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+from core.errors import FileError, Report
+from core.formats import Source, detect, read_factors, read_matrix, read_samples, write_matrix
+
+
+def source(name: str, text: str) -> Source:
+    return Source(name, data=text.encode())
+
+
+def read(reader: Any, text: str, name: str = "f.csv") -> Any:
+    report = Report()
+    found = reader(source(name, text), report)
+    report.raise_if_refused()
+    return found
+
+
+MATRIX = "student,i1,i2,i3\nbig,1,0,\nsmall,0,,1\n"
+
+
+def test_a_matrix_says_right_wrong_or_nothing() -> None:
+    for text in (MATRIX, MATRIX.replace(",", "\t"), MATRIX.replace("1,0", "1.0,0.0")):
+        big, small = read(read_matrix, text)
+        assert big.student == "big" and big.verdicts == {"i1": True, "i2": False}
+        assert small.verdicts == {"i1": False, "i3": True}
+
+
+def test_a_matrix_is_written_as_it_is_read() -> None:
+    out = io.StringIO()
+    write_matrix(["i1", "=i2"], [("a", [True, None]), ("-b", [None, False])], out)
+    assert [(one.student, one.verdicts) for one in read(read_matrix, out.getvalue())] == [
+        ("a", {"i1": True}), ("-b", {"=i2": False}),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("student,i1\nbig,2\n", "f.csv:2: the answer to i1 is neither 1, 0 nor empty"),
+        ("student,i1\nbig,1\nbig,0\n", "f.csv:3: the student big is there twice"),
+        ("student,i1,i1\nbig,1,1\n", "names an item twice"),
+        ("student,i1\nbig\n", "has 1 cells, the header 2"),
+        ("student\nbig\n", "names no items"),
+        ("student,i1\n", "no students in it"),
+        ("", "no students in it"),
+        ('student,i1\n"big,1\n', "no line of a table"),
+    ],
+)
+def test_a_matrix_that_is_none_is_refused(text: str, said: str) -> None:
+    with pytest.raises(FileError, match=said):
+        read(read_matrix, text)
+
+
+def sample(number: int, **more: Any) -> dict[str, Any]:
+    doc = {"id": f"d{number}", "question": f"Which is number {number}?", "choices": ["a", "b", "c", "d"], "gold": 2}
+    return {"doc_id": number, "doc": doc, "resps": [[["-1.0", "False"]]], "acc": 0.0, "acc_norm": 1.0} | more
+
+
+def lines(*rows: dict[str, Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def test_samples_name_the_student_by_the_file_and_take_acc_norm() -> None:
+    arc = {"id": "x", "question": "Why?", "choices": {"text": ["p", "q"], "label": ["A", "B"]}, "answerKey": "B"}
+    bare = {"doc_id": 7, "doc": {"text": "no item"}, "resps": [], "acc": 1}
+    report = Report()
+    text = lines(sample(1), sample(2, acc_norm=0.0), sample(3, doc=arc), bare)
+    found = read_samples(source("samples_llama-7b_2024-05-01T10-00-00.123.jsonl", text), report)
+    assert not report.problems and [note.line for note in report.notes] == [4]
+    assert found.student == "llama-7b"
+    assert found.verdicts == {"d1": True, "d2": False, "x": True, "7": True}
+    first, _, third, last = found.questions
+    assert (first.text, first.choices, first.answer_key) == ("Which is number 1?", ("a", "b", "c", "d"), "c")
+    assert (third.answer_key, last.text) == ("q", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (lines(sample(1), sample(1)), "the item d1 is there twice"),
+        (lines(sample(1, acc_norm=0.5)), "neither 0 nor 1"),
+        (lines(sample(1, doc=3)), "doc is no object"),
+        ("{\n", "not valid JSON"),
+        ("", "no samples in it"),
+    ],
+)
+def test_samples_that_are_none_are_refused(text: str, said: str) -> None:
+    with pytest.raises(FileError, match=said):
+        read(read_samples, text, "s.jsonl")
+
+
+def test_components_have_the_names_that_every_student_has() -> None:
+    found = read(read_factors, "student,LLM,Retriever,ICL,size\na,llama,bm25,ICL@0,7\nb,mistral,,ICL@1,\n")
+    assert found == {
+        "a": {"model": "llama", "retrieval": "bm25", "icl": "ICL@0", "size": "7"},
+        "b": {"model": "mistral", "icl": "ICL@1"},
+    }
+    for text, said in (
+        ("student,x\na,1\na,2\n", "there twice"),
+        ("student\na\n", "names no factors"),
+        ("student,x\na\n", "has 1 cells"),
+    ):  # fmt: skip
+        with pytest.raises(FileError, match=said):
+            read(read_factors, text)
+
+
+def test_each_is_recognised() -> None:
+    assert detect(source("m.csv", MATRIX)) == "responses-matrix"
+    assert detect(source("m.tsv", MATRIX.replace(",", "\t"))) == "responses-matrix"
+    assert detect(source("c.csv", "student,model\na,llama\nb,mistral\n")) == "students"
+    assert detect(source("s.jsonl", lines(sample(1), sample(2)))) == "lm-eval"
+    assert detect(source("board.tsv", "run\tMAP\na\t0.5\nb\t1\n")) == "leaderboard"

@@ -1,0 +1,62 @@
+"""Answers of made-up students to made-up items, with the truth that they were drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.measures.item_response import Design, Items, Model, factor_design, probability
+
+ADDED: Mapping[str, Mapping[str, float]] = {
+    "llm": {"7B": -0.5, "13B": -0.3, "70B": 0.4},
+    "retrieval": {
+        "closed-book": -1.2,
+        "SIAM": -0.3,
+        "DPR": 0.1,
+        "BM25": 0.4,
+        "MultiQA": 0.7,
+        "DPRV2": 0.7,
+        "oracle": 0.9,
+    },
+    "icl": {"0": -0.4, "1": 0.1, "2": 0.2},
+}
+"""What each level adds to ability; all combinations are the 63 students of the paper."""
+
+
+@dataclass(frozen=True)
+class Exam:
+    """Answers (1 right, 0 wrong) and the truth behind them."""
+
+    responses: NDArray[np.float64]
+    design: Design
+    theta: NDArray[np.float64]
+    items: Items
+
+
+def students(added: Mapping[str, Mapping[str, float]] = ADDED) -> dict[str, list[str]]:
+    """The level of every factor for each student: every combination once."""
+    rows: list[list[str]] = [[]]
+    for levels in added.values():
+        rows = [[*row, level] for row in rows for level in levels]
+    return {factor: [row[i] for row in rows] for i, factor in enumerate(added)}
+
+
+def exam(n: int, seed: int = 0, model: Model = "3pl", added: Mapping[str, Mapping[str, float]] = ADDED) -> Exam:
+    """All students answer n items, drawn by the seed."""
+    rng = np.random.default_rng(seed)
+    design = factor_design(students(added))
+    parts: Sequence[float] = [value for levels in added.values() for value in levels.values()]
+    theta = design.matrix @ np.array(parts)
+    theta -= theta.mean()
+    d = np.ones(n) if model == "1pl" else np.exp(rng.normal(0, 0.4, n))
+    items = Items(d, rng.normal(0, 1, n), rng.beta(5, 16, n) if model == "3pl" else np.zeros(n))
+    responses = (rng.random((len(theta), n)) < probability(theta, items)).astype(float)
+    return Exam(responses, design, theta, items)
+
+
+def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Pearson's."""
+    return float(np.corrcoef(x, y)[0, 1])
