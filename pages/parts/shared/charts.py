@@ -36,9 +36,9 @@ TITLE_LINE = 14
 def short_names(names: Iterable[str], length: int = NAME_LENGTH) -> dict[str, str]:
     """The names of runs as there is room for them, by the whole ones: long ones are told apart by where they differ.
 
-    What all names begin with is left out, unless all have room as they are. Of a name that is still too long those words go first that most of the
-    names with the same first word have too, as long as the name stays one of its own; what
-    is left out is an ellipsis.
+    What all names begin with is left out, unless all have room as they are. Of a name that is still too long those
+    words go first that most of the names with the same first word have too, as long as the name stays one of its own;
+    what is left out is an ellipsis.
 
     Args:
         length: signs that a name may take; more only where it would be taken for another one.
