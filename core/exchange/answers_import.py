@@ -89,21 +89,39 @@ def write_factors(cursor: Cursor, read: Sequence[Factors], author: str) -> dict[
 
 
 def _known_by_words(cursor: Cursor, read: Sequence[SatElsewhere]) -> dict[str, str]:
-    """The ids that items have in the bank, by their ids in the files, where only their words tell."""
-    ids = {name for (name,) in cursor.execute("SELECT question_id FROM questions").fetchall()}
-    by_words = dict(
-        cursor.execute(
-            "SELECT t.text, min(question_id) FROM bank_at($version) JOIN questions USING (question_key)"
-            " JOIN question_texts t USING (text_key) WHERE kind = 'choice' AND t.text IS NOT NULL GROUP BY t.text",
-            {"version": _version(cursor)},
-        ).fetchall()
-    )
+    """The ids that items have in the bank, by their ids in the files, where only question, key and choices tell."""
+    banked = _banked(cursor)
+    ids = {item for item, _, _ in banked}
+    by_words = {asked: item for item, asked, _ in reversed(banked) if asked is not None}
     return {
-        question.question_id: by_words[question.text.strip()]
+        question.question_id: by_words[asked]
         for one in read
         for question in one.questions
-        if question.text and question.question_id not in ids and question.text.strip() in by_words
+        if question.question_id not in ids
+        and (asked := _asked(question.text, question.answer_key, question.choices)) in by_words
+        and asked is not None
     }
+
+
+def _banked(cursor: Cursor) -> list[tuple[str, str | None, int]]:
+    """Every question of the bank: its id, what a student is asked by it, where that is known, and its words' key."""
+    return [
+        (item, _asked(text, answer_key, json.loads(choices)), text_key)
+        for item, text, answer_key, choices, text_key in cursor.execute(
+            "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
+            " JOIN questions USING (question_key) JOIN question_texts t USING (text_key) ORDER BY question_key",
+            {"version": _version(cursor)},
+        ).fetchall()
+    ]
+
+
+def _asked(text: str | None, answer_key: str | None, given: Sequence[str]) -> str | None:
+    """Question, key and choices in one text, as answers are kept of; None where the key is none of the choices."""
+    at = key_position(Asked(text or "", answer_key or "", tuple(given)))
+    if not text or isinstance(at, str):
+        return None
+    choices = tuple(bare_choices(given))
+    return Asked(text.strip(), choices[at], choices).written
 
 
 def _add_items(
@@ -132,20 +150,11 @@ def _add_items(
 
 def _text_keys(cursor: Cursor, items: set[str]) -> dict[str, int]:
     """What answers to items are about: their words with key and choices, else the words or the id alone."""
-    found = {}
-    for item, text, answer_key, written, text_key in cursor.execute(
-        "SELECT question_id, t.text, answer_key, choices, text_key FROM bank_at($version)"
-        " JOIN questions USING (question_key) JOIN question_texts t USING (text_key)",
-        {"version": _version(cursor)},
-    ).fetchall():
-        if item in items:
-            given = tuple(json.loads(written))
-            at = key_position(Asked(text or "", answer_key or "", given))
-            choices = tuple(bare_choices(given))
-            if text and isinstance(at, int):
-                text_key = question_text_key(cursor, Asked(text.strip(), choices[at], choices).written)
-            found[item] = text_key
-    return found
+    return {
+        item: text_key if asked is None else question_text_key(cursor, asked)
+        for item, asked, text_key in _banked(cursor)
+        if item in items
+    }
 
 
 def _version(cursor: Cursor) -> int:

@@ -56,7 +56,7 @@ def test_answers_stay_when_their_items_get_words(project: Project, tmp_path: Pat
 def test_samples_find_items_by_their_words(project: Project, tmp_path: Path) -> None:
     first, *_ = put_exam(project, 2)
     docs = [
-        {"id": "theirs", "question": first.text, "choices": list(first.choices), "gold": 0},
+        {"id": "theirs", "question": first.text, "choices": list(first.choices), "gold": 1},
         {"id": "more", "question": "Which else?", "choices": ["p", "q"], "gold": 1},
     ]
     text = "".join(json.dumps({"doc": doc, "resps": [], "acc": 1, "acc_norm": 1}) + "\n" for doc in docs)
@@ -65,6 +65,9 @@ def test_samples_find_items_by_their_words(project: Project, tmp_path: Path) -> 
     found = responses(project)
     assert (found.names, found.items) == (["big", "small"], ["i1", "i2", "more"])
     assert found.correct[:, [0, 2]].tolist() == [[1, 1], [1, 1]]
+    # The same words with another key are another item.
+    other = json.dumps({"doc": docs[0] | {"id": "unlike", "gold": 0}, "resps": [], "acc": 1, "acc_norm": 1}) + "\n"
+    assert take(project, "lm-eval", tmp_path, samples_third=other).counts["new items"] == 1
     with pytest.raises(FileError, match="another file has the student"):
         take(project, "lm-eval", tmp_path, samples_new=text, new=text)
 
