@@ -25,6 +25,7 @@ from bench.exams import exams
 from bench.graders import injections, readers
 from bench.large import make_large
 from bench.openqa import openqa
+from bench.planted import planted
 from bench.published import published
 from bench.runs import runs
 from bench.vectors import vectors
@@ -223,6 +224,7 @@ BENCHES = {
     "vectors": lambda: vectors(say, SHARED),
     "watching": lambda: watching(say),
     "exams": lambda: exams(say),
+    "planted": lambda: planted(say),
     "published": lambda: published(say),
     "openqa": lambda: openqa(say, SHARED),
     "clicks": lambda: clicks(say),

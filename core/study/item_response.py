@@ -188,14 +188,13 @@ def _systems(project: Project, base: Basis, query_id: str | None) -> _Asked:
     at_system = {name: i for i, name in enumerate(systems)}
     skipped = 0.0 if base.policy.skipped == "zero" else np.nan
     answers = np.full((len(systems), len(items)), skipped)
+    graded = np.zeros(len(items), bool)
     for name, query, question, _, _, first, usable in rows:
-        cell = at_system[name], at_item[query, question]
-        answers[cell] = np.nan if not usable else float(first is not None)
-    # What no system has a grade for was not refused by those that skipped its query either.
-    seen = np.zeros(len(items), bool)
-    for _, query, question, _, _, _, usable in rows:
-        seen[at_item[query, question]] |= bool(usable)
-    answers[:, ~seen] = np.nan
+        row, column = at_system[name], at_item[query, question]
+        answers[row, column] = float(first is not None) if usable else np.nan
+        graded[column] |= usable > 0
+    # Where no system has a grade, those that skipped the query did not fail the question either.
+    answers[:, ~graded] = np.nan
     return _checked(_Asked(systems, items, answers))
 
 
