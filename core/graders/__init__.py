@@ -52,6 +52,7 @@ from core.graders.prompts.prompt import (
 from core.graders.reading.calls import BackEnd, Call, Completion, Steps
 from core.graders.reading.grader import ReadingGrader
 from core.graders.reading.injections import INJECTIONS, InjectionTrial, try_injections
+from core.graders.reading.methods import bare_choices, key_position
 from core.graders.reading.model_names import said_of_models
 from core.graders.reading.parsing import (
     CUT_OFF,
@@ -107,6 +108,7 @@ __all__ = [
     "Usage",
     "acting",
     "back_end_name",
+    "bare_choices",
     "built_in",
     "check_further_fields",
     "checked_host",
@@ -115,6 +117,7 @@ __all__ = [
     "ill_formed",
     "is_loopback",
     "key_for",
+    "key_position",
     "load_encoder",
     "loading",
     "make_back_end",

@@ -35,6 +35,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0012_words_of_overrides", _script("0012_words_of_overrides")),
     ("0013_replacements", _script("0013_replacements")),
     ("0014_relations", add_relations),
+    ("0015_items", _script("0015_items")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

@@ -123,7 +123,7 @@ def choice_by_likelihood(asked: Asked, passage: str, prompt: Prompt, fence: bool
         fence: whether the passage is fenced off as data.
         per: what a log-likelihood is divided by: the choice's tokens, its characters, or nothing.
     """
-    key = _key(asked)
+    key = key_position(asked)
     if isinstance(key, str):
         return _fail(key)
     values = _choice_values(asked, passage)
@@ -150,7 +150,7 @@ def choice_by_letter(asked: Asked, passage: str, prompt: Prompt, fence: bool = F
         prompt: a prompt that shows the choices.
         fence: whether the passage is fenced off as data.
     """
-    key = _key(asked)
+    key = key_position(asked)
     if isinstance(key, str):
         return _fail(key)
     letters = tuple(ascii_uppercase[: len(asked.choices)])
@@ -199,7 +199,7 @@ def _checked(asked: Asked, completion: Completion, check: Check) -> Steps:
 
 def _chosen(asked: Asked, key: int, choice: int, chances: Sequence[float] | None) -> Grade:
     """The grade for a choice, with the chance of the choice as confidence and of the key as distribution."""
-    texts = [_same(text) for text in _texts(asked.choices)]
+    texts = [_same(text) for text in bare_choices(asked.choices)]
     grade = Grade(int(texts[choice] == texts[key]), answer=asked.choices[choice])
     if chances is None:
         return grade
@@ -211,15 +211,19 @@ _LETTER_OF_CHOICE = re.compile(r"\s*\(?([a-z])[).]", re.IGNORECASE)
 _LETTER = re.compile(r"\s*\(?([a-z])[).:]?\s*", re.IGNORECASE)
 
 
-def _key(asked: Asked) -> int | str:
-    """Position of the answer key among the choices; where it has none, why the question cannot be graded."""
-    if len({_same(text) for text in _texts(asked.choices)}) < 2:
+def key_position(asked: Asked) -> int | str:
+    """Position of the answer key among the choices; where it has none, why the question cannot be graded.
+
+    Args:
+        asked: the answer key is the text of a choice, with its letter or without, or the letter alone.
+    """
+    if len({_same(text) for text in bare_choices(asked.choices)}) < 2:
         return "the question has fewer than two choices"
     if len(asked.choices) > len(ascii_uppercase):
         return f"the question has more than {len(ascii_uppercase)} choices"
     if asked.answer_key in asked.choices:
         return asked.choices.index(asked.answer_key)
-    texts = [_same(text) for text in _texts(asked.choices)]
+    texts = [_same(text) for text in bare_choices(asked.choices)]
     for text in (_same(asked.answer_key), _same(without_letter(asked.answer_key))):
         if text in texts:
             return texts.index(text)
@@ -234,11 +238,11 @@ def _key(asked: Asked) -> int | str:
 
 
 def _choice_values(asked: Asked, passage: str) -> dict[str, str]:
-    lines = [f"{letter}. {text}" for letter, text in zip(ascii_uppercase, _texts(asked.choices), strict=False)]
+    lines = [f"{letter}. {text}" for letter, text in zip(ascii_uppercase, bare_choices(asked.choices), strict=False)]
     return {"question": asked.text, "context": passage, "choices": "\n".join(lines)}
 
 
-def _texts(choices: Sequence[str]) -> list[str]:
+def bare_choices(choices: Sequence[str]) -> list[str]:
     """The choices without the letters that they bring, if all bring one."""
     bare = [without_letter(choice) for choice in choices]
     return bare if all(text != choice for text, choice in zip(bare, choices, strict=True)) else list(choices)
