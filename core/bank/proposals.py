@@ -215,7 +215,7 @@ def proposals(
 def _proposal(row: tuple[Any, ...]) -> Proposal:
     *values, question_id, choices, answer_key, topic, seed = row
     item = None if choices is None else DraftedItem(question_id, tuple(json.loads(choices)), answer_key, topic, seed)
-    return Proposal(*values, item=item)
+    return Proposal(*[*values, item])
 
 
 def empty_generations(project: Project, query_id: str) -> list[EmptyGeneration]:

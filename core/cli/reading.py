@@ -30,6 +30,10 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "gold": lambda given: given["run"] is None and not given["none"],
     "graders list": _always,
     "graders test": _without_examples,
+    "items categories": lambda given: given["keywords"] is None and not given["usual_keywords"],
+    "items list": _always,
+    # What the filters encode is kept.
+    "items statistics": lambda given: not given["filters"],
     "jobs": _always,
     "judge list": _always,
     "leaderboard": _always,

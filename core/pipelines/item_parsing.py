@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from core.bank import cleaned
-from core.text import clean_text
+from core.text import clean_text, without_marks
 
 Part = Literal["question", "choices", "key"]
 PARTS: tuple[Part, ...] = ("question", "choices", "key")
@@ -228,7 +228,7 @@ def _of_object(found: dict[str, Any]) -> ParsedItem | Unparsed:
     given = found.get("choices")
     given = list(given.values()) if isinstance(given, dict) else given
     texts = given if isinstance(given, list) and all(isinstance(one, str) for one in given) else []
-    choices = unmarked(texts)
+    choices = without_marks([cleaned(one) for one in texts])
     if fault := choices_fault(choices):
         parts.append("choices")
         reasons.append(f"the choices: {fault}")
@@ -252,12 +252,3 @@ def _named(answer: object, choices: Sequence[str]) -> int | None:
     letter = re.match(r"\(?([A-Z])(?:[).:]|\Z)", text)
     at = ord(letter[1]) - ord("A") if letter else len(choices)
     return at if at < len(choices) else None
-
-
-def unmarked(choices: Sequence[str]) -> tuple[str, ...]:
-    """Choices on one line each, without the letters A), B) … that they bring, if all bring the one of their place."""
-    texts = [cleaned(choice) for choice in choices]
-    marks = [re.match(r"\(?([A-Za-z])[).:]\s*", text) for text in texts]
-    if all(mark and ord(mark[1].upper()) - ord("A") == at for at, mark in enumerate(marks)):
-        return tuple(text[mark.end() :] for text, mark in zip(texts, marks, strict=True) if mark)
-    return tuple(texts)

@@ -148,6 +148,8 @@ RULES: Final = (
     *(
         Rule(table, "shuffle_seed >= 0", "the seed is below 0") for table in ("items", "proposed_items")
     ),
+    Rule("retrievals", _id("name"), "the name of a retrieval is no name"),
+    Rule("retrieved", f"rank BETWEEN 1 AND {LARGEST_KEY}", "a rank is below 1"),
     Rule("proposed_items", _id("question_id"), "a question id is no id"),
     Rule("proposed_items", _texts("choices"), "the choices are no list of texts"),
     Rule("item_categories", f"scheme IN {_one_of(SCHEMES)}", f"the scheme is none of {', '.join(SCHEMES)}"),
@@ -207,6 +209,9 @@ REFERENCES: Final = tuple(
     proposals generation_key generations generation_key
     items question_key questions question_key
     items source_passage_key passages passage_key
+    retrieved retrieval_key retrievals retrieval_key
+    retrieved question_key questions question_key
+    retrieved passage_key passages passage_key
     proposed_items proposal_key proposals proposal_key
     item_categories question_key questions question_key
     publications pool_key published_pools pool_key
@@ -253,6 +258,7 @@ KEYS: Final = {
     "published_queries": ("publication_key", "query_key"),
     "gold_passages": ("query_key", "passage_key"),
     "items": ("question_key",),
+    "retrieved": ("retrieval_key", "question_key", "passage_key"),
     "proposed_items": ("proposal_key",),
     "item_categories": ("question_key", "scheme"),
 }
