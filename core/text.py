@@ -91,6 +91,17 @@ def how_many(number: int, things: str) -> str:
     return " of ".join([f"1 {one}", *rest])
 
 
+_MARK = re.compile(r"\(?([A-Za-z])[).:]\s*")
+
+
+def without_marks(choices: Sequence[str]) -> tuple[str, ...]:
+    """Choices without the letters A), B) … that they begin with, if all begin with the one of their place."""
+    marks = [_MARK.match(choice) for choice in choices]
+    if all(mark and ord(mark[1].upper()) - ord("A") == at for at, mark in enumerate(marks)):
+        return tuple(choice[mark.end() :] for choice, mark in zip(choices, marks, strict=True) if mark)
+    return tuple(choices)
+
+
 def file_size(octets: int) -> str:
     """The size of a file for people: 34 B, 12.3 KB, 4.5 MB."""
     if octets < 1000:

@@ -40,6 +40,7 @@ WHERE_ASKED = {
     "generate questions": "It is asked where questions are drafted.",
     "generate nuggets": "It is asked where key facts are drafted.",
     "draft answer key": "It is asked where answer keys are drafted.",
+    "generate items": "It is asked where items of an exam are drafted, with exam items generate.",
 }
 MONOSPACE = "<style>.st-key-prompt-as-yaml textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }</style>"
 """Indentation means something in YAML."""

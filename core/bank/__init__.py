@@ -31,9 +31,20 @@ from core.bank.drafts import (
     undo,
 )
 from core.bank.editing import duplicated, merged, moved, pasted, retired, split, weighted
+from core.bank.items import (
+    SCHEMES,
+    ItemFacts,
+    Scheme,
+    item_categories,
+    item_facts,
+    put_items,
+    set_categories,
+    set_item,
+)
 from core.bank.proposals import (
     STATES,
     Drafted,
+    DraftedItem,
     Generation,
     Proposal,
     State,
@@ -58,7 +69,7 @@ from core.bank.questions import (
     questions,
     versions,
 )
-from core.bank.repeats import Repeat, marks, near_duplicates
+from core.bank.repeats import NEAR, Repeat, marks, near_duplicates
 from core.bank.saving import clean_questions, name_questions, restore, save, save_questions
 from core.bank.speaking_passages import speaking_passages
 from core.bank.status import counts, judged_queries, next_step
@@ -77,15 +88,20 @@ from core.bank.wording import word_difference
 from core.bank.words import Words, in_their_words, take_words
 
 __all__ = [
+    "NEAR",
+    "SCHEMES",
     "STATES",
     "Conflict",
     "CrossedEdit",
     "Drafted",
+    "DraftedItem",
     "Generation",
+    "ItemFacts",
     "Mark",
     "Proposal",
     "QueryOverview",
     "Repeat",
+    "Scheme",
     "State",
     "Words",
     "accept",
@@ -119,6 +135,8 @@ __all__ = [
     "find_question",
     "history",
     "in_their_words",
+    "item_categories",
+    "item_facts",
     "judged_queries",
     "latest_version",
     "mark",
@@ -138,6 +156,7 @@ __all__ = [
     "put_back",
     "put_draft",
     "put_drafts",
+    "put_items",
     "query_as_question",
     "question_text_key",
     "questions",
@@ -150,6 +169,8 @@ __all__ = [
     "save_drafts",
     "save_questions",
     "seen",
+    "set_categories",
+    "set_item",
     "settle",
     "speaking_passages",
     "split",

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from core.bank import draft_notes
+from core.bank.items import take_accepted
 from core.bank.questions import history, latest_version
 from core.bank.questions import questions as bank_questions
 from core.bank.saving import check_ids, check_weight, clean_questions, save_questions
@@ -449,6 +450,7 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
             )
         note = note.strip() or note_written(project, author)
         version = save_questions(cursor, mine, note, author)
+        take_accepted(cursor)
         cursor.execute("DELETE FROM drafts WHERE author = ?", [author])
         cursor.execute("DELETE FROM draft_steps WHERE author = ?", [author])
         if version is not None:

@@ -1,7 +1,8 @@
-"""Proposals: questions, key facts and answer keys that a model drafted, until a person accepts or rejects them."""
+"""Proposals: questions, key facts, answer keys and items that a model drafted, until a person decides on them."""
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,9 +15,27 @@ from core.errors import InputError
 from core.project import Cursor, Project
 from core.types import Question
 
-Drafted = Literal["question", "nugget", "answer key"]
+Drafted = Literal["question", "nugget", "answer key", "item"]
 State = Literal["open", "accepted", "rejected"]
 STATES: tuple[State, ...] = ("open", "accepted", "rejected")
+
+
+@dataclass(frozen=True)
+class DraftedItem:
+    """The rest of an item of an exam beside its question's words.
+
+    Args:
+        question_id: of the question that it becomes.
+        choices: in the order in which they are shown.
+        answer_key: the text of the right one.
+        shuffle_seed: by which they were put into that order; None where they stand as they were given.
+    """
+
+    question_id: str
+    choices: tuple[str, ...]
+    answer_key: str
+    topic: str | None = None
+    shuffle_seed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -28,7 +47,9 @@ class Generation:
         texts: the drafts that were read from it, as `cleaned` leaves them; none where there is a reason.
         raw: what it wrote, word for word.
         reason: why nothing usable came.
-        question_id, passage_id: of an answer key: the question, and the passage that it was drafted from.
+        question_id: of an answer key: the question.
+        passage_id: of an answer key or an item: the passage that it was drafted from.
+        item: of an item: all but the question's words, which are the only text.
     """
 
     kind: Drafted
@@ -42,6 +63,7 @@ class Generation:
     subtopic_id: str | None = None
     question_id: str | None = None
     passage_id: str | None = None
+    item: DraftedItem | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +76,7 @@ class Proposal:
         question_id: of an answer key, its question; else the question that it became, None before that.
         edited_by: who wrote the wording; None where it is the model's.
         decided_by, decided_at: who accepted, rejected or put back, and when; None before that.
+        item: of an item: its choices, its key and what else is known of it.
     """
 
     key: int
@@ -73,6 +96,7 @@ class Proposal:
     edited_by: str | None
     decided_by: str | None
     decided_at: datetime | None
+    item: DraftedItem | None = None
 
     @property
     def came_from(self) -> str:
@@ -120,7 +144,7 @@ def _add(cursor: Cursor, one: Generation, author: str) -> list[int]:
         [one.kind, query, one.subtopic_id, one.question_id, passage]
         + [one.model, one.prompt, one.prompt_hash, raw, one.reason, author],
     ).fetchall()
-    return [
+    keys = [
         cursor.execute(
             "INSERT INTO proposals (proposal_key, generation_key, text, state) VALUES (nextval('keys'), ?, ?, 'open')"
             " RETURNING proposal_key",
@@ -128,6 +152,15 @@ def _add(cursor: Cursor, one: Generation, author: str) -> list[int]:
         ).fetchall()[0][0]
         for text in one.texts
     ]
+    if one.item is not None:
+        item = one.item
+        choices = json.dumps(item.choices, ensure_ascii=False)
+        for key in keys:
+            cursor.execute(
+                "INSERT INTO proposed_items VALUES (?, ?, ?, ?, ?, ?)",
+                [key, item.question_id, choices, item.answer_key, item.topic, item.shuffle_seed],
+            )
+    return keys
 
 
 def _key(cursor: Cursor, what: Literal["query", "passage"], name: str) -> int:
@@ -147,7 +180,7 @@ def cleaned(text: str) -> str:
 _COLUMNS = (
     "proposal_key, kind, query_id, coalesce(edited, p.text), p.text, state, subtopic_id,"
     " coalesce(p.question_id, g.question_id), passage_id, model, prompt, prompt_hash, g.author, asked_at, edited_by,"
-    " decided_by, decided_at"
+    " decided_by, decided_at, i.question_id, i.choices, i.answer_key, i.topic, i.shuffle_seed"
 )
 
 
@@ -168,14 +201,21 @@ def proposals(
     only = {"query": "query_id = $query", "states": "list_contains($states, state)", "keys": "proposal_key IN $keys"}
     given = {name: value for name, value in asked.items() if value is not None}
     return [
-        Proposal(*row)
+        _proposal(row)
         for row in project.rows(
             f"SELECT {_COLUMNS} FROM proposals p JOIN generations g USING (generation_key)"
             " JOIN queries q USING (query_key) LEFT JOIN passages USING (passage_key)"
+            " LEFT JOIN proposed_items i USING (proposal_key)"
             f" WHERE {' AND '.join(only[name] for name in given)} ORDER BY query_key, proposal_key",
             given,
         )
     ]
+
+
+def _proposal(row: tuple[Any, ...]) -> Proposal:
+    *values, question_id, choices, answer_key, topic, seed = row
+    item = None if choices is None else DraftedItem(question_id, tuple(json.loads(choices)), answer_key, topic, seed)
+    return Proposal(*[*values, item])
 
 
 def empty_generations(project: Project, query_id: str) -> list[EmptyGeneration]:
@@ -211,7 +251,7 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
 def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]:
     """Take proposals into the person's drafts, as one step that can be undone; the bank has them once it is saved.
 
-    A question or key fact becomes a new question, an answer key goes to its question. Both say in their note
+    A question, key fact or item becomes a new question, an answer key goes to its question. All say in their note
     where they came from.
 
     Returns:
@@ -281,9 +321,14 @@ def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) 
 
 def _as_question(project: Project, author: str, proposal: Proposal) -> Question:
     note = provenance(proposal)
-    if proposal.kind != "answer key":
+    if proposal.kind == "item" and proposal.item is not None:
+        key, item = proposal.item.question_id, proposal.item
+        return Question(
+            key, proposal.query_id, proposal.text, "choice", answer_key=item.answer_key, choices=item.choices, note=note
+        )
+    if proposal.kind in ("question", "nugget"):
         new = new_question(proposal.query_id, proposal.text, proposal.subtopic_id)
-        return replace(new, kind=proposal.kind, note=note)
+        return replace(new, kind="nugget" if proposal.kind == "nugget" else "question", note=note)
     question = find_question(project, author, str(proposal.question_id))
     noted = f"{question.note}; {note}" if question.note else note
     return replace(question, answer_key=proposal.text, note=noted)

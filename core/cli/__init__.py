@@ -20,6 +20,7 @@ COMMANDS = {
     "bank": ("bank",),
     "grade": ("plan", "grade"),
     "generate": ("generate", "proposals"),
+    "items": ("items",),
     "graders": ("graders", "prompts", "prices"),
     "vectors": ("vectors",),
     "leaderboard": ("leaderboard", "correlate"),

@@ -32,6 +32,10 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "graders list": _always,
     "graders test": _without_examples,
     "irt bank": _always,
+    "items categories": lambda given: given["keywords"] is None and not given["usual_keywords"],
+    "items list": _always,
+    # What the filters encode is kept.
+    "items statistics": lambda given: not given["filters"],
     "jobs": _always,
     "judge list": _always,
     "leaderboard": _always,

@@ -16,6 +16,7 @@ from pathlib import Path
 from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from core.errors import FileError, InputError, Problem, Report
 from core.exchange.answers_import import write_answers, write_factors
+from core.exchange.exam_import import write_exam_items
 from core.exchange.graded_import import GradedFiles, GradedImport
 from core.exchange.rehearsal import LARGE, rehearsal
 from core.exchange.run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
@@ -24,6 +25,7 @@ from core.formats import (
     BankFile,
     SatElsewhere,
     Source,
+    exam,
     graded,
     passages,
     queries,
@@ -61,7 +63,8 @@ class Options:
     """How to import.
 
     Args:
-        source: name under which judgments or a board are kept; for None what `FileKind.source_name` proposes.
+        source: name under which judgments or a board are kept; for None what `FileKind.source_name` proposes. Of an
+            exam the query that its items belong to.
         skip_unknown: whether lines of runs and qrels about queries that the project does not have
             are left out, instead of the file being refused; and such questions of a bank, instead of their
             queries being made.
@@ -482,12 +485,23 @@ def _students(sources: Sequence[Source], report: Report, options: Options, folde
     return lambda cursor, keeper, author: write_factors(cursor, read, author)
 
 
+def _exam(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    found = [item for source in sources for item in exam.read_exam(source, report)]
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        names = ", ".join(Path(source.name).name for source in sources)
+        return write_exam_items(cursor, found, names, options.source, report, keeper, author)
+
+    return write
+
+
 NOTHING_LARGE = frozenset[str]()
 
 IMPORTERS: dict[str, Importer] = {
     "queries": Importer(_queries, NOTHING_LARGE),
     "passages": Importer(_passages, LARGE - {"rankings", "responses", "listed", "failures", "answers", "retrieved"}),
     "bank": Importer(_bank, NOTHING_LARGE),
+    "exam": Importer(_exam, frozenset({"passages", "passage_texts"})),
     "graded": Importer(_graded, LARGE),
     "runs": Importer(_runs, frozenset({"passages", "rankings", "responses"})),
     "responses": Importer(

@@ -21,8 +21,8 @@ LARGE = frozenset(
 _NEVER = frozenset(
     {
         "activity", "draft_steps", "drafts", "generations", "migrations", "pool", "prompts", "proposals",
-        "publications", "published_awaited", "published_passages", "published_pools", "published_queries",
-        "text_vectors",
+        "proposed_items", "publications", "published_awaited", "published_passages", "published_pools",
+        "published_queries", "text_vectors",
     }
 )  # fmt: skip
 """Tables that no import reads to know what it does, or that it makes anew."""
@@ -31,6 +31,7 @@ _NARROW = {
     "grades": "* REPLACE (NULL AS answer, NULL AS raw, NULL AS note, NULL AS distribution, NULL AS confidence)",
     "failures": "* REPLACE (NULL AS raw)",
     "answers": "* REPLACE (NULL AS scores, NULL AS raw, NULL AS note)",
+    "items": "* REPLACE (NULL AS raw)",
 }
 """What models wrote is long, and no import reads it."""
 

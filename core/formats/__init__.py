@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from core.formats import graded, passages, queries, question_bank, trec_qrels, trec_run
+from core.formats import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
 from core.formats.detecting import detect, looked_for, unrecognised
+from core.formats.exam import ExamItem
 from core.formats.file_kind import FileKind
 from core.formats.kinds import KINDS_OF_FILE
 from core.formats.leaderboards import TableRow, read_boards, write_board_latex, write_board_tsv
@@ -21,12 +22,14 @@ __all__ = [
     "LARGEST",
     "BankFile",
     "Factors",
+    "ExamItem",
     "FileKind",
     "RunLine",
     "SatElsewhere",
     "Source",
     "TableRow",
     "detect",
+    "exam",
     "graded",
     "looked_for",
     "name_runs",

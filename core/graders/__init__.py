@@ -22,7 +22,7 @@ from core.graders.access.keys import provide_keys
 from core.graders.access.model_places import offered_models
 from core.graders.base import Grader, Outcome, Pair
 from core.graders.control import NOTHING_USED, Control, Price, Usage
-from core.graders.embedding.grader import similarity
+from core.graders.embedding.grader import similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
 from core.graders.local.back_end import MOST_BEAMS
@@ -146,6 +146,7 @@ __all__ = [
     "try_injections",
     "try_pair",
     "unanswerable",
+    "unit_vectors",
     "unshared_localhost",
     "usual_address",
     "usual_prompt",

@@ -7,9 +7,15 @@ from core.grading.budgets import budget, trial_control
 from core.grading.drafting import (
     KINDS,
     MOST,
+    Drafter,
+    Failure,
     Kind,
     Report,
     Watch,
+    answers,
+    blank,
+    drafting_control,
+    find_prompt,
     fitting_prompts,
     make_drafter,
     suggest,
@@ -18,41 +24,49 @@ from core.grading.drafting import (
 from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
 from core.grading.grades import NO_USABLE_RATING, write_staged_grades
 from core.grading.jobs import close_interrupted, end, jobs, start
-from core.grading.kept_vectors import count_vectors, drop_vectors
+from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
 from core.grading.left_out import LeftOut, left_out
 from core.grading.pairs import Plan, make_plan, missing_pairs
-from core.grading.price_tag import PriceTag, price_tag, time_needed
+from core.grading.price_tag import CHARACTERS_A_TOKEN, PriceTag, price_tag, time_needed
 from core.grading.running import BackgroundJob, Progress, Request, current_job, make_control, run_job, start_job
 from core.grading.scope import Scope
 from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
 
 __all__ = [
+    "CHARACTERS_A_TOKEN",
     "DEFAULT_PROMPT",
     "KINDS",
     "MOST",
     "NO_USABLE_RATING",
     "BackgroundJob",
     "Doubtful",
+    "Drafter",
+    "Failure",
     "KeyPassage",
     "Kind",
     "LeftOut",
     "Plan",
     "PriceTag",
     "Progress",
+    "ProjectVectors",
     "Report",
     "Request",
     "Scope",
     "Watch",
     "Which",
+    "answers",
+    "blank",
     "budget",
     "close_interrupted",
     "count_vectors",
     "current_job",
     "doubtful_pairs",
     "draft_answer_key",
+    "drafting_control",
     "drop_vectors",
     "end",
     "fill_in",
+    "find_prompt",
     "fitting_prompts",
     "jobs",
     "left_out",

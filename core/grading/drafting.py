@@ -29,7 +29,12 @@ from core.types import Grade, Query, Subtopic
 
 Kind = Literal["question", "nugget"]
 KINDS: tuple[Kind, ...] = ("question", "nugget")
-USES = {"question": "generate questions", "nugget": "generate nuggets", "answer key": "draft answer key"}
+USES = {
+    "question": "generate questions",
+    "nugget": "generate nuggets",
+    "answer key": "draft answer key",
+    "item": "generate items",
+}
 FIELDS = {"question": "questions", "nugget": "nuggets"}
 """The key of the list in what a model writes (EXAM++, table 1)."""
 DEFAULT_PROMPTS = {
@@ -133,7 +138,7 @@ def usual_settings(project: Project) -> dict[str, str]:
 
 
 def fitting_prompts(project: Project, kind: str) -> list[Prompt]:
-    """The prompts of a project that draft questions, nuggets or answer keys."""
+    """The prompts of a project that draft questions, nuggets, answer keys or items."""
     return [prompt for prompt in prompts(project).values() if prompt.use == USES[kind]]
 
 
@@ -236,7 +241,7 @@ def _requests(
 
 
 def find_prompt(project: Project, name: str, kind: str) -> Prompt:
-    """A prompt that drafts questions, nuggets or answer keys, by name.
+    """A prompt that drafts questions, nuggets, answer keys or items, by name.
 
     Raises:
         InputError: there is none of this name, or it serves another use.
@@ -259,9 +264,20 @@ def values_of(query: Query, subtopic: Subtopic | None, n: int) -> dict[str, str]
     return {name: value for name, value in found.items() if value}
 
 
-def blank(kind: Drafted, query_id: str, drafter: Drafter, prompt: Prompt, **place: str | None) -> Generation:
-    """A request before its answer: `place` is the subtopic, and for answer keys question and passage."""
-    return Generation(kind, query_id, drafter.model, prompt.name, prompt.hash, (), "", **place)
+def blank(
+    kind: Drafted,
+    query_id: str,
+    drafter: Drafter,
+    prompt: Prompt,
+    subtopic_id: str | None = None,
+    question_id: str | None = None,
+    passage_id: str | None = None,
+) -> Generation:
+    """A request before its answer, with the subtopic, and for answer keys and items question and passage."""
+    return Generation(
+        kind, query_id, drafter.model, prompt.name, prompt.hash, (), "",
+        subtopic_id=subtopic_id, question_id=question_id, passage_id=passage_id,
+    )  # fmt: skip
 
 
 def _read_list(empty: Generation, completion: Completion, n: int) -> tuple[Generation, int]:

@@ -11,6 +11,8 @@ from core.types import Asked, GraderSpec, Question
 
 OF_QUERY = ("generate questions", "generate nuggets")
 """Uses whose prompts are about a query and no question."""
+OF_PASSAGE = "generate items"
+"""A use whose prompts are about a passage alone."""
 ANSWER = "an answer that a model gave"
 DRAFTS = 10
 """Stand in for what is known only when the prompt is used."""
@@ -21,7 +23,7 @@ def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Quest
     grader = _grader(prompt)
     if grader is not None:
         return questions_to_try(project, grader.spec, query_id)
-    if prompt.use in OF_QUERY:
+    if prompt.use in (*OF_QUERY, OF_PASSAGE):
         return [query_as_question(project, query_id)]
     found = [question for question in questions(project, None, query_id) if question.active and question.text]
     return [q for q in found if q.answer_key] if "correct_answer" in variables(prompt) else found
@@ -55,6 +57,7 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
     if prompt.use not in OF_QUERY:
         values |= {"question": question.text or "", "context": passage, "answer": ANSWER}
         values["correct_answer"] = question.answer_key or ""
+        values["task_domain"] = project.name
     if lacking := [IN_WORDS.get(name, name) for name in variables(prompt) if name not in values]:
         raise InputError(
             f"The prompt '{prompt.name}' needs {', '.join(lacking)}, which the query does not have.",

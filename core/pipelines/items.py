@@ -1,17 +1,18 @@
-"""Items of exams: multiple-choice questions of the bank with their source and topic."""
+"""Items of exams: multiple-choice questions of the bank with their source and topic, and those that are proposed."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.bank import check_version
+from core.bank import ItemFacts, Proposal, State, find_question, item_facts, proposals, put_drafts, questions, retired
+from core.errors import InputError
 from core.graders import bare_choices, key_position
-from core.project import Project
-from core.types import Asked
+from core.project import Project, passage_texts
+from core.types import Asked, Question
 
 EXAM = "exam"
-"""The query that items belong to which are about a corpus, where nobody names another."""
+"""The query that the items of an exam over a corpus belong to, where nobody names another."""
 
 
 @dataclass(frozen=True)
@@ -19,13 +20,16 @@ class Item:
     """A multiple-choice question of an exam, as students are asked it.
 
     Args:
-        question_id: of the question in the bank.
+        question_id: of the question in the bank; of a proposal, the one that it becomes.
         choices: without letters, in the order in which they are shown.
         key: the text of the right choice; None where the answer key is none of them: nobody can be graded by it.
         topic: what it is about; None where nobody said.
         source_passage_id, source_text: the passage that it was written from, which an oracle reads, and its text; each
             None where it is not known.
         active: whether it counts; a retired item stays in the bank.
+        raw: what a model wrote, where a model wrote it.
+        shuffle_seed: by which its choices were put into their order.
+        proposal_key: of an item that is no more than proposed; None in the bank.
     """
 
     question_id: str
@@ -37,15 +41,27 @@ class Item:
     source_passage_id: str | None = None
     source_text: str | None = None
     active: bool = True
+    weight: float = 1.0
+    raw: str | None = None
+    shuffle_seed: int | None = None
+    proposal_key: int | None = None
 
     @property
     def key_position(self) -> int | None:
         """Position of the right choice, from 0; None where it has no key."""
         return None if self.key is None else self.choices.index(self.key)
 
+    @property
+    def discriminators(self) -> tuple[str, ...]:
+        """The choices beside the right one, in their order; all of them where it has no key."""
+        at = self.key_position
+        return tuple(choice for place, choice in enumerate(self.choices) if place != at)
+
 
 def exam_items(project: Project, query_id: str | None = None, version: int | None = None) -> list[Item]:
     """The multiple-choice questions of the bank as items, active or not, in their order.
+
+    Source and topic are those of today: they say where an item comes from and are no part of what it asks.
 
     Args:
         query_id: only those of this query; of all for None.
@@ -54,34 +70,73 @@ def exam_items(project: Project, query_id: str | None = None, version: int | Non
     Raises:
         InputError: there is no such version.
     """
-    return [
-        _item(*row)
-        for row in project.rows(
-            "SELECT question_id, query_id, t.text, choices, coalesce(answer_key, ''), topic, passage_id, x.text, active"
-            " FROM bank_at($version) r JOIN questions o USING (question_key) JOIN queries q USING (query_key)"
-            " JOIN question_texts t USING (text_key) LEFT JOIN items i USING (question_key)"
-            " LEFT JOIN passages p ON p.passage_key = i.source_passage_key"
-            " LEFT JOIN passage_texts x ON x.text_key = p.text_key"
-            " WHERE kind = 'choice' AND t.text IS NOT NULL AND ($query_id IS NULL OR query_id = $query_id)"
-            " ORDER BY o.query_key, r.position, question_key",
-            {"version": check_version(project, version), "query_id": query_id},
-        )
-    ]
+    found = [q for q in questions(project, version, query_id) if q.kind == "choice" and (q.text or "").strip()]
+    facts = item_facts(project, query_id)
+    texts = passage_texts(project, [one.source_passage_id for one in facts.values() if one.source_passage_id])
+    return [_item(question, facts.get(question.question_id, ItemFacts()), texts) for question in found]
 
 
-def _item(
-    question_id: str,
-    query_id: str,
-    text: str,
-    written: str,
-    key: str,
-    topic: str | None,
-    passage_id: str | None,
-    source: str | None,
-    active: bool,
-) -> Item:
-    given = tuple(json.loads(written))
-    choices = tuple(bare_choices(given))
-    at = key_position(Asked(text, key, given))
-    right = choices[at] if isinstance(at, int) else None
-    return Item(question_id, query_id, text, choices, right, topic, passage_id, source, active)
+def proposed_items(project: Project, query_id: str | None = None, states: Sequence[State] = ("open",)) -> list[Item]:
+    """Items that a model drafted, in the order in which they came; `proposal_key` says which proposal each is.
+
+    Args:
+        query_id: only those of this query; of all for None.
+        states: only proposals in these states.
+    """
+    found = [one for one in proposals(project, query_id, states) if one.item is not None]
+    texts = passage_texts(project, [one.passage_id for one in found if one.passage_id])
+    return [item for one in found if (item := _proposed(one, texts)) is not None]
+
+
+def retire(project: Project, question_ids: Sequence[str], author: str) -> list[Question]:
+    """Retire items in a person's drafts, as one step that can be undone; the bank has it once the drafts are saved.
+
+    Returns:
+        The questions as the drafts have them now.
+
+    Raises:
+        InputError: an id of no item of the bank.
+    """
+    known = {q.question_id for q in questions(project) if q.kind == "choice"}
+    for key in question_ids:
+        if key not in known:
+            raise InputError(f"There is no item {key} in the bank.", "See exam items list.")
+    gone = retired([find_question(project, author, key) for key in dict.fromkeys(question_ids)])
+    put_drafts(project, author, gone)
+    return gone
+
+
+def _item(question: Question, facts: ItemFacts, texts: dict[str, str]) -> Item:
+    choices = tuple(bare_choices(question.choices))
+    at = key_position(Asked(question.text or "", question.answer_key or "", question.choices))
+    return Item(
+        question.question_id,
+        question.query_id,
+        question.text or "",
+        choices,
+        choices[at] if isinstance(at, int) else None,
+        facts.topic,
+        facts.source_passage_id,
+        texts.get(facts.source_passage_id or ""),
+        question.active,
+        question.weight,
+        facts.raw,
+        facts.shuffle_seed,
+    )
+
+
+def _proposed(one: Proposal, texts: dict[str, str]) -> Item | None:
+    if one.item is None:
+        return None
+    return Item(
+        one.item.question_id,
+        one.query_id,
+        one.text,
+        one.item.choices,
+        one.item.answer_key,
+        one.item.topic,
+        one.passage_id,
+        texts.get(one.passage_id or ""),
+        shuffle_seed=one.item.shuffle_seed,
+        proposal_key=one.key,
+    )

@@ -45,6 +45,7 @@ from core.project.project import (
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
 from core.project.responses import count_words, known_responses, response_runs, write_responses
+from core.project.retrievals import put_retrieval, retrieved
 from core.project.runs import (
     RANKED,
     Runs,
@@ -156,12 +157,14 @@ __all__ = [
     "pooled_queries",
     "projects_folder",
     "put_student",
+    "put_retrieval",
     "queries_of",
     "ranked_table",
     "rankings",
     "record",
     "refresh_pool",
     "response_runs",
+    "retrieved",
     "run_names",
     "set_pool_depth",
     "source_of",

@@ -61,6 +61,7 @@ def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None
 
 _SCREENS = {
     "import queries": "question_bank",
+    "import exam": "question_bank",
     "import bank": "question_bank",
     "import passages": "passages",
     "import graded": "passages",
@@ -85,6 +86,7 @@ _SCREENS = {
 
 _IMPORTED = {
     "bank": "the question bank",
+    "exam": "an exam",
     "graded": "graded passages",
     "qrels": "judgments",
     "leaderboard": "a leaderboard",
@@ -169,6 +171,12 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "withdraw judgment": lambda d: f"withdrew the judgment of {_passage(d)} for {_query(d)}",
     "settle disagreement": _settled("settled"),
     "reopen disagreement": _settled("reopened"),
+    "draft items": lambda d: (
+        f"let {d.get('model', 'a model')} draft items of {_query(d)}: {_count(d.get('proposals', 0))} proposals"
+        f" from {_count(d.get('asked', 0))} passages"
+    ),
+    "set item": lambda d: f"set {_listed(d, 'what')} of {_question(d)}" + _named(d, "to", " to {}"),
+    "set bloom keywords": lambda d: "set the keywords of Bloom's levels",
     "save grader": lambda d: f"set up the grader {d.get('name', '')}",
     "remove grader": lambda d: f"removed the settings of the grader {d.get('name', '')}",
     "save prompt": lambda d: f"saved the prompt {d.get('name', '')}",

@@ -303,6 +303,7 @@ _ARROW = {
     "VARCHAR": "string",
     "INTEGER": "int32",
     "TINYINT": "int8",
+    "BIGINT": "int64",
     "DOUBLE": "float64",
     "FLOAT": "float32",
     "BOOLEAN": "bool_",

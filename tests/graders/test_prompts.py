@@ -21,6 +21,7 @@ from tests.made.projects import examples
 
 PAPERS = Path(__file__).resolve().parents[3] / "shared" / "papers"
 EXAM, ML6 = "exam-plus-plus.txt", "llm-judge-retriever-selection.txt"
+IRT = "exam-generation-irt.txt"
 
 # Paper prompt -> the paper, and SHA-256 of template and example form. These prompts are instruments: results are
 # compared under their names. A new wording is a new prompt with a name of its own.
@@ -35,6 +36,7 @@ INSTRUMENTS = {
     "FaggioliB_few": (EXAM, "d1c9ab3b300279e4a08839148189fb8815220089b4c2df9a2f0df472a111a403"),
     "Sun_few": (EXAM, "160edf19fbde752f80bf70cc592c2890283f117033e2e8a0441616100a66cbe1"),
     "questions-by-subtopic": (EXAM, "6402da2c397c876410b162ad071e220baf82988b32bcf89e99734de6ca0f3439"),
+    "exam-item": (IRT, "fb63ea0ef8221cc406afaeaaa9655cf933888b4041808a6bb6900ea242720d64"),
     "Q-judge": (ML6, "c72780c9d0b7fd40b5db45e488b4dd660abfff9055f665da02341e6c170bfb09"),
     "QA-judge": (ML6, "047747039032f73392dc5cb235a9d29c4ec8c33c00966e9afb82d72534c75afb"),
 }
@@ -88,6 +90,20 @@ def test_a_built_in_prompt_is_found_under_its_name_in_a_file_of_that_name() -> N
     assert all(name == prompt.name for name, prompt in built_in().items())
 
 
+def test_braces_of_an_item_prompt_that_are_no_variables_reach_the_model_as_they_are() -> None:
+    prompt = built_in()["exam-item"]
+    assert variables(prompt) == ("task_domain", "context")
+    values = {"task_domain": "DevOps", "context": "Use {question} and {task_domain}.", "question": "nothing"}
+    shown = fill(prompt, values).user
+    assert shown.startswith(
+        "Human: Here is some documentation from DevOps: Use {question} and {task_domain}.. From this, generate\n"
+    )
+    assert "Question: {question}\nA) {candidate A}\n" in shown
+    assert shown.endswith("Correct Answer: {correct answer}\n\nAssistant:")
+    misspelt = replace(prompt, name="mine", template=prompt.template.replace("{candidate D}", "{candidat D}"))
+    assert "{candidat D} is no variable" in reasons(write_prompt(misspelt))
+
+
 def test_every_kind_of_question_can_be_rated_with_and_without_chat() -> None:
     rating = [prompt for prompt in built_in().values() if prompt.use == "self-rating"]
     for chat in (False, True):
@@ -119,7 +135,10 @@ def test_a_paper_prompt_has_the_words_of_its_paper(name: str) -> None:
         pytest.skip(f"the paper is not at {paper}")
     # Line breaks, Markdown's escapes and code fences, and <binary>, which stands for four sentences that the judges'
     # page gives before it, are typesetting; the examples of few-shot prompts are our own.
-    printed = paper.read_text(encoding="utf-8").replace("\\_", "_").replace("{query title}", "{query_title}")
+    printed = paper.read_text(encoding="utf-8")
+    if paper.name == IRT:
+        printed = re.sub(r"(?m)^\d+ ?", "", printed)  # it numbers the lines of its listings
+    printed = printed.replace("\\_", "_").replace("{query title}", "{query_title}")
     printed = " ".join(printed.replace("```\n```json", "```json").split())
     wording = " ".join(built_in()[name].template.split())
     steering = re.search(r"NEVER give another.*?follow the format\.", wording)

@@ -15,7 +15,7 @@ from typing import Any, Final, get_args
 import duckdb
 import yaml
 
-from core.bank import STATES
+from core.bank import SCHEMES, STATES
 from core.catalogue import SPEC_COLUMNS, stored_spec
 from core.errors import WorkbenchError
 from core.exchange.parquet.manifest import LARGEST_KEY
@@ -81,6 +81,13 @@ def _json(column: str, kind: str) -> str:
     return f"CASE WHEN json_valid({column}) THEN coalesce(json_type({column}) = '{kind}', false) ELSE false END"
 
 
+def _texts(column: str) -> str:
+    return (
+        f"CASE WHEN {_json(column, 'ARRAY')} THEN list_bool_and(list_transform("
+        f"json_extract({column}, '$[*]'), lambda c: json_type(c) = 'VARCHAR')) ELSE false END"
+    )
+
+
 _SHARE = "BETWEEN 0 AND 1"
 _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
 _COUNT = f"BETWEEN 0 AND {1 << 53}"
@@ -109,9 +116,7 @@ RULES: Final = (
     Rule("question_revisions", f"position {_PLACE}", "the position is out of range"),
     Rule("question_revisions", "NOT contains(x.text, chr(0)) AND NOT contains(x.text, chr(31))",
          "its words have a control sign", "JOIN question_texts x USING (text_key)"),
-    Rule("question_revisions", f"CASE WHEN {_json('choices', 'ARRAY')} THEN list_bool_and(list_transform("
-         "json_extract(choices, '$[*]'), lambda c: json_type(c) = 'VARCHAR')) ELSE false END",
-         "the choices are no list of texts"),
+    Rule("question_revisions", _texts("choices"), "the choices are no list of texts"),
     Rule("question_revisions", "r.question_key IS NULL OR r.question_key = t.question_key",
          "a revision follows one of another question",
          "LEFT JOIN question_revisions r ON r.revision_key = t.parent_revision"),
@@ -136,6 +141,18 @@ RULES: Final = (
     Rule("overrides", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)", "it is not said who withdrew it, or when"),
     Rule("named_graders", _json("parameters", "OBJECT"), "the parameters are no JSON object"),
     Rule("proposals", f"state IN {_one_of(STATES)}", f"the state is none of {', '.join(STATES)}"),
+    *(
+        Rule(table, "topic IS NULL OR length(trim(topic)) > 0", "the topic is empty")
+        for table in ("items", "proposed_items")
+    ),
+    *(
+        Rule(table, "shuffle_seed >= 0", "the seed is below 0") for table in ("items", "proposed_items")
+    ),
+    Rule("retrievals", _id("name"), "the name of a retrieval is no name"),
+    Rule("retrieved", f"rank BETWEEN 1 AND {LARGEST_KEY}", "a rank is below 1"),
+    Rule("proposed_items", _id("question_id"), "a question id is no id"),
+    Rule("proposed_items", _texts("choices"), "the choices are no list of texts"),
+    Rule("item_categories", f"scheme IN {_one_of(SCHEMES)}", f"the scheme is none of {', '.join(SCHEMES)}"),
     Rule("publications", _json("manifest", "OBJECT"), "the manifest is no JSON object"),
     Rule("publications", "grades BETWEEN 0 AND (SELECT count(*) FROM grades)"
          " AND failures BETWEEN 0 AND (SELECT count(*) FROM failures)", "it counts grades that are not there"),
@@ -207,6 +224,13 @@ REFERENCES: Final = tuple(
     generations query_key queries query_key
     generations passage_key passages passage_key
     proposals generation_key generations generation_key
+    items question_key questions question_key
+    items source_passage_key passages passage_key
+    retrieved retrieval_key retrievals retrieval_key
+    retrieved question_key questions question_key
+    retrieved passage_key passages passage_key
+    proposed_items proposal_key proposals proposal_key
+    item_categories question_key questions question_key
     publications pool_key published_pools pool_key
     publications override_keys overrides override_key
     published_passages pool_key published_pools pool_key
@@ -262,6 +286,8 @@ KEYS: Final = {
     "gold_passages": ("query_key", "passage_key"),
     "items": ("question_key",),
     "retrieved": ("retrieval_key", "question_key", "passage_key"),
+    "proposed_items": ("proposal_key",),
+    "item_categories": ("question_key", "scheme"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 

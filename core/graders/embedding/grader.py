@@ -87,7 +87,7 @@ class EncodingCache:
             role: QUESTION or PASSAGE.
             store: where encodings outlast the process; gets those that it does not have.
         """
-        digests = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        digests = [_digest(text) for text in texts]
         text_of = dict(zip(digests, texts, strict=True))
         found: dict[bytes, EncodedPassage] = {}
         with self._lock:
@@ -157,6 +157,29 @@ def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]
         )
         for i, some in enumerate(sentences)
     ]
+
+
+def unit_vectors(texts: Sequence[str], store: VectorStore | None = None) -> Vectors:
+    """The unit vectors of texts (n, 384), each encoded once; a text of more than 256 tokens is cut.
+
+    Args:
+        store: where vectors outlast the process. Those of passages that were graded are found in it.
+
+    Raises:
+        GradingError: the model cannot be loaded.
+    """
+    if not texts:
+        return np.zeros((0, DIMENSIONS), dtype=np.float32)
+    digests = [_digest(text) for text in texts]
+    known = {} if store is None else store.get(ENCODER, PASSAGE, list(dict.fromkeys(digests)))
+    found = {digest: np.frombuffer(kept.vector, np.float32) for digest, kept in known.items()}
+    rest = list(dict.fromkeys(text for text, digest in zip(texts, digests, strict=True) if digest not in found))
+    found |= {_digest(text): one.vector for text, one in zip(rest, _CACHE.get(rest, QUESTION, store), strict=True)}
+    return np.stack([found[digest] for digest in digests])
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def similarity(texts: Sequence[str]) -> Vectors:

@@ -280,6 +280,8 @@ def _cut(text: str, length: int) -> str:
 
 def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
     """The form of answer to ask for; None where it is free text."""
+    if call.form == "json" and call.schema is not None:
+        return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": call.schema}}
     if call.form == "json":
         # OpenAI refuses this type where no message speaks of JSON.
         spoken = "json" in messages.joined().lower()

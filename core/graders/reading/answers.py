@@ -8,6 +8,7 @@ from core.graders.reading.parsing import (
     parse_json_answer,
     parse_json_rating,
     parse_letter,
+    parse_object,
     parse_rating,
     parse_yes_no,
     without_thoughts,
@@ -21,11 +22,16 @@ def read(call: Call, completion: Completion) -> Parsed:
 
 def is_of_schema(call: Call, text: str) -> bool:
     """Whether a text is an answer of the schema that is asked for."""
+    if call.form == "json":
+        return parse_object(text) is not None
     return _read(call, text, True, True).status == "graded"
 
 
 def is_in_words(call: Call, text: str) -> bool:
     """Whether a text names, outside of any schema, what was asked for."""
+    if call.form == "json":
+        # Whoever asked reads it, in whatever form it came.
+        return False
     return _read(call, text, True, False).status == "graded"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
@@ -32,6 +32,7 @@ class Call:
             for `likelihood` the texts to be weighed.
         max_tokens: length of the answer at most.
         per: for `likelihood` what an option's log-likelihood is divided by.
+        schema: for `json` the JSON schema of the answer, which an endpoint with structured output is held to.
     """
 
     prompt: Prompt
@@ -41,6 +42,7 @@ class Call:
     options: tuple[str, ...] = ()
     max_tokens: int = 64
     per: Per = "tokens"
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

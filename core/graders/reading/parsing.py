@@ -363,6 +363,13 @@ def _read_json(text: str, begin: int) -> Any:
         return None
 
 
+def parse_object(text: str) -> dict[str, Any] | None:
+    """The first JSON object in a text, with prose or a fence around it; None where there is none."""
+    opening = text.find("{")
+    found = _read_json(text, opening) if opening >= 0 else None
+    return found if isinstance(found, dict) else None
+
+
 def parse_json_rating(text: str, top: int = MAX_RATING, complete: bool = True) -> Parsed:
     """Read `{"rating": 4}`: the whole answer, or all that a fence of Markdown is around; nothing else is a rating.
 

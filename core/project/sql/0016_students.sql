@@ -55,19 +55,3 @@ CREATE TABLE answers (
     note VARCHAR,
     sitting_key INTEGER
 );
--- Rankings of passages for items, apart from the runs of systems: items are no queries, so that no board of systems and
--- no pool changes with them. Append-only: another ranking is another retrieval.
-CREATE TABLE retrievals (
-    retrieval_key INTEGER PRIMARY KEY,
-    name VARCHAR NOT NULL UNIQUE,
-    made_by VARCHAR NOT NULL,
-    author VARCHAR NOT NULL,
-    made_at TIMESTAMP NOT NULL
-);
-CREATE TABLE retrieved (
-    retrieval_key INTEGER NOT NULL,
-    question_key INTEGER NOT NULL,
-    passage_key INTEGER NOT NULL,
-    rank INTEGER NOT NULL,
-    score DOUBLE NOT NULL
-);

@@ -1,0 +1,201 @@
+"""What is kept of an item of an exam beside its question in the bank: its source, its topic, how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.errors import InputError
+from core.project import Cursor, Project, log, stage
+from core.text import clean_text
+
+Scheme = Literal["bloom", "question type"]
+SCHEMES: tuple[Scheme, ...] = ("bloom", "question type")
+"""What an item may be put into a category by."""
+
+
+@dataclass(frozen=True)
+class ItemFacts:
+    """What is known of an item beside its question; each part may be unknown.
+
+    Args:
+        source_passage_id: the passage that it was written from, which is the context of an oracle.
+        topic: what it is about, by which accuracies are told apart.
+        raw: what a model wrote, word for word.
+        shuffle_seed: by which its choices were put into their order; None where they stand as they were given.
+    """
+
+    source_passage_id: str | None = None
+    topic: str | None = None
+    raw: str | None = None
+    shuffle_seed: int | None = None
+
+
+def item_facts(project: Project, query_id: str | None = None) -> dict[str, ItemFacts]:
+    """The facts of every item that has some, by question id.
+
+    Args:
+        query_id: only items of this query; of all for None.
+    """
+    return {
+        question_id: ItemFacts(*facts)
+        for question_id, *facts in project.rows(
+            "SELECT question_id, passage_id, topic, raw, shuffle_seed FROM items i JOIN questions USING (question_key)"
+            " JOIN queries USING (query_key) LEFT JOIN passages p ON p.passage_key = i.source_passage_key"
+            " WHERE $query_id::VARCHAR IS NULL OR query_id = $query_id",
+            {"query_id": query_id},
+        )
+    }
+
+
+def put_items(cursor: Cursor, facts: Mapping[str, ItemFacts]) -> int:
+    """Keep the facts of items, in a transaction that logs what it does; they take the place of what was there.
+
+    Args:
+        facts: by the id of a question that the project has.
+
+    Returns:
+        How many items this changes.
+
+    Raises:
+        InputError: a passage that the project does not have.
+    """
+    types = {
+        "question_id": "VARCHAR", "passage_id": "VARCHAR", "topic": "VARCHAR", "raw": "VARCHAR",
+        "shuffle_seed": "BIGINT",
+    }  # fmt: skip
+    rows = [
+        (key, one.source_passage_id, _clean_topic(one.topic), one.raw and clean_text(one.raw), one.shuffle_seed)
+        for key, one in facts.items()
+    ]
+    columns = (
+        dict(zip(types, map(list, zip(*rows, strict=True)), strict=True)) if rows else {name: [] for name in types}
+    )
+    stage(cursor, "incoming_items", columns, types)
+    lost = cursor.execute(
+        "SELECT passage_id FROM incoming_items ANTI JOIN passages USING (passage_id) WHERE passage_id IS NOT NULL"
+    ).fetchall()
+    if lost:
+        raise InputError(f"There is no passage {lost[0][0]}.", "Import it first.")
+    cursor.execute(
+        "CREATE OR REPLACE TEMP TABLE other_items AS FROM (SELECT question_key, passage_key AS source_passage_key,"
+        " topic, raw, shuffle_seed FROM incoming_items JOIN questions USING (question_id)"
+        " LEFT JOIN passages USING (passage_id))"
+        " EXCEPT FROM items"
+    )
+    cursor.execute("DELETE FROM items WHERE question_key IN (SELECT question_key FROM other_items)")
+    return int(cursor.execute("INSERT INTO items FROM other_items ORDER BY question_key").fetchall()[0][0])
+
+
+def set_item(
+    project: Project,
+    question_ids: Sequence[str],
+    author: str,
+    *,
+    topic: str | None = None,
+    source_passage_id: str | None = None,
+) -> int:
+    """Give items a topic, a source passage, or both; the log says what was replaced by what.
+
+    Args:
+        topic, source_passage_id: for each of the items; None leaves what is there, and an empty text takes it away.
+
+    Returns:
+        How many items this changes.
+
+    Raises:
+        InputError: there is no such question or passage.
+    """
+    given = {"topic": topic, "source": source_passage_id}
+    with project.transaction() as cursor:
+        _check_known(cursor, question_ids)
+        known = item_facts(project)
+        after = {}
+        for key in dict.fromkeys(question_ids):
+            old = known.get(key, ItemFacts())
+            new = ItemFacts(
+                old.source_passage_id if source_passage_id is None else source_passage_id or None,
+                old.topic if topic is None else _clean_topic(topic),
+                old.raw,
+                old.shuffle_seed,
+            )
+            if new != old:
+                after[key] = new
+        changed = put_items(cursor, after)
+        for key in after:
+            old = known.get(key, ItemFacts())
+            was = {"topic": old.topic, "source": old.source_passage_id}
+            what = [name for name, value in given.items() if value is not None]
+            log(
+                cursor, author, "set item", question=key, what=what,
+                to=", ".join(" ".join(str(given[name]).split()) or "nothing" for name in what),
+                before={name: was[name] for name in what},
+            )  # fmt: skip
+    return changed
+
+
+def take_accepted(cursor: Cursor) -> None:
+    """Keep the facts of items that were accepted as proposals, once the bank has their questions."""
+    cursor.execute(
+        "INSERT INTO items SELECT question_key, any_value(passage_key), any_value(i.topic), any_value(raw),"
+        " any_value(i.shuffle_seed) FROM proposed_items i JOIN proposals p USING (proposal_key)"
+        " JOIN generations USING (generation_key) JOIN questions q ON q.question_id = i.question_id"
+        " JOIN (SELECT DISTINCT question_key FROM question_revisions) USING (question_key)"
+        " ANTI JOIN items USING (question_key) WHERE p.state = 'accepted' GROUP BY question_key ORDER BY question_key"
+    )
+
+
+def item_categories(project: Project, scheme: Scheme) -> dict[str, tuple[str, ...]]:
+    """The categories that people gave items in the place of the computed ones, by question id."""
+    return {
+        question_id: tuple(categories)
+        for question_id, categories in project.rows(
+            "SELECT question_id, categories FROM item_categories JOIN questions USING (question_key) WHERE scheme = ?",
+            [scheme],
+        )
+    }
+
+
+def set_categories(
+    project: Project, question_ids: Sequence[str], scheme: Scheme, categories: Sequence[str] | None, author: str
+) -> None:
+    """Give items categories in the place of the computed ones.
+
+    Args:
+        categories: of each of the items; None goes back to the computed ones.
+
+    Raises:
+        InputError: an unknown scheme or question, or no category.
+    """
+    if scheme not in SCHEMES:
+        raise InputError(f"There are no categories by '{scheme}'.", f"There are: {', '.join(SCHEMES)}.")
+    named = None if categories is None else list(dict.fromkeys(filter(None, (one.strip() for one in categories))))
+    if named is not None and not named:
+        raise InputError("No category is named.", "Name one, or go back to the computed ones.")
+    with project.transaction() as cursor:
+        _check_known(cursor, question_ids)
+        for key in dict.fromkeys(question_ids):
+            cursor.execute(
+                "DELETE FROM item_categories WHERE scheme = ? AND question_key ="
+                " (SELECT question_key FROM questions WHERE question_id = ?)",
+                [scheme, key],
+            )
+            if named is not None:
+                cursor.execute(
+                    "INSERT INTO item_categories SELECT question_key, ?, ?, ?, now()::TIMESTAMP FROM questions"
+                    " WHERE question_id = ?",
+                    [scheme, [clean_text(name) for name in named], author, key],
+                )
+            to = "the computed ones" if named is None else ", ".join(named)
+            log(cursor, author, "set item", question=key, what=[f"the categories by {scheme}"], to=to)
+
+
+def _check_known(cursor: Cursor, question_ids: Sequence[str]) -> None:
+    for key in question_ids:
+        if not cursor.execute("SELECT 1 FROM questions WHERE question_id = ?", [key]).fetchall():
+            raise InputError(f"There is no item {key}.", "See exam items list.")
+
+
+def _clean_topic(topic: str | None) -> str | None:
+    return " ".join(clean_text(topic).split()) or None if topic is not None else None

@@ -1,0 +1,219 @@
+"""Commands that say what filters find in items, what an exam is like, and what its items ask about."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.formats import read_small_text
+from core.pipelines import (
+    VALUE_COLUMNS,
+    Checked,
+    Item,
+    Thresholds,
+    categories,
+    exam_items,
+    judged,
+    kept_vectors,
+    making_of,
+    measure,
+    proposed_items,
+    set_keywords,
+    statistics,
+    usual_thresholds,
+    value_row,
+)
+from core.project import Project, current_author
+from core.tables import disarmed
+from core.text import one_line
+
+exam_option = click.option("--exam", "query_id", help="Only items of this query; of all where not given.")
+
+_BOUNDS = {
+    "extra_gram": "Margin of n-grams from above which an item falls.",
+    "extra_embedding": "Margin of cosines from above which an item falls.",
+    "intra_jaccard": "Jaccard similarity of key and discriminator from which an item falls.",
+    "intra_embedding": "Cosine of key and discriminator from which an item falls.",
+    "intra_rouge": "ROUGE-L of key and discriminator from which an item falls; not asked where not given.",
+    "near": "Cosine of two items from which they are near-duplicates.",
+}
+
+
+def filter_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the thresholds of the filters; a command gets a function from values to thresholds as `thresholds`."""
+
+    @functools.wraps(command)
+    def with_filters(*args: Any, share: float, self_contained: bool, **others: Any) -> Any:
+        given = {name: others.pop(name) for name in _BOUNDS}
+
+        def thresholds(values: Sequence[Any]) -> Thresholds:
+            usual = usual_thresholds(values, share)
+            set_here = {name: bound for name, bound in given.items() if bound is not None}
+            return replace(usual, self_contained=self_contained, **set_here)
+
+        return command(*args, thresholds=thresholds, **others)
+
+    for name, said in reversed(_BOUNDS.items()):
+        with_filters = click.option(f"--{name.replace('_', '-')}", name, type=float, help=said)(with_filters)
+    with_filters = click.option(
+        "--self-contained/--any-reference",
+        default=True,
+        show_default=True,
+        help="Whether questions that name a paper, a study or the documentation fall.",
+    )(with_filters)
+    return click.option(
+        "--share",
+        type=click.FloatRange(0, 1),
+        default=0.05,
+        show_default=True,
+        help="Of the items, how many each threshold that is not given removes at most.",
+    )(with_filters)
+
+
+@click.command()
+@project_option
+@exam_option
+@click.option("--of", type=click.Choice(["all", "proposals", "bank"]), default="all", show_default=True)
+@filter_options
+@json_option
+def check(
+    project_path: Path | None,
+    query_id: str | None,
+    of: str,
+    thresholds: Callable[[Sequence[Any]], Thresholds],
+    as_json: bool,
+) -> None:
+    """Print what the filters compute of every item, and which rules it breaks, as TSV. Nothing is removed.
+
+    Thresholds that are not given are those that remove 5 % of the items each. What is broken is for a person to decide
+    upon: exam items accept, exam items retire.
+    """
+    with opened(project_path) as project:
+        checked, at = checked_items(project, query_id, of, thresholds)
+    if as_json:
+        print_json({"thresholds": asdict(at), "items": [asdict(one) for one in checked]})
+        return
+    click.echo("\t".join(("item", "state", "topic", *VALUE_COLUMNS, "rules", "question")))
+    for one in checked:
+        rules = ", ".join(dict.fromkeys(hit.rule for hit in one.hits))
+        cells = [named(one.item), state(one.item), one.item.topic, *value_row(one.values), rules, one.item.text]
+        click.echo("\t".join(_cell(cell) for cell in cells))
+    said = ", ".join(
+        f"{name.replace('_', ' ')} {bound:g}" for name in _BOUNDS if (bound := getattr(at, name)) is not None
+    )
+    fall = sum(bool(one.hits) for one in checked)
+    tell(f"{fall:,} of {counted(len(checked), 'item')} break a rule. Thresholds: {said or 'none'}.")
+
+
+@click.command(name="statistics")
+@project_option
+@exam_option
+@click.option("--filters/--no-filters", default=True, show_default=True, help="Whether the filters are computed too.")
+@filter_options
+@json_option
+def exam_statistics(
+    project_path: Path | None,
+    query_id: str | None,
+    filters: bool,
+    thresholds: Callable[[Sequence[Any]], Thresholds],
+    as_json: bool,
+) -> None:
+    """Say how an exam came about, what guessing would earn in it, and what it asks about."""
+    with opened(project_path) as project:
+        found = exam_items(project, query_id)
+        checked = checked_items(project, query_id, "bank", thresholds)[0] if filters else None
+        said = statistics(found, making_of(project, query_id), checked)
+    if as_json:
+        print_json(asdict(said))
+        return
+    made = said.making
+    rows: list[tuple[str, Any]] = []
+    if made is not None:
+        rows += [("answers of models", made.candidates), ("no item in them", made.unparsed)]
+        rows += [(f"  {part} not read", count) for part, count in made.by_part.items()]
+        rows += [("no answer came", made.no_answer)]
+    rows += [("items", said.items), ("without a key", said.without_key), ("retired", said.retired)]
+    rows += [(f"  {rule}", count) for rule, count in (said.filtered or {}).items()]
+    rows += [] if said.kept is None else [("break no rule", said.kept)]
+    rows += [
+        (f"always {said.fixed_letter or 'one letter'} earns", said.fixed_answer),
+        ("the longest answer earns", said.longest_answer),
+        ("characters of a question", said.question_length),
+    ]
+    rows += [(f"  {word}", count) for word, count in said.question_types.items()]
+    rows += [(f"topic: {topic or 'none'}", count) for topic, count in said.topics.items()]
+    print_table(("what", "number"), [(name, _number(value)) for name, value in rows])
+
+
+@click.command(name="categories")
+@project_option
+@exam_option
+@click.option("--whole-word", is_flag=True, help="Question words as whole words only.")
+@click.option(
+    "--keywords",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the words of Bloom's levels from this YAML.",
+)
+@click.option("--usual-keywords", is_flag=True, help="Go back to the built-in words.")
+@json_option
+def item_categories(
+    project_path: Path | None,
+    query_id: str | None,
+    whole_word: bool,
+    keywords: Path | None,
+    usual_keywords: bool,
+    as_json: bool,
+) -> None:
+    """Count active items by level of Bloom's taxonomy and by question type; an item may be in several."""
+    with opened(project_path) as project:
+        if keywords is not None or usual_keywords:
+            text = None if keywords is None else read_small_text(keywords)
+            set_keywords(project, text, current_author(), str(keywords))
+        found = [item for item in exam_items(project, query_id) if item.active]
+        by = categories(project, found, whole_word)
+    if as_json:
+        print_json(by)
+        return
+    rows = []
+    for scheme, of_items in by.items():
+        every = [name for names in of_items.values() for name in names]
+        rows += [(scheme, name, every.count(name)) for name in sorted(set(every), key=lambda one: -every.count(one))]
+    print_table(("by", "category", "items"), rows)
+
+
+def checked_items(
+    project: Project, query_id: str | None, of: str, thresholds: Callable[[Sequence[Any]], Thresholds]
+) -> tuple[list[Checked], Thresholds]:
+    """Items of the bank that are active, open proposals, or both, with what the filters say."""
+    found = [] if of == "proposals" else [item for item in exam_items(project, query_id) if item.active]
+    found += [] if of == "bank" else proposed_items(project, query_id)
+    values = measure(found, kept_vectors(project))
+    at = thresholds(values)
+    return judged(values, at), at
+
+
+def named(item: Item) -> str:
+    return item.question_id if item.proposal_key is None else str(item.proposal_key)
+
+
+def state(item: Item) -> str:
+    return "proposed" if item.proposal_key is not None else "active" if item.active else "retired"
+
+
+def _cell(value: float | str | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else disarmed(one_line(str(value)))
+
+
+def _number(value: float | int | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else f"{value:,}"

@@ -1,0 +1,272 @@
+"""Commands about the items of exams: let a model write them, list, accept, retire, change and import them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from core import bank
+from core.bank import Scheme, save_drafts, set_categories, set_item
+from core.cli.generate import model_options
+from core.cli.item_checks import (
+    check,
+    checked_items,
+    exam_option,
+    exam_statistics,
+    filter_options,
+    item_categories,
+    named,
+    state,
+)
+from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.progress import ProgressLines
+from core.errors import GradingError, InputError
+from core.exchange import Options, import_files
+from core.formats import Source
+from core.graders import Control
+from core.grading import budget, make_drafter
+from core.pipelines import (
+    EXAM,
+    Thresholds,
+    Wanted,
+    categories,
+    exam_items,
+    generate_items,
+    generation_price,
+    proposed_items,
+)
+from core.pipelines import retire as retire_items
+from core.project import current_author
+from core.text import one_line
+
+SHOWN = 80
+"""Characters of a question in a table for people."""
+
+note_option = click.option("--note", help="Save the bank at once, with all that you have drafted and this note.")
+
+
+@click.group()
+def items() -> None:
+    """Items of exams that pipelines sit: write, check, accept, retire, import and count them."""
+
+
+for command in (check, exam_statistics, item_categories):
+    items.add_command(command)
+
+
+@items.command()
+@project_option
+@click.option("--exam", "query_id", default=EXAM, show_default=True, help="The query that the items belong to.")
+@click.option(
+    "--domain", default=Wanted.domain, show_default=True, help="What the documentation is of, for the prompt."
+)
+@click.option("--chunks", "run", metavar="RUN", help="Only passages that this run ranks; their query is the topic.")
+@click.option("--limit", type=Whole(1), help="Passages at most, drawn by chance; all where not given.")
+@click.option(
+    "--seed", type=Whole(), default=0, show_default=True, help="Decides what is drawn and the order of choices."
+)
+@click.option("--topic", help="Topic of all these items.")
+@click.option("--again", is_flag=True, help="Ask again about passages of which the model wrote no item.")
+@model_options
+@click.option("--max-calls", type=Whole(1), help="Calls of the model at most, retries included.")
+@click.option("--max-cost", type=click.FloatRange(min=0), help="Money to be spent at most.")
+@click.option("--dry-run", is_flag=True, help="Say what it would take, and ask nothing.")
+@json_option
+def generate(
+    project_path: Path | None,
+    query_id: str,
+    domain: str,
+    run: str | None,
+    limit: int | None,
+    seed: int,
+    topic: str | None,
+    again: bool,
+    settings: dict[str, str],
+    prompt: str | None,
+    max_calls: int | None,
+    max_cost: float | None,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Let a model write an item for each passage. They are proposals until a person accepts them.
+
+    Whoever stops it, or reaches a cap, goes on with the same command: passages that were asked about are passed over.
+    """
+    wanted = Wanted(query_id, domain, prompt, run, limit, seed, topic, again)
+    with opened(project_path) as project:
+        drafter = make_drafter(settings)
+        if dry_run:
+            tag = generation_price(project, drafter, wanted)
+            if as_json:
+                print_json(asdict(tag))
+            else:
+                cost = "" if tag.cost is None else f", {tag.cost:,.2f} in money"
+                tell(f"{counted(tag.calls, 'call')}: {tag.input_tokens:,} tokens in, {tag.output_tokens:,} out{cost}.")
+            return
+        caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
+        control = Control(caps.max_calls, caps.max_cost, caps.price, report=lambda line: tell(f"exam: {line}"))
+        lines = ProgressLines("passages")
+
+        def watch(done: int, total: int) -> None:
+            lines.say(done, total, over=done == total)
+
+        report = generate_items(project, drafter, current_author(), wanted, control, watch)
+        if as_json:
+            print_json(asdict(report))
+        else:
+            for failure in report.failed[:20]:
+                tell(f"exam: no item from {failure}")
+            rest = f" {counted(report.stopped, 'passage')} left: the cap was reached." if report.stopped else ""
+            tell(f"{counted(len(report.keys), 'item')} from {counted(report.asked, 'passage')}.{rest}")
+            tell("See exam items check.")
+    if not report.keys:
+        raise GradingError("Nothing usable came.", "Try another model or prompt.")
+
+
+@items.command(name="list")
+@project_option
+@exam_option
+@click.option("--bank-version", "version", type=Whole(), help="Bank version; the newest where not given.")
+@click.option("--proposed", is_flag=True, help="Open proposals instead of items of the bank.")
+@json_option
+def list_(project_path: Path | None, query_id: str | None, version: int | None, proposed: bool, as_json: bool) -> None:
+    """List items with key, topic and source."""
+    if proposed and version is not None:
+        raise InputError("Proposals have no bank version.", "Give one of --proposed and --bank-version.")
+    with opened(project_path) as project:
+        found = proposed_items(project, query_id) if proposed else exam_items(project, query_id, version)
+        if as_json:
+            by = categories(project, found)
+            rows = [
+                asdict(item) | {"bloom": by["bloom"][item.question_id], "type": by["question type"][item.question_id]}
+                for item in found
+            ]
+            print_json({"items": rows})
+            return
+    print_table(
+        ("item", "state", "topic", "source", "key", "question"),
+        [
+            (named(item), state(item), item.topic, item.source_passage_id, _short(item.key), _short(item.text))
+            for item in found
+        ],
+    )
+
+
+@items.command()
+@click.argument("keys", nargs=-1, type=Whole(), metavar="[PROPOSAL]...")
+@project_option
+@exam_option
+@click.option("--passing", is_flag=True, help="All open ones that break no rule.")
+@filter_options
+@note_option
+@json_option
+def accept(
+    keys: tuple[int, ...],
+    project_path: Path | None,
+    query_id: str | None,
+    passing: bool,
+    thresholds: Callable[[Sequence[Any]], Thresholds],
+    note: str | None,
+    as_json: bool,
+) -> None:
+    """Take proposed items into your drafts; the bank has them once saved: with --note, or exam bank save."""
+    if bool(keys) == passing:
+        raise InputError("Nothing says which items." if not keys else "--passing and numbers exclude each other.",
+                         "Name proposals, as exam items list --proposed numbers them, or give --passing.")  # fmt: skip
+    _check_note(note)
+    author = current_author()
+    with opened(project_path) as project:
+        if passing:
+            checked, _ = checked_items(project, query_id, "all", thresholds)
+            keys = tuple(one.item.proposal_key for one in checked if one.item.proposal_key and not one.hits)
+            if not keys:
+                raise InputError("No open proposal breaks no rule.", "See exam items check.")
+        made = bank.accept(project, keys, author)
+        version = save_drafts(project, author, note) if note is not None else None
+    _say_drafted([q.question_id for q in made], "accepted", version, as_json)
+
+
+@items.command()
+@click.argument("item_ids", nargs=-1, required=True, metavar="ITEM...")
+@project_option
+@note_option
+@json_option
+def retire(item_ids: tuple[str, ...], project_path: Path | None, note: str | None, as_json: bool) -> None:
+    """Retire items in your drafts; a save makes a bank version of it, and restoring an earlier one undoes it."""
+    _check_note(note)
+    author = current_author()
+    with opened(project_path) as project:
+        gone = retire_items(project, item_ids, author)
+        version = save_drafts(project, author, note) if note is not None else None
+    _say_drafted([q.question_id for q in gone], "retired", version, as_json)
+
+
+@items.command(name="import")
+@click.argument("file", type=click.Path(path_type=Path))
+@project_option
+@click.option("--exam", "query_id", default=EXAM, show_default=True, help="The query that the items belong to.")
+@click.option("--preview", is_flag=True, help="Say what the import would do and change nothing.")
+@json_option
+def import_(file: Path, project_path: Path | None, query_id: str, preview: bool, as_json: bool) -> None:
+    """Import an exam.json: items, their sources, and retrieved contexts. The same as exam import exam."""
+    with opened(project_path) as project:
+        options = Options(source=None if query_id == EXAM else query_id)
+        done = import_files(project, "exam", [Source.of(file)], current_author(), options, preview)
+    if as_json:
+        print_json({"counts": done.counts, "notes": [str(note) for note in done.notes]})
+        return
+    for one in done.notes:
+        tell(f"note: {one}")
+    click.echo(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
+
+
+@items.command(name="set")
+@click.argument("item_ids", nargs=-1, required=True, metavar="ITEM...")
+@project_option
+@click.option("--topic", help="The topic; empty for none.")
+@click.option("--source", "passage", metavar="PASSAGE", help="The passage that they were written from; empty for none.")
+@click.option(
+    "--bloom", "levels", multiple=True, help="Level of Bloom's taxonomy; may be repeated; auto for the computed."
+)
+@click.option("--type", "types", multiple=True, help="Question type; may be repeated; auto for the computed one.")
+def set_(
+    item_ids: tuple[str, ...],
+    project_path: Path | None,
+    topic: str | None,
+    passage: str | None,
+    levels: tuple[str, ...],
+    types: tuple[str, ...],
+) -> None:
+    """Set the topic, the source or the categories of items; what was there is in the activity log."""
+    if topic is None and passage is None and not levels and not types:
+        raise InputError("Nothing says what to set.", "Give --topic, --source, --bloom or --type.")
+    author = current_author()
+    with opened(project_path) as project:
+        if topic is not None or passage is not None:
+            set_item(project, item_ids, author, topic=topic, source_passage_id=passage)
+        for scheme, named in (("bloom", levels), ("question type", types)):
+            if named:
+                set_categories(project, item_ids, cast(Scheme, scheme), None if named == ("auto",) else named, author)
+    tell(f"Set: {counted(len(set(item_ids)), 'item')}.")
+
+
+def _check_note(note: str | None) -> None:
+    if note is not None and not note.strip():
+        raise InputError("The note is empty.", "Say in a few words what changed and why.")
+
+
+def _say_drafted(ids: Sequence[str], what: str, version: int | None, as_json: bool) -> None:
+    if as_json:
+        print_json({"items": list(ids), "version": version})
+    elif version is None:
+        tell(f"{counted(len(ids), 'item')} {what} in your drafts. To save them: exam bank save --note NOTE")
+    else:
+        tell(f"{counted(len(ids), 'item')} {what}, saved as bank version {version}.")
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else one_line(text, SHOWN)

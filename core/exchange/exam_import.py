@@ -1,0 +1,121 @@
+"""Importing exams: items become questions of the bank, sources passages, and retrieved contexts retrievals."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.bank import ItemFacts, put_items, save_questions, take_queries
+from core.errors import InputError, Report
+from core.formats import ExamItem
+from core.project import Cursor, Keeper, add_passages, check_new, put_retrieval, retrieved, stage
+from core.text import clean_text
+from core.types import Passage, Query, Question
+
+EXAM = "exam"
+"""The query that the items of an exam belong to, where nobody names another."""
+
+
+def item_id(query_id: str, item: ExamItem) -> str:
+    """The id of an item, which its words decide: the query id, `/`, and 12 hex digits of the hash of all its texts.
+
+    The order of choices is no part of it, so that the same exam shuffled anew has the same items.
+    """
+    content = "\x1f".join((item.question, *sorted(item.choices)))
+    return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"
+
+
+def write_exam_items(
+    cursor: Cursor,
+    items: Sequence[ExamItem],
+    file: str,
+    query_id: str | None,
+    report: Report,
+    keeper: Keeper,
+    author: str,
+) -> dict[str, int]:
+    """Write the items of exams into a project.
+
+    Args:
+        file: what the files are called.
+        query_id: the query that they belong to; for None `exam`. Retrievals of another one have its name before theirs.
+        report: takes notes.
+
+    Returns:
+        Numbers of what was written.
+
+    Raises:
+        InputError: the name of the query cannot be one, or a retrieval of another content has the same name.
+    """
+    query = query_id or EXAM
+    check_new(cursor, "query", [query])
+    made = take_queries(cursor, [Query(query, f"Exam {Path(file).stem}")], False, keeper)
+    by_id = {item_id(query, item): item for item in items}
+    texts = [item.documentation for item in items if item.documentation is not None]
+    texts += [text for item in items for found in item.retrieved.values() for text in found]
+    names = _named(cursor, dict.fromkeys(texts))
+    passages = add_passages(cursor, [Passage(name, text) for text, name in names.items()], keeper)
+    known = {
+        key
+        for (key,) in cursor.execute(
+            "SELECT question_id FROM questions WHERE question_key IN (SELECT question_key FROM question_revisions)"
+        ).fetchall()
+    }
+    new = {key: item for key, item in by_id.items() if key not in known}
+    if len(new) < len(by_id):
+        report.remark(file, None, "an item is in the bank already: it stays as it is", len(by_id) - len(new))
+    questions = [
+        Question(key, query, item.question, "choice", answer_key=item.key, choices=item.choices)
+        for key, item in new.items()
+    ]
+    version = save_questions(cursor, questions, f"Imported {file}", author) if questions else None
+    facts = {
+        key: ItemFacts(None if item.documentation is None else names[item.documentation], item.topic)
+        for key, item in new.items()
+    }
+    put_items(cursor, facts)
+    found = _retrievals(cursor, by_id, names, None if query == EXAM else query, file, author)
+    counts = {"items": len(by_id), "new items": len(new), "new queries": made, "new passages": passages}
+    return counts | ({"retrievals": found} if found else {}) | ({"bank version": version} if version else {})
+
+
+def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:
+    """A passage id for each text: of a passage that has it, else one that the text decides."""
+    clean = list(dict.fromkeys(map(clean_text, texts)))
+    stage(cursor, "exam_texts", {"text": clean}, {"text": "VARCHAR"})
+    there = dict(
+        cursor.execute(
+            "SELECT text, arg_min(passage_id, passage_key) FROM exam_texts JOIN passage_texts USING (text)"
+            " JOIN passages USING (text_key) GROUP BY text"
+        ).fetchall()
+    )
+    return {
+        text: there.get(text) or f"text-{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}" for text in clean
+    }
+
+
+def _retrievals(
+    cursor: Cursor, items: dict[str, ExamItem], names: dict[str, str], exam: str | None, file: str, author: str
+) -> int:
+    """Keep retrieved contexts as retrievals; one that is there with the same rankings is left as it is."""
+    rankings: dict[str, dict[str, list[tuple[str, float]]]] = {}
+    for key, item in items.items():
+        for retriever, texts in item.retrieved.items():
+            passages = list(dict.fromkeys(names[text] for text in texts))
+            scored = [(passage, float(len(passages) - at)) for at, passage in enumerate(passages)]
+            if scored:
+                rankings.setdefault(retriever, {})[key] = scored
+    written = 0
+    for retriever, ranking in rankings.items():
+        name = retriever if exam is None else f"{exam} {retriever}"
+        there = retrieved(cursor, name)
+        if there and there != ranking:
+            raise InputError(
+                f"There is a retrieval '{name}' with other rankings.",
+                "Import the exam under a name of its own (--source NAME).",
+            )
+        if not there:
+            put_retrieval(cursor, name, file, ranking, author)
+            written += 1
+    return written

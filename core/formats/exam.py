@@ -1,0 +1,164 @@
+"""Exams as the authors of exam-generation-irt write them: a JSON list of items with source and retrieved contexts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+from typing import Any, TextIO
+
+from core.errors import Report
+from core.formats.file_kind import FileKind
+from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_json
+from core.text import clean_text, without_marks
+
+_BEGINS = re.compile(r"\s*\[\s*\{")
+_KEYS = re.compile(r'"(question|documentation|choices|correct_answer|retrieved_context)"\s*:')
+_LETTER = re.compile(r"\(?([A-Za-z])\s*[).:]?\s*")
+KNOWN = frozenset({"question", "documentation", "choices", "correct_answer", "retrieved_context", "topic"})
+LEAST_KEYS = 3
+"""Of the keys of an item, how many the beginning of an exam shows."""
+
+
+@dataclass(frozen=True)
+class ExamItem:
+    """One item of an exam in a file.
+
+    Args:
+        choices: without letters, in the order of the file.
+        key: the text of the right one.
+        documentation: the source that it was written from.
+        retrieved: by the name of a retriever, the texts that it found, best first.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    key: str
+    documentation: str | None = None
+    topic: str | None = None
+    retrieved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def is_exam(text: str) -> bool:
+    """Whether a file, of which this is the beginning, is an exam."""
+    return bool(_BEGINS.match(text)) and len(set(_KEYS.findall(text))) >= LEAST_KEYS
+
+
+def read_exam(source: Source, report: Report) -> list[ExamItem]:
+    """Read an exam.
+
+    Args:
+        source: a JSON list of items: `question`, `choices` (texts that may begin with A), B) …), `correct_answer` (the
+            text of one of them, with its letter or without, or the letter alone), and where they are known
+            `documentation`, `topic` and `retrieved_context`, an object of lists of texts by the name of a retriever.
+        report: takes what is refused, by item since a list has no lines to go by, and notes.
+
+    Returns:
+        Items in file order. One whose key is none of its choices, or that is there twice, is left out with a note.
+    """
+    text = "\n".join(line for _, line in open_lines(source, report, Limits(WHOLE)))
+    report.whole(source.name)
+    try:
+        data = parse_json(text)
+        if not isinstance(data, list):
+            raise Refused("the file is no list of items")
+    except Refused as refused:
+        if not report.count:
+            report.refuse(source.name, None, str(refused))
+        return []
+    found: dict[tuple[str, tuple[str, ...]], ExamItem] = {}
+    for at, content in enumerate(data, 1):
+        try:
+            item = _item(content, source.name, report)
+        except Refused as refused:
+            report.refuse(source.name, None, f"item {at}: {refused}")
+            continue
+        if item is None:
+            report.remark(source.name, None, "the right answer of an item is none of its choices: left out")
+        elif found.setdefault((item.question, item.choices), item) is not item:
+            report.remark(source.name, None, "an item is there twice: the first one counts")
+    if not data:
+        report.refuse(source.name, None, "the exam has no items in it")
+    return list(found.values())
+
+
+def write_exam(items: Sequence[ExamItem], out: TextIO) -> None:
+    """Write items in the form that `read_exam` reads, with the letters A), B) … of the authors' files."""
+    rows = []
+    for item in items:
+        lettered = [f"{letter}) {choice}" for letter, choice in zip(ascii_uppercase, item.choices, strict=False)]
+        row: dict[str, Any] = {"question": item.question}
+        row |= {} if item.documentation is None else {"documentation": item.documentation}
+        row |= {"choices": lettered, "correct_answer": lettered[item.choices.index(item.key)]}
+        row |= {} if item.topic is None else {"topic": item.topic}
+        if item.retrieved:
+            row["retrieved_context"] = {name: list(texts) for name, texts in item.retrieved.items()}
+        rows.append(row)
+    json.dump(rows, out, ensure_ascii=False, indent=2)
+    out.write("\n")
+
+
+def _item(content: object, file: str, report: Report) -> ExamItem | None:
+    if not isinstance(content, dict):
+        raise Refused("it is not an object")
+    for name in content.keys() - KNOWN:
+        report.remark(file, None, f"the key {name!s:.40} is unknown and ignored")
+    question = clean_text(good_text(content.get("question"), "question")).strip()
+    given = content.get("choices")
+    if not isinstance(given, list) or not 2 <= len(given) <= len(ascii_uppercase):
+        raise Refused("its choices are not a list of 2 to 26 texts")
+    written = [" ".join(clean_text(good_text(choice, "choice")).split()) for choice in given]
+    choices = without_marks(written)
+    if not all(choices):
+        raise Refused("a choice is empty")
+    answer = " ".join(clean_text(good_text(content.get("correct_answer"), "correct answer")).split())
+    key = _key(answer, written, choices)
+    documentation = content.get("documentation")
+    topic = content.get("topic")
+    item = ExamItem(
+        question,
+        choices,
+        key or "",
+        None if documentation is None else clean_text(good_text(documentation, "documentation")),
+        None if topic is None else clean_text(good_text(topic, "topic")).strip(),
+        _retrieved(content.get("retrieved_context")),
+    )
+    return item if key is not None else None
+
+
+def _key(answer: str, written: Sequence[str], choices: Sequence[str]) -> str | None:
+    """The choice that an answer names by its text, with its letter or without, or by the letter alone."""
+    for given in (written, choices):
+        if answer in given:
+            return choices[list(given).index(answer)]
+    letter = _LETTER.fullmatch(answer)
+    at = ascii_uppercase.index(letter[1].upper()) if letter else len(choices)
+    return choices[at] if at < len(choices) else None
+
+
+def _retrieved(value: object) -> dict[str, tuple[str, ...]]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise Refused("its retrieved_context is not an object")
+    found = {}
+    for name, texts in value.items():
+        if not isinstance(texts, list):
+            raise Refused(f"its retrieved_context of {name[:40]} is not a list of texts")
+        # A text that a retriever found twice stands at its best place.
+        clean = dict.fromkeys(clean_text(good_text(text, "retrieved text")) for text in texts)
+        found[good_id(name, "retriever")] = tuple(clean)
+    return found
+
+
+KIND = FileKind(
+    name="exam",
+    title="Exam",
+    what="exam of multiple-choice items: JSON list with question, choices, correct_answer, documentation",
+    extensions=("json",),
+    read=read_exam,
+    write=write_exam,
+    looks_like={"list": lambda beginning: is_exam(beginning.text)},
+)

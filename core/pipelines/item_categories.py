@@ -1,0 +1,125 @@
+"""What kind of question an item asks: its levels in Bloom's taxonomy, by keywords, and its question words."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from core.bank import SCHEMES, item_categories
+from core.errors import FileError, Problem
+from core.pipelines.items import Item
+from core.project import Project, log
+
+UNCATEGORIZED: Final = "Uncategorized"
+QUESTION_WORDS: Final = ("Which", "What", "How", "When", "Why", "Where")
+MAX_BYTES = 100_000
+_SETTING = "bloom keywords"
+_HINT = "Write levels with lists of words, as in: Remembering: [define, list, name]"
+
+Keywords = Mapping[str, Sequence[str]]
+"""Words in their base form, by level."""
+
+
+@functools.cache
+def built_in_keywords() -> dict[str, tuple[str, ...]]:
+    """The keywords that come with the program, by level from Remembering to Creating."""
+    file = Path(__file__).parent / "bloom.yaml"
+    return read_keywords(file.read_text(encoding="utf-8"), file.name)
+
+
+def read_keywords(text: str, file: str) -> dict[str, tuple[str, ...]]:
+    """Read keywords from YAML: levels with lists of words.
+
+    Args:
+        file: its name as the user knows it.
+
+    Raises:
+        FileError: it is no YAML, or something else than levels with words.
+    """
+    try:
+        if len(text.encode(errors="replace")) > MAX_BYTES:
+            raise ValueError(f"it is larger than {MAX_BYTES // 1000} kB")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise ValueError("references have no place in it")
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise FileError([Problem(file, None, f"it cannot be read: {' '.join(str(error).split())}")], _HINT) from error
+    if not isinstance(data, dict) or not data:
+        raise FileError([Problem(file, None, "it is no mapping of levels to words")], _HINT)
+    for level, found in data.items():
+        sound = isinstance(level, str) and level.strip() and isinstance(found, list) and found
+        if not sound or not all(isinstance(word, str) and word.strip() for word in found):
+            raise FileError([Problem(file, None, f"level '{level!s:.40}' has no list of words")], _HINT)
+    return {level: tuple(dict.fromkeys(word.strip().lower() for word in found)) for level, found in data.items()}
+
+
+def keywords(project: Project) -> dict[str, tuple[str, ...]]:
+    """The keywords of a project: its own where people wrote some, else the built-in ones."""
+    text = project.value("SELECT value FROM settings WHERE name = ?", [_SETTING])
+    return built_in_keywords() if text is None else read_keywords(text, _SETTING)
+
+
+def set_keywords(project: Project, text: str | None, author: str, file: str = _SETTING) -> None:
+    """Give a project keywords of its own, as YAML; None goes back to the built-in ones.
+
+    Raises:
+        FileError: see `read_keywords`.
+    """
+    if text is not None:
+        read_keywords(text, file)
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM settings WHERE name = ?", [_SETTING])
+        if text is not None:
+            cursor.execute("INSERT INTO settings VALUES (?, ?)", [_SETTING, text])
+        log(cursor, author, "set bloom keywords", levels=0 if text is None else len(read_keywords(text, file)))
+
+
+def bloom(question: str, words: Keywords | None = None) -> tuple[str, ...]:
+    """The levels of Bloom's taxonomy whose keywords a question has; `Uncategorized` where it has none.
+
+    Source: exam-generation-irt, appendix C. The authors look among the verbs of a parser; here the lemmas of all words
+    are looked at, so that a noun such as "list" counts as well. "The following", which stands in most multiple-choice
+    questions and says nothing, is passed over.
+
+    Args:
+        words: keywords by level; the built-in ones for None.
+    """
+    import simplemma
+
+    said = re.findall(r"[A-Za-z]+", re.sub(r"\bthe following\b", " ", question, flags=re.IGNORECASE))
+    found = {form for word in said for form in (word.lower(), simplemma.lemmatize(word, lang="en").lower())}
+    levels = built_in_keywords() if words is None else words
+    return tuple(level for level, some in levels.items() if found.intersection(some)) or (UNCATEGORIZED,)
+
+
+def question_types(question: str, whole_word: bool = False) -> tuple[str, ...]:
+    """The question words that a question has, as the authors look for them: anywhere in it, whatever the case.
+
+    Args:
+        whole_word: whether "what" in "somewhat" is passed over.
+    """
+    lower = question.lower()
+    if whole_word:
+        found = set(re.findall(r"[a-z]+", lower))
+        return tuple(word for word in QUESTION_WORDS if word.lower() in found) or (UNCATEGORIZED,)
+    return tuple(word for word in QUESTION_WORDS if word.lower() in lower) or (UNCATEGORIZED,)
+
+
+def categories(
+    project: Project, items: Sequence[Item], whole_word: bool = False
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """The categories of items by scheme and question id: those that people gave, else the computed ones."""
+    words = keywords(project)
+    by_hand = {scheme: item_categories(project, scheme) for scheme in SCHEMES}
+    return {
+        "bloom": {i.question_id: by_hand["bloom"].get(i.question_id) or bloom(i.text, words) for i in items},
+        "question type": {
+            i.question_id: by_hand["question type"].get(i.question_id) or question_types(i.text, whole_word)
+            for i in items
+        },
+    }

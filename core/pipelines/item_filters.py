@@ -1,0 +1,319 @@
+"""Filters of items before anybody sits the exam: values, thresholds, and what would fall; nothing is removed here."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from itertools import combinations
+from math import floor
+from typing import Any, Literal
+
+import numpy as np
+
+from core.bank import NEAR
+from core.errors import InputError
+from core.graders import unit_vectors
+from core.grading import ProjectVectors
+from core.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
+from core.pipelines.items import Item
+from core.project import Project
+
+Rule = Literal[
+    "self-contained", "extra n-gram", "extra embedding", "intra jaccard", "intra embedding", "intra rouge-l",
+    "duplicate choices", "key among discriminators", "all or none", "near duplicate", "no key",
+]  # fmt: skip
+
+SHARE = 0.05
+"""Of the items, how many a threshold removes where nobody sets it (exam-generation-irt, A.2)."""
+DIGITS = 4
+"""Of values and thresholds, so that a threshold that is typed in removes what its number says."""
+
+Encode = Callable[[Sequence[str]], np.ndarray[Any, np.dtype[np.float32]]]
+"""Gives the unit vectors of n texts, float (n, dimensions)."""
+
+_NAMES = r"\b(documentation|paper|article|research|study)\b"
+PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        _NAMES + r'\s*"[^"]+"',
+        r'\b(discussed in|addressed in|described in|of the)\b\s*"[^"]+"',
+        _NAMES,
+    )
+)
+"""What refers to the source: a term with a title in quotes, a citation with one, and the terms alone (A.2)."""
+_ALL_OR_NONE = re.compile(
+    r"\b(all|none|both|neither|any|either)\s+(of\s+)?(the\s+|these\s+|those\s+)?"
+    r"(above|below|previous|preceding|foregoing|other (choices|options|answers)|choices|options|answers)\b",
+    re.IGNORECASE,
+)
+_OTHER_LETTERS = re.compile(r"\b(?:[Bb]oth|[Nn]either)?\s*\(?[A-D]\)?\s*(?:,|and|nor|or|&)\s*\(?[A-D]\)?(?!\w)")
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How alike two texts are.
+
+    Args:
+        value: the similarity, or the margin by which it is larger than it should be.
+        one, other: the two texts.
+    """
+
+    value: float
+    one: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Values:
+    """What the filters compute of an item; None where the item lacks what a value is computed from.
+
+    Args:
+        refers: the number of the first pattern of `PATTERNS` that the question has, from 1, and the words; None where
+            it has none.
+        extra_gram: the largest J_n(source, discriminator) less J_n(source, key); that discriminator, and the n-gram.
+        extra_embedding: the largest cosine of source and discriminator less that of source and key; the two choices.
+        intra_jaccard, intra_embedding, intra_rouge: the largest similarity of the key and a discriminator; both texts.
+        near: the largest cosine to another item (question and key together); both questions.
+        near_id: the id of that other item.
+        duplicates: a choice that is there twice.
+        key_again: a discriminator that says the same as the key.
+        all_or_none: a choice that speaks of others, which shuffling moves.
+    """
+
+    item: Item
+    refers: tuple[int, str] | None
+    extra_gram: Likeness | None
+    extra_embedding: Likeness | None
+    intra_jaccard: Likeness | None
+    intra_embedding: Likeness | None
+    intra_rouge: Likeness | None
+    near: Likeness | None
+    near_id: str | None
+    duplicates: str | None
+    key_again: str | None
+    all_or_none: str | None
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """From which values on items fall; None where a rule does not count.
+
+    Args:
+        extra_gram, extra_embedding: t1 and t2 of the paper: falls what is larger.
+        intra_jaccard, intra_embedding, intra_rouge: t3, t4 and one for ROUGE-L: falls what is as large.
+        near: cosine of two items.
+        self_contained: whether questions that name their source fall. The authors ask it of two of their four exams.
+    """
+
+    extra_gram: float | None = None
+    extra_embedding: float | None = None
+    intra_jaccard: float | None = None
+    intra_embedding: float | None = None
+    intra_rouge: float | None = None
+    near: float | None = NEAR
+    self_contained: bool = True
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A rule that an item breaks, with the two texts that show it."""
+
+    rule: Rule
+    value: float | None
+    threshold: float | None
+    one: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An item with its values and the rules that it breaks at some thresholds."""
+
+    item: Item
+    values: Values
+    hits: tuple[Hit, ...]
+
+
+def kept_vectors(project: Project) -> Encode:
+    """The shipped encoder with the vectors that a project keeps; new ones are kept where it may be written."""
+    return functools.partial(unit_vectors, store=None if project.read_only else ProjectVectors(project))
+
+
+def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values]:
+    """Compute the values of the filters, which depend on no threshold (exam-generation-irt, A.2).
+
+    J_n(doc, x) is the largest multiset Jaccard similarity of x and an n-gram of doc, n the mean number of words of the
+    choices rounded down; S the cosine of the vectors; words are parted by white space and lower-cased.
+
+    Args:
+        encode: the sentence encoder; the shipped one where nobody gives another.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+    if not items:
+        return []
+    joined = [f"{item.text} {item.key or ''}".strip() for item in items]
+    texts = dict.fromkeys(
+        [
+            *joined,
+            *(choice for item in items for choice in item.choices),
+            *(item.source_text for item in items if item.source_text),
+        ]
+    )
+    vectors = np.asarray(encode(list(texts)), np.float64)
+    place = {text: at for at, text in enumerate(texts)}
+
+    def cosine(one: str, other: str) -> float:
+        return float(vectors[place[one]] @ vectors[place[other]])
+
+    near = _nearest(vectors[[place[text] for text in joined]]) if len(items) > 1 else {}
+    return [
+        _values(item, cosine, (near[at][0], items[near[at][1]]) if at in near else None)
+        for at, item in enumerate(items)
+    ]
+
+
+def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:
+    """Thresholds that each remove a share of the items at most: quantiles of the values.
+
+    A rule for which the items are too few, or too many are equal, to remove some and no more than the share, does not
+    count. ROUGE-L, which the paper does not have, counts where a person sets it.
+    """
+    if not 0 <= share <= 1:
+        raise InputError(f"{share:g} is no share.", "Give a number from 0 to 1, such as 0.05.")
+    return Thresholds(
+        _above([one.extra_gram.value for one in values if one.extra_gram], share),
+        _above([one.extra_embedding.value for one in values if one.extra_embedding], share),
+        _from([one.intra_jaccard.value for one in values if one.intra_jaccard], share),
+        _from([one.intra_embedding.value for one in values if one.intra_embedding], share),
+    )
+
+
+def judged(values: Sequence[Values], thresholds: Thresholds) -> list[Checked]:
+    """Which rules items break at some thresholds; as quick as a slider moves."""
+    return [Checked(one.item, one, tuple(_hits(one, thresholds))) for one in values]
+
+
+def check(items: Sequence[Item], thresholds: Thresholds | None = None, encode: Encode = unit_vectors) -> list[Checked]:
+    """All values of items, and which rules each breaks.
+
+    Args:
+        thresholds: for None those that remove 5 % each.
+        encode: the sentence encoder.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+    values = measure(items, encode)
+    return judged(values, usual_thresholds(values) if thresholds is None else thresholds)
+
+
+def _values(item: Item, cosine: Callable[[str, str], float], near: tuple[float, Item] | None) -> Values:
+    refers = next(((n, hit[0]) for n, one in enumerate(PATTERNS, 1) if (hit := one.search(item.text))), None)
+    others = item.discriminators if item.key is not None else ()
+    gram = embedding = intra_j = intra_e = intra_r = None
+    if item.key is not None and others:
+        key, of_key = item.key, words(item.key)
+        intra_j = _most((jaccard(of_key, words(other)), other, key) for other in others)
+        intra_e = _most((cosine(key, other), other, key) for other in others)
+        intra_r = _most((rouge_l(of_key, words(other)), other, key) for other in others)
+        if item.source_text:
+            source = words(item.source_text)
+            n = floor(sum(len(words(choice)) for choice in item.choices) / len(item.choices))
+            right, _ = nearest_gram(source, of_key, n)
+            found = [(other, nearest_gram(source, words(other), n)) for other in others]
+            gram = _most((value - right, other, words_of_source) for other, (value, words_of_source) in found)
+            base = cosine(item.source_text, key)
+            embedding = _most((cosine(item.source_text, other) - base, other, key) for other in others)
+    said = [_same(choice) for choice in item.choices]
+    return Values(
+        item, refers, gram, embedding, intra_j, intra_e, intra_r,
+        None if near is None else Likeness(near[0], item.text, near[1].text),
+        None if near is None else near[1].question_id,
+        next((a for (a, x), (_, y) in combinations(zip(item.choices, said, strict=True), 2) if x == y), None),
+        next((other for other in others if item.key is not None and _same(other) == _same(item.key)), None),
+        next((one for one in item.choices if _ALL_OR_NONE.search(one) or _OTHER_LETTERS.search(one)), None),
+    )  # fmt: skip
+
+
+def _most(found: Any) -> Likeness:
+    value, one, other = max(found, key=lambda each: each[0])
+    # Adding zero turns a rounded -0.0 into 0.0.
+    return Likeness(round(value, DIGITS) + 0.0, one, other)
+
+
+def _nearest(vectors: np.ndarray[Any, np.dtype[np.float64]]) -> dict[int, tuple[float, int]]:
+    """For each vector its largest cosine to another, and which; in blocks, as all pairs of many take much memory."""
+    found: dict[int, tuple[float, int]] = {}
+    for start in range(0, len(vectors), 1024):
+        cosines = vectors[start : start + 1024] @ vectors.T
+        cosines[np.arange(len(cosines)), start + np.arange(len(cosines))] = -np.inf
+        for row, at in enumerate(cosines.argmax(1).tolist()):
+            found[start + row] = (round(float(cosines[row, at]), DIGITS), at)
+    return found
+
+
+def _above(values: Sequence[float], share: float) -> float | None:
+    """The threshold above which at most a share of values lies; None where none would."""
+    count = floor(share * len(values))
+    ordered = sorted(values, reverse=True)
+    if not count:
+        return None
+    bound = ordered[min(count, len(ordered) - 1)]
+    return bound if ordered[0] > bound else None
+
+
+def _from(values: Sequence[float], share: float) -> float | None:
+    """The threshold from which on at most a share of values lies; None where none would."""
+    count = floor(share * len(values))
+    ordered = sorted(values, reverse=True)
+    while 0 < count < len(ordered) and ordered[count - 1] == ordered[count]:
+        count -= 1
+    return ordered[count - 1] if count else None
+
+
+def _hits(one: Values, at: Thresholds) -> list[Hit]:
+    hits: list[Hit] = []
+    if one.item.key is None:
+        hits.append(Hit("no key", None, None, ", ".join(one.item.choices), "no choice is the right one"))
+    if at.self_contained and one.refers is not None:
+        number, said = one.refers
+        hits.append(Hit("self-contained", float(number), None, said, PATTERNS[number - 1].pattern))
+    for rule, found, bound, strictly in (
+        ("extra n-gram", one.extra_gram, at.extra_gram, True),
+        ("extra embedding", one.extra_embedding, at.extra_embedding, True),
+        ("intra jaccard", one.intra_jaccard, at.intra_jaccard, False),
+        ("intra embedding", one.intra_embedding, at.intra_embedding, False),
+        ("intra rouge-l", one.intra_rouge, at.intra_rouge, False),
+        ("near duplicate", one.near, at.near, False),
+    ):
+        if found is not None and bound is not None and (found.value > bound or (found.value == bound and not strictly)):
+            hits.append(Hit(rule, found.value, bound, found.one, found.other))  # type: ignore[arg-type]
+    for rule, text, beside in (
+        ("duplicate choices", one.duplicates, "another choice"),
+        ("key among discriminators", one.key_again, one.item.key or ""),
+        ("all or none", one.all_or_none, "the other choices"),
+    ):
+        if text is not None:
+            hits.append(Hit(rule, None, None, text, beside))  # type: ignore[arg-type]
+    return hits
+
+
+def _same(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .,;:")
+
+
+VALUE_COLUMNS = tuple(field.name for field in fields(Values) if field.name != "item")
+"""The values of an item by name, in the order of a table."""
+
+
+def value_row(one: Values) -> list[float | str | None]:
+    """The values of an item in the order of `VALUE_COLUMNS`: numbers, or the words that break a rule."""
+    row: list[float | str | None] = []
+    for name in VALUE_COLUMNS:
+        found = getattr(one, name)
+        row.append(found.value if isinstance(found, Likeness) else found[1] if isinstance(found, tuple) else found)
+    return row

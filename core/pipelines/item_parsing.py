@@ -1,0 +1,254 @@
+"""Reading the multiple-choice item that a model wrote, and putting its choices into an order of their own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.bank import cleaned
+from core.text import clean_text, without_marks
+
+Part = Literal["question", "choices", "key"]
+PARTS: tuple[Part, ...] = ("question", "choices", "key")
+
+CHOICES = 4
+SHORTEST_QUESTION = 50
+"""Characters that a question has more of; what is shorter is a stem without its matter (the authors' parser)."""
+
+_STYLES = ("A)", "A.", "1)", "1.", "a)", "a.")
+"""How choices may be marked, in the order in which that is tried."""
+_CLASSES = {"A": "A-Z", "1": "1-9", "a": "a-z"}
+_QUESTION = r"question(?:[ \t]*\d+)?[ \t]*\*{0,2}:\*{0,2}"
+_HEADERS = (
+    re.compile(rf"^[ \t#*]*{_QUESTION}", re.IGNORECASE | re.MULTILINE),
+    re.compile(rf"\b{_QUESTION}", re.IGNORECASE),
+)
+"""One at the beginning of a line goes before one in the words that announce it."""
+_KEYS = tuple(
+    re.compile(rf"\b{begins}[ \t*_]*", re.IGNORECASE)
+    for begins in (
+        r"correct[ \t]+answer(?:[ \t]+is)?[ \t]*\*{0,2}:", r"answer[ \t]*\*{0,2}:", r"answer[ \t]+is\b:?",
+    )
+)  # fmt: skip
+_LETTER = re.compile(r"[\s*_\"'“‘(\[{]{0,4}([A-Za-z0-9])(?=[).:,;*_\"'”’\]}]|\s*\Z|[ \t]*\n|[ \t]+[-–—])")
+_EXPLANATION = r"\n[ \t#*]*explanations?\b"
+_END_OF_CHOICES = re.compile(_EXPLANATION, re.IGNORECASE)
+_END_OF_CHOICE = re.compile(rf"\n[ \t]*\n|{_EXPLANATION}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class ParsedItem:
+    """An item as a model wrote it, with the choices in the model's order and without their marks.
+
+    Args:
+        key: position of the right choice, from 0.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    key: int
+
+
+@dataclass(frozen=True)
+class Unparsed:
+    """What a model wrote that is no item.
+
+    Args:
+        parts: the parts that could not be read, in the order question, choices, key.
+        reason: what is wrong with them, as a phrase.
+    """
+
+    parts: tuple[Part, ...]
+    reason: str
+
+
+def parse_item(text: str) -> ParsedItem | Unparsed:
+    """Read a question, its four choices and its key from what a model wrote.
+
+    In words (exam-generation-irt, A.1 and A.2; the order of marks is that of the authors' parser): the question
+    stands between `Question:` and the first choice, has more than 50 characters and ends in a question mark; choices
+    are marked `A)`, else `A.`, `1)`, `1.`, `a)`, `a.`, there are exactly four with different marks, and none is empty;
+    the key is the letter after `Correct Answer:`, else `answer:`, `answer is`, and is one of the marks. A letter counts
+    where something ends it: the article in "answer is A bucket" is none. As JSON: an object with `question`, `choices`
+    (a list of four) and `correct_answer`, a letter or the text of a choice. The same rules hold for the parts.
+
+    Args:
+        text: what the model wrote, with or without prose around it; thoughts before it are passed over.
+    """
+    if text.lstrip().startswith("<think>"):
+        text = text.partition("</think>")[2]
+    text = clean_text(text)
+    found = _object(text)
+    return _of_words(text) if found is None else _of_object(found)
+
+
+def shuffle_seed(exam_seed: int, item_id: str) -> int:
+    """The seed of an item's order: the first 63 bits of the BLAKE2b hash of exam seed and item id."""
+    digest = hashlib.blake2b(f"{exam_seed}/{item_id}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 1
+
+
+def shuffled(choices: Sequence[str], seed: int) -> tuple[str, ...]:
+    """Choices in an order that the seed alone decides; the key, being a text, goes with them.
+
+    Places are ordered by the hash of seed and place, so that the order is the same in every version of Python.
+    """
+    places = sorted(range(len(choices)), key=lambda at: hashlib.blake2b(f"{seed}/{at}".encode()).digest())
+    return tuple(choices[at] for at in places)
+
+
+def _of_words(text: str) -> ParsedItem | Unparsed:
+    header = next(filter(None, (pattern.search(text) for pattern in _HEADERS)), None)
+    begin = header.end() if header else 0
+    marks, key_at, letter = _marks(text, begin)
+    parts: list[Part] = []
+    reasons = []
+    question = _tidy(text[begin : marks[0].start()]) if marks else ""
+    if fault := "no 'Question:' begins it" if header is None else question_fault(question) if marks else None:
+        parts.append("question")
+        reasons.append(f"the question: {fault}")
+    choices: tuple[str, ...] = ()
+    letters = [mark["mark"].upper() for mark in marks]
+    ends = [mark.start() for mark in marks[1:]] + [len(text) if key_at is None else key_at]
+    choices = tuple(_choice(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=False))
+    if fault := choices_fault(choices, letters):
+        parts.append("choices")
+        reasons.append(f"the choices: {fault}")
+    fault = None
+    if letter is None:
+        fault = "no letter follows 'Correct Answer:'"
+    elif letter.upper() not in letters:
+        fault = f"{letter} is none of the marks"
+    if fault:
+        parts.append("key")
+        reasons.append(f"the key: {fault}")
+    if parts or letter is None:
+        return Unparsed(tuple(parts), "; ".join(reasons))
+    return ParsedItem(question, choices, letters.index(letter.upper()))
+
+
+def question_fault(question: str) -> str | None:
+    """Why a text is no question of an exam; None where it is one."""
+    if len(question) <= SHORTEST_QUESTION:
+        return f"it has {len(question)} characters, and needs more than {SHORTEST_QUESTION}"
+    return None if question.endswith("?") else "it does not end in a question mark"
+
+
+def choices_fault(choices: Sequence[str], marks: Sequence[str] | None = None) -> str | None:
+    """Why texts are not the choices of an item; None where they are."""
+    if len(choices) != CHOICES:
+        return f"there are {len(choices)}, and not {CHOICES}"
+    if marks is not None and len(set(marks)) < CHOICES:
+        return "two have the same mark"
+    return None if all(choices) else "one is empty"
+
+
+def _marks(text: str, begin: int) -> tuple[list[re.Match[str]], int | None, str | None]:
+    """The marks of the choices, where what follows them begins, and the letter of the key.
+
+    The style is the first that has four marks before the key; where none has, that with the most.
+    """
+    best: tuple[list[re.Match[str]], int | None, str | None] = ([], None, None)
+    for own_line in (True, False):
+        for style in _STYLES:
+            found = list(_pattern(style, own_line).finditer(text, begin))
+            if not found:
+                continue
+            key_at, letter = _key(text, found[0].end())
+            explained = _END_OF_CHOICES.search(text, found[0].end())
+            end = min(at for at in (key_at, explained and explained.start(), len(text)) if at is not None)
+            before = [mark for mark in found if mark.start() < end]
+            if len(before) == CHOICES:
+                return before, key_at, letter
+            if len(before) > max(1, len(best[0])):
+                best = before, key_at, letter
+    return best if best[0] else ([], *_key(text, begin))
+
+
+def _pattern(style: str, own_line: bool) -> re.Pattern[str]:
+    marks, sign = _CLASSES[style[0]], re.escape(style[1])
+    before = r"(?m:^)[ \t]*(?:[-•][ \t]+)?[*_(]{0,3}" if own_line else r"(?<!\S)"
+    return re.compile(rf"{before}(?P<mark>[{marks}])[*_]{{0,2}}{sign}(?!\d)[*_]{{0,2}}")
+
+
+def _key(text: str, begin: int) -> tuple[int | None, str | None]:
+    """Where the words that name the key begin, and its letter; the first words that a letter follows count."""
+    first: int | None = None
+    for pattern in _KEYS:
+        for found in pattern.finditer(text, begin):
+            letter = _LETTER.match(text, found.end())
+            line = text.rfind("\n", begin, found.start()) + 1
+            at = max(line, begin) if line and _short(text[line : found.start()]) else found.start()
+            first = at if first is None else first
+            if letter:
+                return at, letter[1]
+    return first, None
+
+
+def _short(words: str) -> bool:
+    """Whether what stands before the key on its line is no more than "So the" or a sign of emphasis."""
+    return len(words.split()) <= 3 and not re.match(r"\s*[*_(]{0,3}\w[).]", words)
+
+
+def _choice(text: str) -> str:
+    """A choice up to a blank line or the explanation, on one line."""
+    return cleaned(_END_OF_CHOICE.split(text.strip("\n \t"), maxsplit=1)[0]).strip("*_ ")
+
+
+def _tidy(text: str) -> str:
+    """A question with its lines, as code and lists need them, but without blank ones."""
+    lines = (" ".join(line.split()) for line in text.splitlines())
+    return "\n".join(line for line in lines if line).strip("*_ \n")
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The first JSON object in a text that has a question, whatever stands around it."""
+    decoder = json.JSONDecoder()
+    for opening in re.finditer(r"\{\s*\"", text):
+        try:
+            found, _ = decoder.raw_decode(text, opening.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict) and "question" in found:
+            return found
+    return None
+
+
+def _of_object(found: dict[str, Any]) -> ParsedItem | Unparsed:
+    parts: list[Part] = []
+    reasons = []
+    question = _tidy(clean_text(found["question"])) if isinstance(found["question"], str) else ""
+    if fault := question_fault(question):
+        parts.append("question")
+        reasons.append(f"the question: {fault}")
+    given = found.get("choices")
+    given = list(given.values()) if isinstance(given, dict) else given
+    texts = given if isinstance(given, list) and all(isinstance(one, str) for one in given) else []
+    choices = without_marks([cleaned(one) for one in texts])
+    if fault := choices_fault(choices):
+        parts.append("choices")
+        reasons.append(f"the choices: {fault}")
+    key = _named(found.get("correct_answer"), choices)
+    if key is None:
+        parts.append("key")
+        reasons.append("the key: 'correct_answer' is no letter and no text of a choice")
+    if parts or key is None:
+        return Unparsed(tuple(parts), "; ".join(reasons))
+    return ParsedItem(question, choices, key)
+
+
+def _named(answer: object, choices: Sequence[str]) -> int | None:
+    """The position of the choice that a letter, or a text with or without one, names."""
+    if not isinstance(answer, str):
+        return None
+    text = cleaned(clean_text(answer))
+    for form in (text, re.sub(r"^[A-Z][).:]\s*", "", text)):
+        if form in choices:
+            return choices.index(form)
+    letter = re.match(r"\(?([A-Z])(?:[).:]|\Z)", text)
+    at = ord(letter[1]) - ord("A") if letter else len(choices)
+    return at if at < len(choices) else None

@@ -1,0 +1,118 @@
+"""What is to be known of an exam before anybody sits it: how its items came about, and what guessing would earn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from string import ascii_uppercase
+
+from core.pipelines.item_categories import question_types
+from core.pipelines.item_filters import Checked
+from core.pipelines.item_parsing import PARTS, Part, Unparsed, parse_item
+from core.pipelines.items import Item
+from core.project import Project
+
+
+@dataclass(frozen=True)
+class Making:
+    """What became of the passages that models were asked to write items from.
+
+    Args:
+        candidates: answers that came.
+        unparsed: of these, how many were no item; by part, an answer may have several that failed.
+        no_answer: requests to which nothing came, as where the endpoint failed.
+    """
+
+    candidates: int
+    unparsed: int
+    by_part: dict[Part, int]
+    no_answer: int
+
+
+@dataclass(frozen=True)
+class ExamStatistics:
+    """Statistics of an exam (exam-generation-irt, table 4).
+
+    Args:
+        making: of items that models wrote; None where none was asked, as for an imported exam.
+        items: active items that have a key.
+        without_key: items of which no choice is the right one; nobody can be graded by them.
+        retired: items that a person took out.
+        filtered: how many items break each rule, and how many break none; None where they were not checked.
+        fixed_answer: the largest share of keys at one letter, which giving that letter always earns; None without
+            items.
+        fixed_letter: that letter.
+        longest_answer: the share of items whose key is at least as long, in characters, as every choice.
+        question_length: mean characters of a question.
+        question_types: items by the question words that they have; an item may have several.
+        topics: items by topic; those without one under "".
+    """
+
+    making: Making | None
+    items: int
+    without_key: int
+    retired: int
+    filtered: dict[str, int] | None
+    kept: int | None
+    fixed_answer: float | None
+    fixed_letter: str | None
+    longest_answer: float | None
+    question_length: float | None
+    question_types: dict[str, int] = field(default_factory=dict)
+    topics: dict[str, int] = field(default_factory=dict)
+
+
+def making_of(project: Project, query_id: str | None = None) -> Making | None:
+    """What models wrote for an exam, read again by the parser of today; None where none was asked.
+
+    Args:
+        query_id: the exam; all for None.
+    """
+    rows = project.rows(
+        "SELECT raw, reason FROM generations JOIN queries USING (query_key) WHERE kind = 'item'"
+        " AND ($query_id::VARCHAR IS NULL OR query_id = $query_id)",
+        {"query_id": query_id},
+    )
+    if not rows:
+        return None
+    came = [(raw, reason) for raw, reason in rows if reason is None or raw]
+    failed = [parse_item(raw) for raw, reason in came if reason is not None]
+    parts = Counter(part for one in failed if isinstance(one, Unparsed) for part in one.parts)
+    return Making(len(came), len(failed), {part: parts[part] for part in PARTS}, len(rows) - len(came))
+
+
+def statistics(
+    items: Sequence[Item], making: Making | None = None, checked: Sequence[Checked] | None = None
+) -> ExamStatistics:
+    """Statistics of items; those that are retired or have no key are counted and left out of the rest.
+
+    Args:
+        making: see `making_of`.
+        checked: see `check`; of other items it says nothing.
+    """
+    good = [item for item in items if item.active and item.key is not None]
+    filtered = kept = None
+    if checked is not None:
+        ids = {item.question_id for item in items if item.active}
+        of_these = [one for one in checked if one.item.question_id in ids]
+        filtered = dict(Counter(rule for one in of_these for rule in {str(hit.rule) for hit in one.hits}).most_common())
+        kept = sum(not one.hits for one in of_these)
+    places = Counter(item.key_position for item in good)
+    letter, most = min(places.items(), key=lambda one: (-one[1], one[0] or 0)) if places else (None, 0)
+    longest = sum(len(item.key or "") >= max(map(len, item.choices)) for item in good)
+    n = len(good)
+    return ExamStatistics(
+        making,
+        n,
+        sum(item.active and item.key is None for item in items),
+        sum(not item.active for item in items),
+        filtered,
+        kept,
+        most / n if n else None,
+        None if letter is None else ascii_uppercase[letter],
+        longest / n if n else None,
+        sum(len(item.text) for item in good) / n if n else None,
+        dict(Counter(word for item in good for word in question_types(item.text)).most_common()),
+        dict(Counter(item.topic or "" for item in good).most_common()),
+    )

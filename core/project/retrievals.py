@@ -1,0 +1,65 @@
+"""Retrievals: rankings of passages for the items of an exam, which are no queries and so are kept apart from runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from core.errors import InputError
+from core.project.project import Cursor, as_name, stage
+from core.text import fault_of_id, quoted
+
+Ranking = Sequence[tuple[str, float]]
+"""Passage ids with their scores, the best first."""
+
+
+def retrieved(cursor: Cursor, name: str) -> dict[str, list[tuple[str, float]]]:
+    """The rankings of a retrieval by question id; nothing where there is no such retrieval."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for question_id, passage_id, score in cursor.execute(
+        "SELECT question_id, passage_id, score FROM retrieved JOIN retrievals r USING (retrieval_key)"
+        " JOIN questions USING (question_key) JOIN passages USING (passage_key) WHERE r.name = ?"
+        " ORDER BY question_key, rank",
+        [name],
+    ).fetchall():
+        found.setdefault(question_id, []).append((passage_id, score))
+    return found
+
+
+def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str, Ranking], author: str) -> int:
+    """Write a retrieval; ranks are the places in the rankings.
+
+    Args:
+        made_by: the file that it came from, or the retriever.
+        rankings: by the id of a question that the project has, of passages that it has.
+
+    Returns:
+        The number of items that have a ranking.
+
+    Raises:
+        InputError: the name is taken or could not be written out, or an item or a passage is not there.
+    """
+    if fault := fault_of_id(name, False):
+        raise InputError(f"The retrieval {quoted(name)} {fault}.", "Give it another name.")
+    if cursor.execute("SELECT 1 FROM retrievals WHERE name = ?", [name]).fetchall():
+        raise InputError(f"There is a retrieval '{name}' already.", "Give this one another name.")
+    lines = [
+        (item, passage, rank, score)
+        for item, ranking in rankings.items()
+        for rank, (passage, score) in enumerate(ranking, 1)
+    ]
+    types = {"question_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE"}
+    stage(cursor, "new_retrieved", {column: [line[at] for line in lines] for at, column in enumerate(types)}, types)
+    for what, table in (("question", "questions"), ("passage", "passages")):
+        lost = cursor.execute(f"SELECT {what}_id FROM new_retrieved ANTI JOIN {table} USING ({what}_id)").fetchall()
+        if lost:
+            raise InputError(f"The retrieval {quoted(name)} names the unknown {what} {lost[0][0]}.", "Import it first.")
+    ((key,),) = cursor.execute(
+        "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING retrieval_key",
+        [name, made_by, as_name(author)],
+    ).fetchall()
+    cursor.execute(
+        "INSERT INTO retrieved SELECT ?, question_key, passage_key, rank, score FROM new_retrieved"
+        " JOIN questions USING (question_id) JOIN passages USING (passage_id) ORDER BY question_key, rank",
+        [key],
+    )
+    return sum(bool(ranking) for ranking in rankings.values())

@@ -1,0 +1,170 @@
+"""What is kept of an item beside its question: it comes with a proposal, is replaced in the open, and goes along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core import bank
+from core.bank import DraftedItem, Generation, ItemFacts, item_facts, proposals, save_drafts, set_categories, set_item
+from core.errors import FileError, InputError
+from core.exchange import export_project, import_project
+from core.exchange.parquet.checks import faults
+from core.pipelines import Item, exam_items, proposed_items, retire
+from core.project import Project, activity, add_passages, add_queries
+from core.types import Passage, Query, Question
+
+TEXT = "Which sign at the coast tells that the tide is about to turn within the hour?"
+CHOICES = ("The moon", "Slack water", "A cold wind", "Foam on the sand")
+DRAFTED = Generation(
+    "item", "exam", "writer", "exam-item", "f00d" * 8, (TEXT,), "Question: ...", passage_id="tides",
+    item=DraftedItem("exam/0123456789ab", CHOICES, "Slack water", "sea", 42),
+)  # fmt: skip
+ITEM = Item(
+    "exam/0123456789ab", "exam", TEXT, CHOICES, "Slack water", "sea", "tides", "Slack water comes first.",
+    raw="Question: ...", shuffle_seed=42,
+)  # fmt: skip
+
+
+@pytest.fixture
+def coast(project: Project) -> Project:
+    """A project with a passage, an exam, and an item that a model drafted from the passage."""
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("exam", "Exam"), Query("other", "Another")], replace=True)
+        add_passages(cursor, [Passage("tides", "Slack water comes first."), Passage("wind", "It is cold.")])
+    bank.add_generations(project, [DRAFTED], "ann")
+    return project
+
+
+def accepted(project: Project) -> Project:
+    """The same with the item in the bank."""
+    bank.accept(project, [one.key for one in proposals(project)], "ann")
+    save_drafts(project, "ann", "the first items")
+    return project
+
+
+def test_an_item_is_proposed_until_a_person_accepts_and_saves_it(coast: Project) -> None:
+    (proposed,) = proposed_items(coast)
+    assert replace(proposed, proposal_key=None) == replace(ITEM, raw=None)
+    assert exam_items(coast) == []
+    (question,) = bank.accept(coast, [proposed.proposal_key or 0], "ann")
+    assert (question.kind, question.answer_key, question.choices) == ("choice", "Slack water", CHOICES)
+    assert "drafted by writer, prompt exam-item" in str(question.note) and "from passage tides" in str(question.note)
+    assert (exam_items(coast), item_facts(coast), proposed_items(coast)) == ([], {}, [])
+    save_drafts(coast, "ann", "")
+    assert exam_items(coast) == exam_items(coast, "exam") == [ITEM]
+    assert exam_items(coast, "other") == [] and exam_items(coast, version=0) == []
+
+
+def test_an_item_that_was_accepted_twice_is_there_once(coast: Project) -> None:
+    accepted(coast)
+    bank.put_back(coast, [one.key for one in proposals(coast, states=("accepted",))], "ann")
+    accepted(coast)
+    assert exam_items(coast) == [ITEM]
+    assert coast.value("SELECT count(*) FROM items") == 1
+
+
+def test_a_version_has_the_words_of_its_time(coast: Project) -> None:
+    accepted(coast)
+    (question,) = bank.questions(coast)
+    bank.save(coast, [replace(question, text=TEXT.replace("hour", "day"), answer_key="b")], "reworded", "ann")
+    assert [one.text for one in exam_items(coast, version=1)] == [TEXT]
+    now = exam_items(coast)[0]
+    assert (now.text, now.key) == (TEXT.replace("hour", "day"), "Slack water"), "a letter names the text of its choice"
+
+
+def test_a_question_whose_key_is_no_choice_is_an_item_without_a_key(coast: Project) -> None:
+    made = Question("exam/x", "exam", TEXT, "choice", answer_key="The sun", choices=("A) one", "B) two"))
+    plain = Question("exam/y", "exam", "No choices?")
+    bank.save(coast, [made, plain], "by hand", "ann")
+    (item,) = exam_items(coast)
+    assert (item.question_id, item.key, item.key_position) == ("exam/x", None, None)
+    assert item.choices == item.discriminators == ("one", "two")
+
+
+def test_retiring_goes_through_drafts_and_can_be_undone(coast: Project) -> None:
+    accepted(coast)
+    retire(coast, [ITEM.question_id], "bob")
+    assert exam_items(coast)[0].active
+    save_drafts(coast, "bob", "weak")
+    assert exam_items(coast) == [replace(ITEM, active=False)]
+    bank.restore(coast, 1, "again", "bob")
+    assert exam_items(coast) == [ITEM]
+    with pytest.raises(InputError, match="no item exam/y"):
+        retire(coast, ["exam/y"], "bob")
+
+
+def test_a_topic_or_source_is_replaced_and_the_log_says_by_what(coast: Project) -> None:
+    accepted(coast)
+    assert set_item(coast, [ITEM.question_id], "ann", topic=" coast \n life ", source_passage_id="wind") == 1
+    assert item_facts(coast)[ITEM.question_id] == ItemFacts("wind", "coast life", "Question: ...", 42)
+    (act,) = [one for one in activity(coast).acts if one.act == "set item"]
+    assert act.said == f"set topic; source of “{TEXT}” to coast life, wind"
+    assert act.detail["before"] == {"topic": "sea", "source": "tides"}
+    assert set_item(coast, [ITEM.question_id], "ann", topic="coast life") == 0, "what is there already is no change"
+    set_item(coast, [ITEM.question_id], "ann", topic="")
+    assert item_facts(coast)[ITEM.question_id].topic is None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda project: set_item(project, ["exam/y"], "ann", topic="sea"),
+        lambda project: set_item(project, [ITEM.question_id], "ann", topic="x", source_passage_id="nowhere"),
+        lambda project: set_categories(project, [ITEM.question_id], "bloom", [" "], "ann"),
+        lambda project: set_categories(project, ["exam/y"], "bloom", ["Applying"], "ann"),
+    ],
+)
+def test_what_cannot_be_kept_of_an_item_changes_nothing(coast: Project, change: Callable[[Project], object]) -> None:
+    accepted(coast)
+    before = (item_facts(coast), activity(coast).total)
+    with pytest.raises(InputError):
+        change(coast)
+    assert (item_facts(coast), activity(coast).total) == before
+
+
+def test_everything_of_items_goes_out_and_comes_back(coast: Project, tmp_path: Path) -> None:
+    bank.add_generations(coast, [replace(DRAFTED, item=DraftedItem("exam/b", CHOICES, "The moon"))], "ann")
+    bank.accept(coast, [proposals(coast)[0].key], "ann")
+    save_drafts(coast, "ann", "one of two")
+    set_categories(coast, [ITEM.question_id], "bloom", ["Applying", "Applying"], "ann")
+    export_project(coast, tmp_path / "out", "ann")
+    again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
+    assert exam_items(again) == [ITEM]
+    assert proposed_items(again) == proposed_items(coast) != []
+    assert bank.item_categories(again, "bloom") == {ITEM.question_id: ("Applying",)}
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("UPDATE items SET source_passage_key = 7777", "the source passage is not among the passages"),
+        ("UPDATE items SET question_key = 7777", "the question is not among the questions"),
+        ("UPDATE items SET topic = ' '", "the topic is empty"),
+        ("UPDATE items SET shuffle_seed = -1", "the seed is below 0"),
+        ("INSERT INTO items FROM items", "the same question twice"),
+        ("UPDATE proposed_items SET choices = '[1]'", "the choices are no list of texts"),
+        ("UPDATE proposed_items SET proposal_key = 7777", "the proposal is not among the proposals"),
+        ("UPDATE item_categories SET scheme = 'colour'", "the scheme is none of"),
+    ],
+)
+def test_rows_that_no_item_can_have_are_found(coast: Project, statement: str, reason: str) -> None:
+    accepted(coast)
+    set_categories(coast, [ITEM.question_id], "bloom", ["Applying"], "ann")
+    with coast.transaction() as cursor:
+        assert list(faults(cursor)) == []
+        cursor.execute(statement)
+        assert any(reason in str(fault) for fault in faults(cursor))
+
+
+def test_a_damaged_export_of_items_is_refused(coast: Project, tmp_path: Path) -> None:
+    accepted(coast)
+    with coast.transaction() as cursor:
+        cursor.execute("UPDATE items SET topic = ''")
+    export_project(coast, tmp_path / "out", "ann")
+    with pytest.raises(FileError, match="the topic is empty"):
+        import_project(tmp_path / "out", tmp_path / "again.duckdb")
