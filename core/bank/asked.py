@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from core.bank.topics import asks
+from core.bank.topics import EXAMS, asks
 from core.project import Cursor
 from core.types import SEPARATOR, GraderSpec
 
 _PLACED = (
     f"(SELECT r.*, t.asking_key AS query_key FROM bank_at($version) r JOIN questions o USING (question_key)"
-    f" JOIN places() t ON t.query_key = o.query_key AND {asks('t', 'r')})"
+    f" JOIN places() t ON t.query_key = o.query_key AND {asks('t', 'r')}"
+    f" ANTI JOIN {EXAMS} x ON x.query_key = asking_key)"
 )
 """The revisions of the bank, one row a query or topic that asks the question."""
 
@@ -31,7 +32,7 @@ def asked_bank(spec: GraderSpec) -> str:
     if spec.method == "direct":
         source = (
             "SELECT query_key, query_key AS question_key, 1.0 AS weight, text, answer AS answer_key, '[]' AS choices"
-            " FROM titles() WHERE $version >= 0"
+            f" FROM titles() ANTI JOIN {EXAMS} USING (query_key) WHERE $version >= 0"
         )
     else:
         kinds = ", ".join(f"'{kind}'" for kind in spec.takes)

@@ -75,6 +75,9 @@ def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
     return int(made)
 
 
+EXAMS = "(SELECT DISTINCT query_key FROM questions JOIN items USING (question_key) ANTI JOIN pool USING (query_key))"
+"""Queries with items that have no passages: students are asked their questions, and no system answers them."""
+
 Place = tuple[str, str | None]
 """Where the bank keeps a question: its query id and subtopic id."""
 
@@ -101,7 +104,7 @@ def asked_questions(
 ) -> list[Question]:
     """The questions that a query asks, active or not: its own, then those of the query whose subtopic it stands for.
 
-    Of these it asks those of its subtopic and those without any.
+    Of these it asks those of its subtopic and those without any. An exam asks nothing of passages.
 
     Args:
         version: bank version.
@@ -112,6 +115,8 @@ def asked_questions(
     def own(query: str) -> Sequence[Question]:
         return instead[query] if query in instead else bank_questions(project, version, query)
 
+    if project.rows(f"SELECT 1 FROM {EXAMS} JOIN queries USING (query_key) WHERE query_id = ?", [query_id]):
+        return []
     found = list(own(query_id))
     ends = [at for at, letter in enumerate(query_id) if letter == "/"]
     known = _queries_among(project, [query_id[:at] for at in ends])

@@ -17,7 +17,7 @@ from core.errors import InputError
 from core.graders import unit_vectors
 from core.grading import ProjectVectors
 from core.pipelines.item_similarity import jaccard, nearest_gram, rouge_l, words
-from core.pipelines.items import Item
+from core.pipelines.items import Item, exam_items
 from core.project import Project
 
 Rule = Literal[
@@ -174,6 +174,20 @@ def measure(items: Sequence[Item], encode: Encode = unit_vectors) -> list[Values
         _values(item, cosine, (near[at][0], items[near[at][1]]) if at in near else None)
         for at, item in enumerate(items)
     ]
+
+
+def item_values(project: Project, query_id: str | None = None) -> list[Values]:
+    """The values of a project's items, computed again only when something changed.
+
+    Args:
+        query_id: the exam; all for None.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+    return project.remember(
+        ("item values", query_id), lambda: measure(exam_items(project, query_id), kept_vectors(project))
+    )
 
 
 def usual_thresholds(values: Sequence[Values], share: float = SHARE) -> Thresholds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from core.graders import load_encoder, model_folder
 from core.measures import trec_order
 from core.pipelines.bm25 import BM25, K1, B
 from core.pipelines.tasks import Task, tasks
-from core.project import NOT_RETRIEVED, Cursor, Project, as_name, check_new, log, stage
+from core.project import NOT_RETRIEVED, Cursor, Project, log, put_retrieval
 from core.text import how_many
 
 Retriever = Literal["bm25", "embedding"]
@@ -106,7 +106,7 @@ def make_retrieval(
         rankings = _by_meaning(items, ids, texts, depth)
         made_by = "embedding (all-MiniLM-L6-v2)"
     with project.transaction() as cursor:
-        return put_retrieval(cursor, name, made_by, rankings, author)
+        return _put(cursor, name, made_by, rankings, author)
 
 
 def import_retrieval(project: Project, name: str, source: Source, author: str) -> int:
@@ -138,51 +138,13 @@ def import_retrieval(project: Project, name: str, source: Source, author: str) -
         for item, scores in scored.items()
     }
     with project.transaction() as cursor:
-        return put_retrieval(cursor, name, source.file, rankings, author)
+        return _put(cursor, name, source.file, rankings, author)
 
 
-def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Rankings, author: str) -> int:
-    """Write a retrieval.
-
-    Args:
-        rankings: by question id.
-
-    Returns:
-        The number of items that have a ranking.
-
-    Raises:
-        InputError: it names an item or a passage that is not there.
-    """
-    check_new(cursor, "retrieval", [name])
-    lines = [(item, passage, score) for item, ranking in rankings.items() for passage, score in ranking]
-    types = {"question_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE"}
-    columns: dict[str, list[Any]] = {
-        "question_id": [item for item, _, _ in lines],
-        "passage_id": [passage for _, passage, _ in lines],
-        "rank": [rank for ranking in rankings.values() for rank, _ in enumerate(ranking, 1)],
-        "score": [score for _, _, score in lines],
-    }
-    stage(cursor, "new_retrieved", columns, types)
-    for table, column, what in (("questions", "question_id", "item"), ("passages", "passage_id", "passage")):
-        strays = cursor.execute(f"SELECT {column} FROM new_retrieved ANTI JOIN {table} USING ({column})").fetchall()
-        if strays:
-            raise InputError(
-                f"{made_by} names the {what} {strays[0][0]}, which the project does not have.",
-                "A run for an exam has the ids of its items in the place of query ids: see exam bank list."
-                if what == "item"
-                else "Import the passages first.",
-            )
-    key = cursor.execute(
-        "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING retrieval_key",
-        [name, made_by, as_name(author)],
-    ).fetchall()[0][0]
-    cursor.execute(
-        "INSERT INTO retrieved SELECT ?, question_key, passage_key, rank, score FROM new_retrieved"
-        " JOIN questions USING (question_id) JOIN passages USING (passage_id) ORDER BY question_key, rank",
-        [key],
-    )
-    log(cursor, author, "add retrieval", name=name, by=made_by, items=len(rankings))
-    return len(rankings)
+def _put(cursor: Cursor, name: str, made_by: str, rankings: Rankings, author: str) -> int:
+    items = put_retrieval(cursor, name, made_by, rankings, author)
+    log(cursor, author, "add retrieval", name=name, by=made_by, items=items)
+    return items
 
 
 def _check_name(project: Project, name: str) -> None:

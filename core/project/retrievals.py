@@ -49,10 +49,19 @@ def put_retrieval(cursor: Cursor, name: str, made_by: str, rankings: Mapping[str
     ]
     types = {"question_id": "VARCHAR", "passage_id": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE"}
     stage(cursor, "new_retrieved", {column: [line[at] for line in lines] for at, column in enumerate(types)}, types)
-    for what, table in (("question", "questions"), ("passage", "passages")):
-        lost = cursor.execute(f"SELECT {what}_id FROM new_retrieved ANTI JOIN {table} USING ({what}_id)").fetchall()
+    for what, column, hint in (
+        (
+            "item",
+            "question",
+            "A run for an exam has the ids of its items in the place of query ids: see exam items list.",
+        ),
+        ("passage", "passage", "Import the passages first."),
+    ):
+        lost = cursor.execute(
+            f"SELECT {column}_id FROM new_retrieved ANTI JOIN {column}s USING ({column}_id)"
+        ).fetchall()
         if lost:
-            raise InputError(f"The retrieval {quoted(name)} names the unknown {what} {lost[0][0]}.", "Import it first.")
+            raise InputError(f"{made_by} names the {what} {lost[0][0]}, which the project does not have.", hint)
     ((key,),) = cursor.execute(
         "INSERT INTO retrievals VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP) RETURNING retrieval_key",
         [name, made_by, as_name(author)],

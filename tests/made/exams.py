@@ -33,19 +33,23 @@ def item(number: int, key: int = 0, topic: str | None = None) -> Question:
     )  # fmt: skip
 
 
-def source(question: Question) -> Passage:
+def source(question: Question, prefix: str = "p") -> Passage:
     """The passage that an item was made from: it says the answer."""
     number = question.question_id[1:]
     text = f"Jar number {number} stood on the shelf. In jar number {number} they kept {question.answer_key}."
-    return Passage(f"p{number}", text)
+    return Passage(f"{prefix}{number}", text)
 
 
-def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",)) -> list[Question]:
-    """Put an exam into a project: items i1, i2 and so on, keys at all positions, topics in turn, source passages."""
+def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",), prefix: str = "p") -> list[Question]:
+    """Put an exam into a project: items i1, i2 and so on, keys at all positions, topics in turn, source passages.
+
+    Args:
+        prefix: begins the ids of the source passages.
+    """
     questions = [item(number, number % 4) for number in range(1, count + 1)]
     with project.transaction() as cursor:
         add_queries(cursor, [Query("exam", "What is in the jars?")], replace=False)
-        add_passages(cursor, [source(question) for question in questions])
+        add_passages(cursor, [source(question, prefix) for question in questions])
     bank.save(project, questions, "an exam", "ann")
     with project.transaction() as cursor:
         for at, question in enumerate(questions):
@@ -53,6 +57,6 @@ def put_exam(project: Project, count: int = 6, topics: Sequence[str] = ("jars",)
                 "INSERT INTO items (question_key, source_passage_key, topic)"
                 " SELECT question_key, passage_key, ? FROM questions, passages"
                 " WHERE question_id = ? AND passage_id = ?",
-                [topics[at % len(topics)], question.question_id, f"p{question.question_id[1:]}"],
+                [topics[at % len(topics)], question.question_id, f"{prefix}{question.question_id[1:]}"],
             )
     return questions

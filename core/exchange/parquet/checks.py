@@ -178,8 +178,6 @@ RULES: Final = (
     Rule("answers", "chosen >= 0", "the choice is out of range"),
     Rule("answers", "list_bool_and(list_transform(scores, lambda s: coalesce(isfinite(s), false)))",
          "a score of a choice is no finite number"),
-    Rule("retrievals", _id("name"), "the name of a retrieval is no name"),
-    Rule("retrieved", f"rank BETWEEN 1 AND {LARGEST_KEY}", "a rank is below 1"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
         for table in ("subtopics", "listed", "pool", "published_passages", "response_sentences", "gold_passages")
@@ -254,16 +252,11 @@ REFERENCES: Final = tuple(
     gold_passages passage_key passages passage_key
     gold_runs run_key runs run_key
     ranked_runs run_key runs run_key
-    items question_key questions question_key
-    items source_passage_key passages passage_key
     student_factors student_key students student_key
     sittings student_key students student_key
     answers student_key students student_key
     answers item_text_key question_texts text_key
     answers sitting_key sittings sitting_key
-    retrieved retrieval_key retrievals retrieval_key
-    retrieved question_key questions question_key
-    retrieved passage_key passages passage_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""

@@ -22,6 +22,12 @@ GROUPS = {
         "disagreements": ("Disagreements", ":material/compare_arrows:"),
         "changes": ("Changes", ":material/difference:"),
     },
+    "Exams": {
+        "exam": ("Exam", ":material/school:"),
+        "students": ("Students", ":material/groups:"),
+        "items": ("Items", ":material/checklist:"),
+        "improve": ("Improve", ":material/trending_up:"),
+    },
     "Publish": {
         "leaderboard": ("Leaderboard", ":material/leaderboard:"),
         "measures": ("Meta-evaluation", ":material/table_chart:"),

@@ -1,0 +1,28 @@
+"""Exam: its items, what the filters find in them before anybody sits it, and what guessing would earn."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.pipelines import making_of, statistics
+from pages.parts.exams import facts, filters
+from pages.parts.exams.opened import opened
+from pages.parts.shared import ui
+
+VIEWS = {"items": "Items", "filters": "Filters", "statistics": "Statistics"}
+
+ui.begin()
+project = ui.project()
+exam, items = opened(project)
+known = statistics(items, making_of(project, exam))
+facts.summary(known)
+view = st.segmented_control(
+    "View", list(VIEWS), default="items", format_func=VIEWS.__getitem__, key="view", required=True,
+    bind="query-params", label_visibility="collapsed",
+)  # fmt: skip
+if view == "items":
+    facts.listing(project, items)
+elif view == "filters":
+    filters.draw(project, exam, items)
+else:
+    facts.details(known)

@@ -1,0 +1,33 @@
+"""Improve: which items an exam could do without, what that would do, and retiring those that a person confirms."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.measures.item_response import CRITERIA, DROP, STEPS, Criterion
+from core.pipelines import shorter
+from pages.parts.exams import shortening
+from pages.parts.exams.opened import opened
+from pages.parts.shared import ui
+
+ui.begin()
+project = ui.project()
+exam, items = opened(project)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    by = st.selectbox(
+        "Least first by", CRITERIA, format_func=shortening.CRITERION_NAMES.__getitem__, key="by", bind="query-params",
+        width=260,
+    )  # fmt: skip
+    drop = st.number_input("Per cent a step", 1, 50, int(DROP), key="drop", bind="query-params", width=150)
+    steps = st.number_input("Steps", 1, 10, STEPS, key="steps", bind="query-params", width=120)
+found = None
+try:
+    with st.spinner("Fitting, dropping and fitting again"):
+        found = shorter(project, exam, float(drop), int(steps), cast(Criterion, by))
+except WorkbenchError as error:
+    ui.empty(error.message, "What an exam could do without is said by the answers of students.", "students")
+if found is not None:
+    shortening.draw(project, items, found)

@@ -1,0 +1,22 @@
+"""Items: what each tells of the students, which one could do without, and who fails it."""
+
+from __future__ import annotations
+
+from core.errors import WorkbenchError
+from core.pipelines import abilities, categories, responses
+from pages.parts.exams import worth
+from pages.parts.exams.opened import opened
+from pages.parts.shared import ui
+
+ui.begin()
+project = ui.project()
+exam, items = opened(project)
+with ui.errors():
+    settings = worth.settings()
+    told = None
+    try:
+        told = abilities(project, exam, settings.model, settings.estimator)
+    except WorkbenchError as error:
+        ui.empty(error.message, "What an item is worth is said by the answers of students.", "students")
+    if told is not None:
+        worth.draw(project, items, responses(project, query_id=exam), told, categories(project, items))

@@ -1,0 +1,212 @@
+"""What students' answers say, as the views of the Students screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.measures.item_response import Bounded
+from core.pipelines import (
+    LEAST,
+    TESTS,
+    Comparison,
+    ExamStatistics,
+    Item,
+    Responses,
+    Row,
+    abilities,
+    by_topic,
+    compare,
+    grid,
+)
+from core.project import Project
+from pages.parts.exams import charts
+from pages.parts.shared import ui
+from pages.parts.shared.html import visible
+
+ITEMS_SHOWN = 20
+"""Of the items that tell two students apart, so many are listed on either side."""
+
+STYLE = """
+.by-model { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.by-model :is(th, td) { padding: 0.25rem 0.8rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
+.by-model :is(th, td):first-child { text-align: left; } .by-model th { color: var(--ew-dim); font-weight: 400; }
+.by-model td.none { color: var(--ew-dim); }
+"""
+
+
+@dataclass(frozen=True)
+class Sat:
+    """An exam that was sat.
+
+    Args:
+        exam: id of its query.
+        items: all of them, retired ones too.
+        found: the answers that count.
+        rows: students by falling accuracy.
+        known: what is known of the exam before anybody sits it.
+    """
+
+    project: Project
+    exam: str
+    items: list[Item]
+    found: Responses
+    rows: list[Row]
+    known: ExamStatistics
+
+
+def board(sat: Sat) -> None:
+    """Students by accuracy, beside what answers earn that read nothing."""
+    baselines = {
+        f"always {sat.known.fixed_letter}": sat.known.fixed_answer,
+        "always the longest choice": sat.known.longest_answer,
+    }
+    known = {what: share for what, share in baselines.items() if share is not None}
+    st.vega_lite_chart(charts.accuracy(sat.rows, known))
+    said = " and ".join(f"{what} ({share:.0%})" for what, share in known.items())
+    st.caption(
+        f"Share of right answers among those given, ± one standard error. The dashed lines are {said}. What failed is"
+        " neither right nor wrong; the last column counts it as wrong."
+    )
+    st.dataframe(
+        {
+            "Student": [row.student.name for row in sat.rows],
+            "Accuracy": [row.score.accuracy for row in sat.rows],
+            "±": [row.score.std_error for row in sat.rows],
+            "Right": [row.score.right for row in sat.rows],
+            "Answered": [row.score.answered for row in sat.rows],
+            "Failed": [row.score.failed for row in sat.rows],
+            "Not asked": [row.score.missing for row in sat.rows],
+            "Failures as wrong": [row.score.strict_accuracy for row in sat.rows],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "±", "Failures as wrong")
+        },
+    )
+
+
+def models(sat: Sat) -> None:
+    """Accuracy by model and context; of several numbers of worked items the best counts."""
+    found = grid(sat.rows)
+    head = "".join(f"<th>{visible(name)}</th>" for name in found.retrievals)
+    body = []
+    for model in found.models:
+        cells = []
+        for retrieval in found.retrievals:
+            share = found.accuracy(model, retrieval)
+            if share is None:
+                cells.append('<td class="none">–</td>')
+            else:
+                said = f"{share:.3f}"
+                cells.append(f"<td>{f'<b>{said}</b>' if retrieval in found.best[model] else said}</td>")
+        body.append(f"<tr><td>{visible(model)}</td>{''.join(cells)}</tr>")
+    st.html(f"<style>{STYLE}</style><table class='by-model'><tr><th>Model</th>{head}</tr>{''.join(body)}</table>")
+    st.caption(
+        "The best accuracy over all numbers of worked items. Bold is the best retrieval for a model; closed book and"
+        " oracle do not compete."
+    )
+
+
+def topics(sat: Sat) -> None:
+    """Accuracy by topic, where there are enough items to say it."""
+    rows = by_topic(sat.found)
+    if not rows:
+        ui.empty(
+            "There is nothing to show by topic.",
+            f"A cell needs {LEAST} answers of a student to items of one topic; items name their topic when they are"
+            " generated or imported.",
+        )
+    st.vega_lite_chart(charts.topics(rows, [row.student.name for row in sat.rows]))
+    st.caption(f"Right answers, and how many were given. Cells of fewer than {LEAST} answers are left out.")
+
+
+def two(sat: Sat) -> None:
+    """Two students on the items that both answered, and the items that tell them apart."""
+    names = [row.student.name for row in sat.rows]
+    if len(names) < 2:
+        ui.empty("There is one student.", "Add another to compare it with.")
+    left, right, how = st.columns([3, 3, 2])
+    first = str(left.selectbox("First student", names, key="first", bind="query-params"))
+    others = [name for name in names if name != first]
+    second = str(right.selectbox("Second student", others, key="second", bind="query-params"))
+    test = how.selectbox("Test", TESTS, format_func=str.capitalize, key="test", bind="query-params")
+    wanted = {first, second}
+    one = next(each for each in compare(sat.found, test) if {each.first, each.second} == wanted)
+    st.markdown(_verdict(one))
+    texts = {item.question_id: item.text for item in sat.items}
+    place = {name: at for at, name in enumerate(sat.found.names)}
+    difference = sat.found.correct[place[first]] - sat.found.correct[place[second]]
+    for column, name, sign in zip(st.columns(2), (first, second), (1, -1), strict=True):
+        told = [texts[item] for item, value in zip(sat.found.items, difference, strict=True) if value == sign]
+        with column:
+            st.markdown(f"**Only {ui.plain(name)} is right: {len(told):,}**")
+            for text in told[:ITEMS_SHOWN]:
+                st.text(text)
+            if len(told) > ITEMS_SHOWN:
+                st.caption(f"and {len(told) - ITEMS_SHOWN:,} more")
+
+
+def _verdict(one: Comparison) -> str:
+    if one.p is None or one.adjusted is None or one.difference is None:
+        return "They cannot be told apart: they got the same items right."
+    better, worse = (one.first, one.second) if one.difference > 0 else (one.second, one.first)
+    told = f"p = {one.p:.3f}, {one.adjusted:.3f} after Holm's correction for all pairs of students"
+    on = f"on the {one.items:,} items that both answered"
+    if one.adjusted < 0.05:
+        by = abs(one.difference)
+        return f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on} ({told})."
+    return f"**No difference is shown** {on}: {one.difference:+.1%} for {ui.plain(one.first)} ({told})."
+
+
+def ability(sat: Sat) -> None:
+    """What each component of the students adds, by item response."""
+    intervals = st.toggle("Intervals", key="intervals", bind="query-params", help="From 200 resamples of the items.")
+    with st.spinner("Fitting abilities and items"):
+        try:
+            told = abilities(sat.project, sat.exam, intervals=intervals)
+        except WorkbenchError as error:
+            ui.show_error(error)
+            return
+    for remark in told.remarks:
+        st.caption(f":material/info: {ui.plain(remark)}")
+    if told.components:
+        st.markdown("**Components**")
+        st.dataframe(
+            {
+                "Factor": [row.factor for row in told.components],
+                "Level": [row.level for row in told.components],
+                "Students": [row.students for row in told.components],
+                "Accuracy": [row.accuracy for row in told.components],
+                "Adds": [row.ability.value for row in told.components],
+                "Interval": [_interval(row.ability) for row in told.components],
+                "Beside the first": [row.difference.value if row.difference else None for row in told.components],
+                "Its interval": [_interval(row.difference) for row in told.components],
+            },
+            hide_index=True,
+            column_config=_decimals("Accuracy", "Adds", "Beside the first"),
+        )
+    st.markdown("**Students**")
+    ordered = sorted(told.students, key=lambda row: -row.ability.value)
+    st.dataframe(
+        {
+            "Student": [row.student for row in ordered],
+            "Ability": [row.ability.value for row in ordered],
+            "Interval": [_interval(row.ability) for row in ordered],
+            "Accuracy": [row.accuracy for row in ordered],
+            "Answered": [row.answered for row in ordered],
+        },
+        hide_index=True,
+        column_config=_decimals("Ability", "Accuracy"),
+    )
+    st.caption("Abilities are relative to the mean of all students; what a component adds is relative to its factor's.")
+
+
+def _interval(one: Bounded | None) -> str:
+    return "" if one is None or one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}"
+
+
+def _decimals(*names: str) -> dict[str, object]:
+    return {name: st.column_config.NumberColumn(format="%.3f") for name in names}

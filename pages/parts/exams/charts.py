@@ -1,0 +1,130 @@
+"""Charts of exams: accuracy beside what guessing earns, accuracy by topic, and information over ability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from core.measures.item_response import GRID
+from core.pipelines import Row, TopicRow
+from pages.parts.shared import charts
+from pages.parts.shared.vega import Spec, chart, layer, number, over, word
+
+HEIGHT = 24
+"""Of a row, in pixels."""
+AROUND = 60
+"""Pixels that the axis of a chart and its title take."""
+
+
+def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
+    """Students by accuracy with one standard error, and a line for each baseline.
+
+    Args:
+        baselines: what an answer that reads nothing earns, by what it does.
+    """
+    rows = [
+        {
+            "student": row.student.name,
+            "accuracy": row.score.accuracy,
+            "low": row.score.accuracy - (row.score.std_error or 0),
+            "high": row.score.accuracy + (row.score.std_error or 0),
+            "right": f"{row.score.right:,} of {row.score.answered:,}",
+        }
+        for row in board
+        if row.score.accuracy is not None
+    ]
+    table = pd.DataFrame(rows, columns=["student", "accuracy", "low", "high", "right"])
+    names = [row["student"] for row in rows]
+    axis = {"labelExpr": charts.name_labels(names), "labelLimit": 0, "labelOverlap": False, "title": None}
+    scale = {"domain": [0, 1]}
+    base = {
+        "y": word("student", sort=names, axis=axis),
+        "tooltip": [
+            word("student", title="Student"), number("accuracy", title="Accuracy", format=".3f"),
+            word("right", title="Right"),
+        ],
+    }  # fmt: skip
+    shown = base | {"x": number("accuracy", title="Accuracy", scale=scale, axis={"format": "%"})}
+    lines = pd.DataFrame(
+        [{"what": what, "share": share} for what, share in baselines.items()], columns=["what", "share"]
+    )
+    return chart(
+        table,
+        layer("rule", base | {"x": number("low", title="Accuracy", scale=scale), "x2": {"field": "high"}},
+              color=charts.GREY),
+        layer("circle", shown, size=60, color=charts.ACCENT, opacity=1),
+        over(lines, layer("rule", {"x": number("share"), "tooltip": [word("what"), number("share", format=".1%")]},
+                          strokeDash=[4, 4], color=charts.GREY)),
+        height=HEIGHT * max(2, len(rows)) + AROUND,
+    )  # fmt: skip
+
+
+def topics(rows: Sequence[TopicRow], order: Sequence[str]) -> Spec:
+    """Accuracy of students by topic, with the number of answers in each cell.
+
+    Args:
+        order: names of the students, as they are to stand.
+    """
+    table = pd.DataFrame(
+        [
+            {
+                "student": row.student.name,
+                "topic": row.topic,
+                "accuracy": row.score.accuracy,
+                "said": f"{row.score.accuracy:.0%} of {row.score.answered}",
+            }
+            for row in rows
+            if row.score.accuracy is not None
+        ],
+        columns=["student", "topic", "accuracy", "said"],
+    )
+    base = {
+        "x": word("topic", title=None, axis={"labelAngle": 0, "labelLimit": 160, "orient": "top"}),
+        "y": word("student", sort=list(order), title=None,
+                  axis={"labelExpr": charts.name_labels(order), "labelLimit": 0}),
+        "tooltip": [word("student", title="Student"), word("topic", title="Topic"), word("said", title="Right")],
+    }  # fmt: skip
+    colour = number("accuracy", scale={"domain": [0, 1], "range": ["#f1f3f5", "#7fa3cf"]}, legend=None)
+    text = {"text": word("said"), "color": {"value": "#1d232b"}}
+    return chart(
+        table,
+        layer("rect", base | {"color": colour}),
+        layer("text", base | text, fontSize=11),
+        height=(HEIGHT + 4) * max(2, len(order)) + AROUND,
+    )
+
+
+def information(curves: Mapping[str, Sequence[float]], crosses: Sequence[float] = ()) -> Spec:
+    """Mean information over ability, a line a name.
+
+    Args:
+        curves: values at the abilities of `GRID`.
+        crosses: abilities of students, marked at the bottom.
+    """
+    table = pd.DataFrame(
+        [
+            {"name": name, "ability": ability, "information": value}
+            for name, values in curves.items()
+            for ability, value in zip(GRID.tolist(), values, strict=True)
+        ],
+        columns=["name", "ability", "information"],
+    )
+    colour = word("name", title=None, scale={"domain": list(curves), "scheme": "tableau10"},
+                  legend={"orient": "top", "labelLimit": 0, "columns": 3})  # fmt: skip
+    lines = layer(
+        "line",
+        {
+            "x": number("ability", title="Ability", scale={"domain": [-3, 3]}),
+            "y": number("information", title="Mean information of an item"),
+            "color": colour,
+            "tooltip": [
+                word("name", title="Of"), number("ability", title="Ability", format=".1f"),
+                number("information", title="Information", format=".3f"),
+            ],
+        },
+        strokeWidth=2,
+    )  # fmt: skip
+    ticks = layer("tick", {"x": number("ability"), "y": {"value": 300}}, color=charts.GREY, thickness=2, size=12)
+    seen = pd.DataFrame({"ability": [min(3.0, max(-3.0, float(one))) for one in crosses]}, columns=["ability"])
+    return chart(table, lines, over(seen, ticks), height=300)

@@ -1,0 +1,80 @@
+"""What is known of an exam before anybody sits it: its items, its size, and what guessing would earn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+import streamlit as st
+
+from core.pipelines import ExamStatistics, Item
+from core.project import Project
+from pages.parts.exams.item import show
+from pages.parts.shared import ui
+
+
+def summary(known: ExamStatistics) -> None:
+    """The exam in numbers, in one line."""
+    with st.container(horizontal=True):
+        st.metric("Items", f"{known.items:,}", width="content")
+        st.metric("Retired", f"{known.retired:,}", width="content")
+        if known.without_key:
+            st.metric(
+                "Without a key", f"{known.without_key:,}", width="content",
+                help="No choice is the right one: nobody can be graded by them.",
+            )  # fmt: skip
+        letter = known.fixed_letter or "A"
+        st.metric(
+            f"Always {letter}", ui.percent(known.fixed_answer), width="content",
+            help="What a student earns that gives this letter to every item, the most frequent key.",
+        )  # fmt: skip
+        st.metric(
+            "Longest choice", ui.percent(known.longest_answer), width="content",
+            help="The share of items whose key is at least as long as every choice.",
+        )  # fmt: skip
+
+
+def listing(project: Project, items: Sequence[Item]) -> None:
+    """The items; one that is chosen opens below."""
+    picked = st.dataframe(
+        {
+            "Item": [item.text for item in items],
+            "Topic": [item.topic for item in items],
+            "Key": [
+                "none" if item.key_position is None else f"{ascii_uppercase[item.key_position]}) {item.key}"
+                for item in items
+            ],
+            "Source": [item.source_passage_id for item in items],
+            "State": ["" if item.active else "retired" for item in items],
+        },
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="single-row",
+        key="items of the exam",
+        column_config={"Item": st.column_config.TextColumn(width="large")},
+    )
+    at = next(iter(picked.selection.rows), 0)
+    show(project, items[at if at < len(items) else 0])
+
+
+def details(known: ExamStatistics) -> None:
+    """How items came about, what they ask, and what about."""
+    if (made := known.making) is not None:
+        st.markdown("**How the items came about**")
+        parts = ", ".join(f"{part} {count:,}" for part, count in made.by_part.items() if count)
+        st.text(
+            f"{made.candidates:,} answers came from models; {made.unparsed:,} of them were no item"
+            + (f" (missing or wrong: {parts})" if parts else "")
+            + (f"; {made.no_answer:,} requests had no answer" if made.no_answer else "")
+            + "."
+        )
+    if known.question_length is not None:
+        st.caption(f"A question has {known.question_length:.0f} characters on average.")
+    left, right = st.columns(2)
+    for column, title, counts in (
+        (left, "Question words", known.question_types),
+        (right, "Topics", {name or "not stated": count for name, count in known.topics.items()}),
+    ):
+        with column:
+            st.markdown(f"**{title}**")
+            st.dataframe({title: list(counts), "Items": list(counts.values())}, hide_index=True)

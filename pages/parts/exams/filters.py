@@ -1,0 +1,105 @@
+"""Filters of items: thresholds that a person moves, what falls by each, and the two texts that show why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.pipelines import Checked, Item, Thresholds, Values, item_values, judged, usual_thresholds
+from core.project import Project
+from pages.parts.exams.item import show
+from pages.parts.exams.worth import retire_all
+from pages.parts.shared import presses, ui
+
+BOUNDS = {
+    "extra_gram": (
+        "Extra-candidate, n-grams (t1)",
+        "A wrong choice is in the source more literally than the right one.",
+    ),
+    "extra_embedding": ("Extra-candidate, meaning (t2)", "A wrong choice is nearer to the source than the right one."),
+    "intra_jaccard": ("Intra-candidate, words (t3)", "A wrong choice says nearly the same words as the right one."),
+    "intra_embedding": ("Intra-candidate, meaning (t4)", "A wrong choice means nearly the same as the right one."),
+    "intra_rouge": (
+        "Intra-candidate, ROUGE-L",
+        "The longest common sequence of words; not part of the paper's filters.",
+    ),
+    "near": ("Near-duplicates", "Two items ask nearly the same."),
+}
+"""Title and meaning of each threshold."""
+
+
+def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
+    """The thresholds and what falls; nothing leaves the exam but by a person's act."""
+    try:
+        with st.spinner("Comparing choices, sources and items"):
+            values = [one for one in item_values(project, exam) if one.item.active]
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    if not values:
+        ui.empty("There is no active item.", "Restore one in the question bank.", "question_bank")
+    found = judged(values, _thresholds(values))
+    falling = [one for one in found if one.hits]
+    counts = Counter(rule for one in falling for rule in {hit.rule for hit in one.hits})
+    st.markdown(f"**{len(falling)} of {len(found)} items would fall**")
+    if not falling:
+        st.caption("At these thresholds no filter finds anything.")
+        return
+    st.caption(" · ".join(f"{rule}: {count}" for rule, count in counts.most_common()))
+    _list(project, falling)
+
+
+def _thresholds(values: Sequence[Values]) -> Thresholds:
+    usual = usual_thresholds(values)
+    given: dict[str, float | None] = {}
+    with st.expander("Thresholds", expanded=True):
+        columns = st.columns(3)
+        for at, (name, (title, about)) in enumerate(BOUNDS.items()):
+            given[name] = columns[at % 3].number_input(
+                title, -1.0, 1.0, getattr(usual, name), 0.01, "%.3f", key=f"threshold {name}",
+                placeholder="Does not count", help=f"{about} Empty: the filter does not count.",
+            )  # fmt: skip
+        alone = st.checkbox(
+            "Questions that name a paper, a study or the documentation fall", usual.self_contained, key="self-contained"
+        )
+        st.caption("At first each threshold removes at most 5 % of the items.")
+    return replace(usual, self_contained=alone, **given)
+
+
+def _list(project: Project, falling: Sequence[Checked]) -> None:
+    rows = [(one, hit) for one in falling for hit in one.hits]
+    picked = st.dataframe(
+        {
+            "Item": [one.item.text for one, _ in rows],
+            "Filter": [hit.rule for _, hit in rows],
+            "Value": [hit.value for _, hit in rows],
+            "Threshold": [hit.threshold for _, hit in rows],
+            "This": [hit.one for _, hit in rows],
+            "Beside this": [hit.other for _, hit in rows],
+        },
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="multi-row",
+        key="falling items",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            "Value": st.column_config.NumberColumn(format="%.3f"),
+            "Threshold": st.column_config.NumberColumn(format="%.3f"),
+        },
+    )
+    chosen = list(
+        {rows[at][0].item.question_id: rows[at][0].item for at in picked.selection.rows if at < len(rows)}.values()
+    )
+    if not chosen:
+        st.caption("Select items to look at them, or to retire them.")
+        return
+    if presses.button(
+        f"Retire {len(chosen)} {'item' if len(chosen) == 1 else 'items'} in my drafts", icon=":material/remove_circle:"
+    ):
+        retire_all(project, [item.question_id for item in chosen])
+        st.rerun()
+    show(project, chosen[0])

@@ -1,0 +1,35 @@
+"""The exam that is open: a query with multiple-choice items."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.bank import overview
+from core.pipelines import Item, exam_items
+from core.project import Project
+from pages.parts.shared import ui
+
+HOW = (
+    "Import an exam on the Home screen, write questions of the kind choice in the question bank, or let a model draft"
+    " items from the passages: exam items generate."
+)
+
+
+def opened(project: Project) -> tuple[str, list[Item]]:
+    """The id of the query that the exam belongs to, and its items; the screen ends here where there is none."""
+    found: dict[str, list[Item]] = {}
+    for item in exam_items(project):
+        found.setdefault(item.query_id, []).append(item)
+    if not found:
+        ui.empty("There is no exam yet.", HOW, "home")
+    if len(found) == 1:
+        return next(iter(found.items()))
+    names = ui.told_apart({query.query_id: query.text for query in overview(project) if query.query_id in found})
+    wanted = st.query_params.get("exam")
+    if wanted is not None and wanted not in found:
+        st.warning(f"There is no exam {ui.plain(wanted)} here. This is the first one.", icon=":material/info:")
+        del st.query_params["exam"]
+    picked = st.selectbox(
+        "Exam", list(found), format_func=names.__getitem__, key="exam", bind="query-params", width=420
+    )
+    return str(picked), found[str(picked)]

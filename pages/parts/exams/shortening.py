@@ -1,0 +1,93 @@
+"""A proposal to shorten an exam: its steps, what it does to information and ranking, and the items it would retire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.measures.item_response import FEWEST_ITEMS, Improvement
+from core.pipelines import Item
+from core.project import Project
+from pages.parts.exams import charts
+from pages.parts.exams.worth import retire_all
+from pages.parts.shared import presses, ui
+
+CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
+
+
+def draw(project: Project, items: Sequence[Item], found: Improvement) -> None:
+    """The steps, their curves, and the list of items that a person confirms."""
+    curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
+    st.vega_lite_chart(charts.information(curves))
+    st.dataframe(
+        {
+            "Items": [step.items for step in found.steps],
+            "Mean information": [step.information for step in found.steps],
+            "Ranking beside the whole exam": [step.ranking for step in found.steps],
+            "Would drop": [len(step.dropped) for step in found.steps],
+        },
+        hide_index=True,
+        column_config={
+            name: st.column_config.NumberColumn(format="%.3f")
+            for name in ("Mean information", "Ranking beside the whole exam")
+        },
+    )
+    if found.stopped:
+        st.caption(f":material/info: {ui.plain(found.stopped)}.")
+    _held_out(found)
+    _list(project, items, found)
+
+
+def _held_out(found: Improvement) -> None:
+    held = found.held_out
+    if held is None:
+        st.caption(
+            "There are too few students to choose the items by one half and look at the other: that information rises"
+            " above is no proof, since what tells much on these students is what stays."
+        )
+        return
+    ranking = "" if held.ranking is None else f"; their ranking correlates at {held.ranking:.3f} with that before"
+    st.markdown(
+        f"**On students who had no say in it** ({held.students}): the other half would drop {held.dropped} items,"
+        f" {held.shared} of them as all students together would. Mean information goes from {held.before:.3f} to"
+        f" {held.after:.3f}{ranking}."
+    )
+
+
+def _list(project: Project, items: Sequence[Item], found: Improvement) -> None:
+    texts = {item.question_id: item.text for item in items}
+    active = {item.question_id for item in items if item.active}
+    rows = [row for row in found.retire if row.item in active]
+    if not rows:
+        st.caption(f"Nothing would be dropped. An exam is not made shorter than {FEWEST_ITEMS} items.")
+        return
+    st.markdown(f"**It would drop {len(rows)} items.** Nothing leaves the exam until you say so and save the bank.")
+    chosen = st.data_editor(
+        {
+            "Retire": [True] * len(rows),
+            "Item": [texts.get(row.item, row.item) for row in rows],
+            "Information": [row.information for row in rows],
+            "d": [row.d for row in rows],
+            "Item-rest": [row.item_rest for row in rows],
+            "Accuracy": [row.accuracy for row in rows],
+            "What is seen": [row.reason for row in rows],
+        },
+        hide_index=True,
+        disabled=["Item", "Information", "d", "Item-rest", "Accuracy", "What is seen"],
+        key=f"to retire {[row.item for row in rows]}",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            **{
+                name: st.column_config.NumberColumn(format="%.3f")
+                for name in ("Information", "d", "Item-rest", "Accuracy")
+            },
+        },
+    )
+    wanted = [row.item for row, keep in zip(rows, chosen["Retire"], strict=True) if keep]
+    if presses.button(
+        f"Retire {len(wanted)} in my drafts", icon=":material/remove_circle:", type="primary", disabled=not wanted
+    ):
+        retire_all(project, wanted)
+        st.rerun()
+    ui.go("question_bank", "Save or undo in the bank")

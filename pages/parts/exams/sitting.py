@@ -1,0 +1,83 @@
+"""Sitting an exam: what is still to be answered, caps, and the sitting that runs with its reins."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.pipelines import BackgroundSitting, Sit, current_sitting, standing, start_sitting
+from core.project import Project, find_students
+from pages.parts.shared import presses, ui
+
+PACE = 1.0
+"""Seconds between two looks at a sitting."""
+
+
+def offer(project: Project, exam: str) -> None:
+    """Let students answer what is missing; nothing while one sits."""
+    running = current_sitting(project)
+    if running is not None and not running.over:
+        return
+    known = [standing(project, one, exam) for one in find_students(project, None) if not one.sat_elsewhere]
+    missing, failed = sum(one.missing for one in known), sum(one.failed for one in known)
+    if not missing and not failed:
+        return
+    with st.popover("Sit the exam", icon=":material/edit_square:", type="primary" if missing else "secondary"):
+        st.markdown(f"**{missing:,}** answers are missing, **{failed:,}** failed.")
+        again = st.checkbox("Ask again what failed", value=not missing, disabled=not failed, key="sit again")
+        calls = st.number_input(
+            "Calls of models at most", 1, None, None, key="sit calls", placeholder="No cap",
+            help="Rules call no model.",
+        )  # fmt: skip
+        cost = st.number_input("Cost at most", 0.0, None, None, key="sit cost", placeholder="No cap")
+        if st.button("Begin", type="primary", key="sit begin"):
+            request = Sit(query_id=exam, max_calls=None if calls is None else int(calls), max_cost=cost,
+                          retry_failed=again)  # fmt: skip
+            try:
+                start_sitting(project, request, ui.author())
+            except WorkbenchError as error:
+                ui.show_error(error)
+            else:
+                st.rerun()
+
+
+def progress(project: Project) -> None:
+    """The sitting that runs, or how the last one of this server ended."""
+    sitting = current_sitting(project)
+    if sitting is None:
+        return
+    if not sitting.over:
+        st.fragment(_watch, run_every=PACE)(project)
+        return
+    _ended(sitting)
+
+
+def _watch(project: Project) -> None:
+    sitting = current_sitting(project)
+    if sitting is None or sitting.over:
+        st.rerun()
+        return
+    now = sitting.progress
+    with st.container(border=True):
+        share = now.done / now.total if now.total else 0.0
+        st.progress(share, text=f"{ui.plain(sitting.student or 'Preparing')}: {now.done:,} of {now.total:,} items")
+        with st.container(horizontal=True):
+            if sitting.reins.paused:
+                if presses.button("Resume", icon=":material/play_arrow:"):
+                    sitting.reins.resume()
+            elif presses.button("Pause", icon=":material/pause:", disabled=sitting.reins.cancelled):
+                sitting.reins.pause()
+            if presses.button("Cancel", icon=":material/stop:", disabled=sitting.reins.cancelled):
+                sitting.reins.cancel()
+
+
+def _ended(sitting: BackgroundSitting) -> None:
+    for student, end in sitting.ended.items():
+        if end.state != "done" or end.failed:
+            st.warning(
+                f"{ui.plain(student)}: {end.state}, {end.graded:,} answered, {end.failed:,} failed."
+                f" {ui.plain(end.message)}",
+                icon=":material/error:",
+            )
+    if not sitting.ended and sitting.progress.message:
+        st.error(ui.plain(sitting.progress.message), icon=":material/error:")

@@ -1,0 +1,164 @@
+"""What items are worth by item response: a table, the information of the exam, and one item with who fails it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.measures.item_response import (
+    ESTIMATORS,
+    MODELS,
+    Analysis,
+    EstimatorName,
+    ItemWorth,
+    Model,
+    information_by_category,
+    mean_information,
+)
+from core.pipelines import Item, Responses, retire
+from core.project import Project
+from pages.parts.exams import charts
+from pages.parts.exams.item import show
+from pages.parts.shared import presses, ui
+
+SCHEMES = {"bloom": "Bloom's level", "question type": "Question word", "topic": "Topic"}
+MODEL_NAMES = {"3pl": "With guessing (3PL)", "2pl": "Without guessing (2PL)", "1pl": "Difficulty alone (1PL)"}
+ESTIMATOR_NAMES = {"map": "Most probable", "paper": "The paper's boxes"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is fitted to the answers, and how."""
+
+    model: Model
+    estimator: EstimatorName
+
+
+def settings() -> Settings:
+    """Widgets for the model and the estimator."""
+    with st.popover("Model", icon=":material/tune:", help="What is fitted to the answers"):
+        model = st.selectbox("Model", MODELS, index=MODELS.index("3pl"), format_func=MODEL_NAMES.__getitem__,
+                             key="model", bind="query-params")  # fmt: skip
+        estimator = st.selectbox("Estimator", list(ESTIMATORS), format_func=ESTIMATOR_NAMES.__getitem__,
+                                 key="estimator", bind="query-params")  # fmt: skip
+    return Settings(cast(Model, model), cast(EstimatorName, estimator))
+
+
+def draw(
+    project: Project,
+    items: Sequence[Item],
+    found: Responses,
+    told: Analysis,
+    kinds: Mapping[str, Mapping[str, Sequence[str]]],
+) -> None:
+    """The table of items, the one that is chosen, and curves of information.
+
+    Args:
+        kinds: categories of the items by scheme and question id.
+    """
+    for remark in told.remarks:
+        st.caption(f":material/info: {ui.plain(remark)}")
+    by_id = {item.question_id: item for item in items}
+    rows = sorted(told.items, key=lambda row: (row.information, row.item))
+    picked = st.dataframe(
+        {
+            "Item": [by_id[row.item].text for row in rows],
+            "Accuracy": [row.accuracy for row in rows],
+            "Information": [row.information for row in rows],
+            "Item-rest": [row.item_rest for row in rows],
+            "d": [_held(row, "d") for row in rows],
+            "b": [_held(row, "b") for row in rows],
+            "g": [_held(row, "g") for row in rows],
+            "Bloom": [", ".join(kinds["bloom"].get(row.item, ())) for row in rows],
+            "What is seen": [row.reason for row in rows],
+        },
+        hide_index=True,
+        on_select="rerun",
+        selection_mode="multi-row",
+        key="worth of items",
+        column_config={
+            "Item": st.column_config.TextColumn(width="large"),
+            **{name: st.column_config.NumberColumn(format="%.3f") for name in ("Accuracy", "Information", "Item-rest")},
+        },
+    )  # fmt: skip
+    st.caption(
+        "Least information at the students' abilities first. d is discrimination, b difficulty, g the chance to guess;"
+        " * marks a number that the estimator's bounds hold. Item-rest is the correlation with a student's other"
+        " answers: where answers do not depend on ability, d says little, and these two find it out."
+    )
+    chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
+    _retiring(project, [by_id[row.item] for row in chosen])
+    for row in chosen[:1]:
+        show(project, by_id[row.item])
+        _failing(found, row.item)
+    _curves(told, kinds, items)
+
+
+def _held(row: ItemWorth, kind: str) -> str:
+    value = {"d": row.d, "b": row.b, "g": row.g}[kind]
+    return f"{value:.2f}{'*' if kind in row.held else ''}"
+
+
+def _retiring(project: Project, chosen: Sequence[Item]) -> None:
+    active = [item for item in chosen if item.active]
+    what = "item" if len(active) == 1 else "items"
+    if not active:
+        st.caption("Select items to look at them, or to retire them.")
+    elif presses.button(f"Retire {len(active)} {what} in my drafts", icon=":material/remove_circle:"):
+        retire_all(project, [item.question_id for item in active])
+        st.rerun()
+
+
+def retire_all(project: Project, question_ids: Sequence[str]) -> None:
+    """Retire items in the person's drafts, and say where that is undone or saved."""
+    author = ui.author()
+    try:
+        retire(project, question_ids, author)
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    st.toast(
+        f"{len(question_ids)} retired in your drafts. Save or undo that in the question bank.",
+        icon=":material/edit_note:",
+    )
+
+
+def _failing(found: Responses, item: str) -> None:
+    column = found.items.index(item)
+    answers = dict(zip(found.names, found.correct[:, column].tolist(), strict=True))
+    failed = dict(zip(found.names, found.failed[:, column].tolist(), strict=True))
+    for said, names in (
+        ("Right", [name for name, value in answers.items() if value == 1]),
+        ("Wrong", [name for name, value in answers.items() if value == 0]),
+        ("Failed", [name for name, value in failed.items() if value]),
+    ):
+        if names:
+            st.markdown(f"**{said}**: {ui.plain(', '.join(names))}")
+
+
+def _curves(told: Analysis, kinds: Mapping[str, Mapping[str, Sequence[str]]], items: Sequence[Item]) -> None:
+    st.markdown("**Where the exam tells abilities apart**")
+    scheme = st.segmented_control(
+        "By", ["all", *SCHEMES], default="all", format_func=lambda name: SCHEMES.get(name, "All items"), key="by",
+        required=True, bind="query-params", label_visibility="collapsed",
+    )  # fmt: skip
+    curves = {f"all {len(told.items)} items": mean_information(told.fit.items).tolist()}
+    few: Mapping[str, int] = {}
+    if scheme != "all":
+        topics = {item.question_id: (item.topic,) if item.topic else () for item in items}
+        of = topics if scheme == "topic" else kinds[str(scheme)]
+        parts, few = information_by_category(told.fit.items, [of.get(row.item, ()) for row in told.items])
+        curves |= {f"{part.name} ({part.items})": part.values.tolist() for part in parts}
+    st.vega_lite_chart(charts.information(curves, told.fit.theta.tolist()))
+    st.caption(
+        "The ticks are the students."
+        + (
+            f" Too few items for a curve: {ui.plain(', '.join(f'{name} ({n})' for name, n in few.items()))}."
+            if few
+            else ""
+        )
+    )
