@@ -130,7 +130,8 @@ with right, st.container(key="impact"):
 with middle:
     diagnosis, grader = None, policy_widgets.grader(project)
     whole = grader.name if grader and grader.method == "direct" else None
-    if view is not None and whole is None:
+    # Where no passage is asked, as of the items of an exam, there is nothing to say of a question.
+    if view is not None and whole is None and query.pooled:
         diagnosis = bank_review.diagnosis(project, query.query_id, view.policy, view.against)
     bank_rows.editor(project, query, diagnosis, place, whole)
     bank_review.more(project, query, diagnosis)

@@ -29,6 +29,8 @@ from pages.parts.shared.html import visible
 ITEMS_SHOWN = 20
 """Of the items that tell two students apart, so many are listed on either side."""
 
+TEST_NAMES = {"mcnemar": "McNemar", "randomisation": "Randomisation"}
+
 STYLE = """
 .by-model { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .by-model :is(th, td) { padding: 0.25rem 0.8rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
@@ -132,7 +134,7 @@ def two(sat: Sat) -> None:
     first = str(left.selectbox("First student", names, key="first", bind="query-params"))
     others = [name for name in names if name != first]
     second = str(right.selectbox("Second student", others, key="second", bind="query-params"))
-    test = how.selectbox("Test", TESTS, format_func=str.capitalize, key="test", bind="query-params")
+    test = how.selectbox("Test", TESTS, format_func=TEST_NAMES.__getitem__, key="test", bind="query-params")
     wanted = {first, second}
     one = next(each for each in compare(sat.found, test) if {each.first, each.second} == wanted)
     st.markdown(_verdict(one))
@@ -158,7 +160,8 @@ def _verdict(one: Comparison) -> str:
     if one.adjusted < 0.05:
         by = abs(one.difference)
         return f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on} ({told})."
-    return f"**No difference is shown** {on}: {one.difference:+.1%} for {ui.plain(one.first)} ({told})."
+    ahead = f"{ui.plain(better)} is ahead by {abs(one.difference):.1%}" if one.difference else "they are even"
+    return f"**No difference is shown** {on}: {ahead} ({told})."
 
 
 def ability(sat: Sat) -> None:

@@ -1,0 +1,115 @@
+"""The screens of exams: empty, sat, what filters and item response say, and retiring through drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from core import bank
+from core.pipelines import (
+    Plan,
+    Sit,
+    abilities,
+    add_student,
+    current_sitting,
+    exam_board,
+    responses,
+    shorter,
+    sit,
+    statistics,
+)
+from core.pipelines import exam_items as items_of
+from core.project import Project
+from tests.made.exams import put_exam
+from tests.made.screens import charts, choose, looking_at, press, said, served, shared, visit
+
+__all__ = ["served", "shared"]
+
+SCREENS = ("exam", "students", "items", "improve")
+ITEMS = 40
+
+
+def put_sat(project: Project) -> None:
+    """An exam of forty items that chance, with five seeds, and the longest choice have sat."""
+    put_exam(project, ITEMS, ("jars", "metals"))
+    for seed in range(5):
+        add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
+    add_student(project, Plan("longest", name="longest"), "ann")
+    sit(project, Sit(), "ann")
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with looking_at(tmp_path_factory.mktemp("sat"), put_sat) as project:
+        yield project
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_without_an_exam_each_says_how_to_get_one(project: Project, screen: str) -> None:
+    words = said(visit(screen))
+    assert "There is no exam yet." in words and "exam items generate" in words
+
+
+@pytest.mark.parametrize("screen", SCREENS[2:])
+def test_before_anybody_sat_it_item_response_asks_for_students(project: Project, screen: str) -> None:
+    put_exam(project)
+    assert "Nobody has answered an item yet." in said(visit(screen))
+
+
+def test_a_student_is_added_and_sits(project: Project) -> None:
+    put_exam(project)
+    app = visit("students")
+    assert "Nobody has sat this exam." in said(app)
+    app = press(choose(app, "Who answers", "The longest choice"), "Add")
+    app = press(app, "Begin")
+    sitting = current_sitting(project)
+    assert sitting is not None and sitting.wait(60)
+    app = visit("students")
+    (row,) = exam_board(responses(project))
+    assert row.score.answered == 6
+    shown = app.dataframe[0].value
+    assert list(shown["Student"]) == [row.student.name] and list(shown["Right"]) == [row.score.right]
+    assert "Begin" not in [button.label for button in app.button], "nothing is left to be answered"
+
+
+def test_the_board_stands_beside_what_guessing_earns(shared: Project) -> None:
+    app = visit("students")
+    rows = exam_board(responses(shared))
+    assert list(app.dataframe[0].value["Accuracy"]) == [row.score.accuracy for row in rows]
+    known = statistics(items_of(shared))
+    assert f"always {known.fixed_letter} ({known.fixed_answer:.0%})" in said(app)
+    assert len(charts(app)) == 1
+
+
+def test_two_students_are_told_apart_by_a_test(shared: Project) -> None:
+    app = visit("students", view="Two students", first="chance 0", second="chance 1")
+    words = said(app)
+    assert "Holm's correction" in words and "Only chance 0 is right: " in words
+
+
+def test_topics_show_where_there_are_enough_answers(shared: Project) -> None:
+    assert len(charts(visit("students", view="Topics"))) == 1
+
+
+def test_the_exam_says_what_reading_nothing_earns(shared: Project) -> None:
+    known = statistics(items_of(shared))
+    shown = {metric.label: metric.value for metric in visit("exam").metric}
+    assert shown["Items"] == str(ITEMS) and shown["Longest choice"] == f"{known.longest_answer:.0%}"
+
+
+def test_items_come_with_what_they_are_worth_the_least_first(shared: Project) -> None:
+    shown = visit("items").dataframe[0].value
+    told = abilities(shared, "exam")
+    assert list(shown["Information"]) == sorted(row.information for row in told.items)
+
+
+def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(project: Project) -> None:
+    put_sat(project)
+    dropped = [row.item for row in shorter(project, "exam").retire]
+    app = visit("improve")
+    assert f"It would drop {len(dropped)} items." in said(app)
+    press(app, f"Retire {len(dropped)} in my drafts")
+    drafts = bank.drafts(project, "ann")
+    assert sorted(drafts) == sorted(dropped) and not any(draft.question.active for draft in drafts.values())
+    assert all(question.active for question in bank.questions(project, query_id="exam"))
