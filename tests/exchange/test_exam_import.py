@@ -1,0 +1,120 @@
+"""Exams of the authors' form: recognised, read, written again, and imported with sources and retrieved contexts."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from core.cli import cli
+from core.errors import FileError, InputError, Report
+from core.exchange import Options, import_files
+from core.formats import Source, detect, exam
+from core.pipelines import exam_items
+from core.project import Project, add_passages, open_project, retrieved
+from core.types import Passage
+from tests.made.projects import new_project
+
+ITEMS: list[dict[str, Any]] = [
+    {
+        "question": "Which metric tells the total storage?",
+        "documentation": "BucketSizeBytes is what tells the storage.",
+        "choices": ["A) BucketSizeBytes", "B) ObjectVersionBytes", "C) NumberOfObjects", "D) Foam"],
+        "correct_answer": "A) BucketSizeBytes",
+        "retrieved_context": {"DPR": ["Foam is foam.", "BucketSizeBytes is what tells the storage."], "BM25": []},
+    },
+    {
+        "question": "What is foam?",
+        "documentation": "Foam is foam.",
+        "choices": ["foam", "water", "wind", "salt"],
+        "correct_answer": "D",
+        "topic": "sea",
+    },
+]
+
+
+def source(content: object) -> Source:
+    return Source("exam.json", data=json.dumps(content).encode())
+
+
+def test_an_exam_is_recognised_read_and_written_again() -> None:
+    assert detect(source(ITEMS)) == "exam"
+    report = Report()
+    found = exam.read_exam(source(ITEMS), report)
+    assert [one.key for one in found] == ["BucketSizeBytes", "salt"] and report.count == 0
+    out = io.StringIO()
+    exam.write_exam(found, out)
+    assert exam.read_exam(Source("again.json", data=out.getvalue().encode()), Report()) == found
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ({"question": "x"}, "no list of items"),
+        ([], "no items in it"),
+        ([3], "item 1: it is not an object"),
+        ([ITEMS[0] | {"question": " "}], "item 1: the question is empty"),
+        ([ITEMS[0] | {"choices": ["one"]}], "item 1: its choices are not a list"),
+        ([ITEMS[0] | {"retrieved_context": {"DPR": "x"}}], "item 1: its retrieved_context of DPR"),
+    ],
+)
+def test_what_is_no_exam_is_refused_and_nothing_is_imported(project: Project, content: object, reason: str) -> None:
+    with pytest.raises(FileError, match=reason):
+        import_files(project, "exam", [source(content)], "ann")
+    assert exam_items(project) == []
+
+
+def test_items_come_with_their_sources_and_what_was_retrieved(project: Project) -> None:
+    with project.transaction() as cursor:
+        add_passages(cursor, [Passage("foam-1", "Foam is foam.")])
+    seen = import_files(project, "exam", [source(ITEMS)], "ann", preview=True).counts
+    done = import_files(project, "exam", [source(ITEMS)], "ann").counts
+    assert seen == done == {
+        "items": 2, "new items": 2, "new queries": 1, "new passages": 1, "retrievals": 1, "bank version": 1,
+    }  # fmt: skip
+    first, second = exam_items(project, "exam")
+    assert (first.key, first.source_text) == ("BucketSizeBytes", ITEMS[0]["documentation"])
+    assert (second.topic, second.source_passage_id) == ("sea", "foam-1"), "a text that is there keeps its passage"
+    with project.transaction() as cursor:
+        assert retrieved(cursor, "DPR") == {first.question_id: [("foam-1", 2.0), (str(first.source_passage_id), 1.0)]}
+    again = import_files(project, "exam", [source(ITEMS)], "ann")
+    assert again.counts == {"items": 2, "new items": 0, "new queries": 0, "new passages": 0}
+
+
+def test_a_retrieval_of_other_rankings_needs_a_name_of_its_own(project: Project) -> None:
+    import_files(project, "exam", [source(ITEMS)], "ann")
+    other = [ITEMS[0] | {"retrieved_context": {"DPR": ["Foam is foam."]}}]
+    with pytest.raises(InputError, match="with other rankings"):
+        import_files(project, "exam", [source(other)], "ann")
+    import_files(project, "exam", [source(other)], "ann", Options(source="second"))
+    with project.transaction() as cursor:
+        assert len(retrieved(cursor, "second DPR")) == 1
+
+
+def test_the_shell_imports_lists_checks_and_retires(tmp_path: Path) -> None:
+    path = tmp_path / "p.duckdb"
+    new_project(path).close()
+    (tmp_path / "exam.json").write_text(json.dumps(ITEMS))
+
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(cli, ["items", *arguments, "--project", str(path)], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    assert "new items: 2" in run("import", str(tmp_path / "exam.json"))
+    listed = json.loads(run("list", "--json"))["items"]
+    assert [one["type"] for one in listed] == [["Which"], ["What"]]
+    lines = [line.split("\t") for line in run("check").splitlines()]
+    assert len(lines) == 3 and {len(line) for line in lines} == {len(lines[0])} and lines[0][0] == "item"
+    run("set", listed[0]["question_id"], "--topic", "storage", "--bloom", "Applying")
+    run("retire", listed[1]["question_id"], "--note", "too easy")
+    said = json.loads(run("statistics", "--no-filters", "--json"))
+    assert (said["items"], said["retired"], said["topics"]) == (1, 1, {"storage": 1})
+    assert json.loads(run("categories", "--json"))["bloom"] == {listed[0]["question_id"]: ["Applying"]}
+    opened = open_project(path)
+    assert [item.active for item in exam_items(opened)] == [True, False]
+    opened.close()
