@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -88,7 +89,7 @@ def randomisation_test(differences: Array, permutations: int = PERMUTATIONS, see
     seen = np.abs(filled.sum(axis=0))
     # What is equal to the sum seen but for the order of adding counts as being as extreme.
     bar = seen - _EQUAL * np.maximum(np.abs(filled).sum(axis=0), np.finfo(np.float64).tiny)
-    exact = 2.0**queries <= permutations
+    exact = queries <= math.log2(permutations)
     total = 2**queries if exact else permutations
     rng = np.random.default_rng(seed)
     extreme = np.zeros(comparisons, dtype=np.int64)

@@ -123,6 +123,11 @@ class TestTheRandomisationTest:
         certain = np.full((40, 1), 0.5)
         assert randomisation_test(certain, 999)[0] == pytest.approx(1 / 1000)
 
+    def test_it_takes_the_thousands_of_items_that_an_exam_may_have(self) -> None:
+        differences = np.tile([[1.0, 1.0], [1.0, -1.0]], (1000, 1))
+        found = randomisation_test(differences, 99)
+        assert found[0] == pytest.approx(1 / 100) and found[1] == 1
+
     def test_is_the_same_for_the_same_seed_and_another_for_another(self) -> None:
         board = board_of(random_scores(4, 30, 5))
         first, again, other = (compare_systems(board, test="randomisation", seed=seed) for seed in (0, 0, 1))
