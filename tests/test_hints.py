@@ -20,6 +20,9 @@ NAMED = re.compile(r"\bexam((?: (?!is |has |else )[a-z-]+){1,2})((?: (?!and |or 
 PROSE = {"questions", "question", "bank"}
 """Words that follow "exam" where it is no program: an exam bank has a command of that name too."""
 
+OF_PEOPLE = re.compile(r"\b(?:an|the|this|that|one|each|every|no|its|whole|another|first)$", re.IGNORECASE)
+"""What precedes "exam" where it is one that students sit."""
+
 
 def texts(path: Path) -> Iterator[str]:
     """What a person may read of a file: its strings, with a sign for what is filled in, or its lines."""
@@ -39,7 +42,10 @@ def texts(path: Path) -> Iterator[str]:
 def commands(path: Path) -> Iterator[tuple[str, click.Command, str]]:
     """The commands that a file names: as written, which one that is, and what stands after its words."""
     for text in texts(path):
-        for found in NAMED.finditer(" ".join(text.split())):
+        line = " ".join(text.split())
+        for found in NAMED.finditer(line):
+            if OF_PEOPLE.search(line[: found.start()].rstrip()):
+                continue
             words, rest = found[1].split(), found[2]
             command: click.Command = cli
             while words and isinstance(command, click.Group):

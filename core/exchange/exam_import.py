@@ -20,7 +20,7 @@ EXAM = "exam"
 def item_id(query_id: str, item: ExamItem) -> str:
     """The id of an item, which its words decide: the query id, `/`, and 12 hex digits of the hash of all its texts.
 
-    The order of choices is no part of it, so that the same exam shuffled anew has the same items.
+    The order of choices is no part of it, so that an exam that is shuffled anew has the same items.
     """
     content = "\x1f".join((item.question, *sorted(item.choices)))
     return f"{query_id}/{hashlib.blake2b(content.encode(), digest_size=6).hexdigest()}"

@@ -156,7 +156,7 @@ def _retrieved(value: object) -> dict[str, tuple[str, ...]]:
 KIND = FileKind(
     name="exam",
     title="Exam",
-    what="exam of multiple-choice items: JSON list with question, choices, correct_answer, documentation",
+    what="multiple-choice items: JSON list with question, choices, correct_answer, documentation",
     extensions=("json",),
     read=read_exam,
     write=write_exam,

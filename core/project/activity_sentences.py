@@ -61,7 +61,14 @@ def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None
 
 _SCREENS = {
     "import queries": "question_bank",
-    "import exam": "question_bank",
+    "import exam": "exam",
+    "import responses-matrix": "students",
+    "import lm-eval": "students",
+    "import students": "students",
+    "add student": "students",
+    "add retrieval": "students",
+    "start sitting": "students",
+    "sitting ": "students",
     "import bank": "question_bank",
     "import passages": "passages",
     "import graded": "passages",

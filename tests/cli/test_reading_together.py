@@ -79,6 +79,7 @@ ARGUMENTS = {
     "changes": ("--from", "1", "--to", "1"),
     "correlate": ("--against", "assessors"),
     "graders test": ("--question", "q1/a"),
+    "items statistics": ("--no-filters",),
     "meta": ("--against", "assessors"),
     "prompts show": ("self-rating-0-5",),
 }

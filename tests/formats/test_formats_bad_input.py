@@ -32,6 +32,10 @@ def refusals(kind: str, data: bytes | str, name: str = "file") -> list[str]:
     return [str(problem) for problem in report.problems]
 
 
+def exam_item(question: str) -> str:
+    return json.dumps({"question": question, "choices": ["A) this", "B) that"], "correct_answer": "A"})
+
+
 def graded_line(**changes: object) -> str:
     entry = {
         "correctAnswered": ["q/a"],
@@ -239,6 +243,7 @@ def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[byte
         "responses-matrix": "student,i1\na,1\n",
         "students": "student,size\na,7\n",
         "lm-eval": '{"doc_id": 1, "doc": {}, "resps": [], "acc_norm": 1}\n',
+        "exam": f"[{exam_item('Which is it?')}]\n",
     }[kind]
     (message,) = refusals(kind, spoil(good.encode()), name)
     place, _, found = message.partition(": ")
@@ -258,6 +263,7 @@ def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
         "leaderboard": "run\tAP\na\t0.5\n",
         "responses-matrix": "student,i1\na,1\n",
         "students": "student,size\na,7\n",
+        "exam": f"[{exam_item('Which is it?')},\n {exam_item('Which is next?')}]\n",
         "lm-eval": "".join(f'{{"doc_id": {n}, "doc": {{}}, "resps": [], "acc_norm": 1}}\n' for n in (1, 2)),
     }[kind]
     first, second = good.encode().splitlines()

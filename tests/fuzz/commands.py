@@ -23,7 +23,20 @@ from tests.fuzz.bench import Bench
 from tests.fuzz.files import FORMS, a_file
 from tests.fuzz.inputs import Input
 
-LEFT_OUT = ("serve", "demo", "grade", "sit", "students retrieve", "generate", "graders test", "proposals answer-key")
+LEFT_OUT = (
+    "serve",
+    "demo",
+    "grade",
+    "sit",
+    "students retrieve",
+    "generate",
+    "items generate",
+    "items check",
+    "items accept",
+    "items statistics",
+    "graders test",
+    "proposals answer-key",
+)
 """They begin a server, load or ask models."""
 
 PROJECT = "@project@"
@@ -31,7 +44,7 @@ MOST_LINES = 30
 
 GOOD: dict[str, tuple[str, ...]] = {
     "kind": ("queries", "passages", "runs", "qrels", "bank", "graded", "responses", "leaderboard",
-    "responses-matrix", "lm-eval", "students"),
+    "responses-matrix", "lm-eval", "students", "exam"),
     "query": ("q0", "q1"), "query_id": ("q0", "q2"), "queries": ("q0",), "passage_id": ("p0", "p1"), "run": ("r1",
     "r2"),
     "question_id": ("q0/x0", "q1/x1"), "question_ids": ("q0/x0", "q0/x3"), "question": ("q0/x0",),

@@ -267,6 +267,22 @@ def _samples(random: Random) -> list[dict[str, Any]]:
     ]
 
 
+def _exam(random: Random) -> Whole:
+    choices = ["A) clay", "B) sand", "C) chalk", "D) flint"]
+    return Whole(
+        [
+            {
+                "question": f"{_words(random)}, and which of them is number {number}?",
+                "choices": choices,
+                "correct_answer": random.choice(choices),
+                "documentation": _words(random),
+                "retrieved_context": {"bm25": [_words(random)]},
+            }
+            for number in range(3)
+        ]
+    )
+
+
 FORMS: tuple[Form, ...] = (
     Form("queries", "queries.tsv", _queries_tsv),
     Form("queries", "queries.jsonl", _queries_rows),
@@ -294,6 +310,7 @@ FORMS: tuple[Form, ...] = (
     Form("responses-matrix", "answers.csv", lambda random: _answers(random, ",")),
     Form("responses-matrix", "answers.tsv", lambda random: _answers(random, "\t")),
     Form("lm-eval", "samples_big.jsonl", _samples),
+    Form("exam", "exam.json", _exam),
     Form("students", "components.csv", lambda random: "student,LLM,icl\nbig,llama,ICL@0\nsmall,,ICL@1\n"),
 )
 

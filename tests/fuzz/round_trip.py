@@ -12,6 +12,7 @@ from typing import Any
 from core.errors import InputError, Report
 from core.formats import (
     Source,
+    exam,
     read_bank,
     read_boards,
     read_factors,
@@ -106,6 +107,7 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "leaderboard": (_rows, (("l.tsv", _write_rows),)),
     "responses-matrix": (_students, (("m.csv", _write_students),)),
     "lm-eval": (_each(lambda source, report: [read_samples(source, report)]), ()),
+    "exam": (_each(exam.read_exam), (("e.json", exam.write_exam),)),
     "students": (_each(lambda source, report: [read_factors(source, report)]), ()),
 }
 """By kind of file: how it is read, and under which names it is written how."""

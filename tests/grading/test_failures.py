@@ -192,7 +192,8 @@ class TestFilledInPrompts:
             query_id = "q2" if "question" not in prompt.kinds else "q1"
             question = questions_for(project, prompt, query_id)[0]
             shown = fill_in(project, prompt, question, "a passage of words").joined()
-            assert ("a passage of words" in shown) == ("{context}" in prompt.template or "{passage}" in prompt.template)
+            places = ("{context}", "{passage}", "{documentation}")
+            assert ("a passage of words" in shown) == any(place in prompt.template for place in places)
             assert (question.text or "") in shown or use == "generate items", "that one is about a passage alone"
             written = [word for word in re.findall(r"\{(?!\")([^}]*)", shown) if word not in USES[use].literal]
             assert written == [], shown
