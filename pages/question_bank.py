@@ -134,4 +134,4 @@ with middle:
     if view is not None and whole is None and query.pooled:
         diagnosis = bank_review.diagnosis(project, query.query_id, view.policy, view.against)
     bank_rows.editor(project, query, diagnosis, place, whole)
-    bank_review.more(project, query, diagnosis)
+    bank_review.more(project, query, diagnosis, view.policy if view else None)

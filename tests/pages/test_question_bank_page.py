@@ -11,7 +11,9 @@ from streamlit.testing.v1 import AppTest
 from core import bank
 from core.bank import drafted_bank, drafts
 from core.grading import make_plan
+from core.labels import Policy
 from core.project import Project
+from core.study import bank_worth
 from core.types import Question
 from tests.made.projects import SPEC
 from tests.made.screens import (
@@ -292,3 +294,15 @@ def test_questions_are_looked_at_by_subtopic_and_the_address_says_which(small: P
     act(app, "open", query="q2")
     assert "subtopic" not in app.query_params
     assert named(app.button, "Suggest questions")
+
+
+@pytest.mark.parametrize("examinees", ["systems", "passages"])
+def test_item_response_says_what_each_question_tells_apart(small: Project, examinees: str) -> None:
+    app = visit("question_bank", query="q1")
+    for label, value in (("More about this query", "worth"), ("Told apart", examinees)):
+        named(app.get("button_group"), label).set_value(value)
+        app = sound(app.run())
+    told = bank_worth(small, Policy(), "q1", "systems" if examinees == "systems" else "passages").questions
+    shown = app.dataframe[0].value
+    assert list(shown["Question"]) == [row.text for row in told]
+    assert list(shown["What to do"]) == [row.suggestion for row in told]

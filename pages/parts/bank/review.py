@@ -29,6 +29,7 @@ from core.study import QueryDiagnosis, diagnose
 from core.types import RATINGS, Question
 from pages.parts.bank import proposals as bank_proposals
 from pages.parts.bank import window as bank_window
+from pages.parts.bank import worth
 from pages.parts.shared import policy_widgets, presses, ui
 
 PASSAGES_SHOWN = 10
@@ -197,11 +198,12 @@ def solo(project: Project, question: Question) -> None:
 
 
 @st.fragment
-def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None) -> None:
+def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None, policy: Policy | None) -> None:
     """What else there is to do about a query, one thing at a time; a click in here draws nothing else.
 
     Args:
         found: how its questions behave; None before anything is graded.
+        policy: under which one looks; None then, too.
     """
     given = labels.overrides(project, query.query_id)
     stale = sum(one.stale for one in given)
@@ -210,6 +212,7 @@ def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None) -
     if found is not None:
         titles["strays"] = f"Answered by non-relevant passages ({len(found.strays)})"
         titles["uncovered"] = f"Relevant passages not covered ({len(found.uncovered)})"
+        titles["worth"] = "What each question tells apart"
     if given:
         titles["overrides"] = f"Overrides ({len(given)}" + (f", {stale} stale)" if stale else ")")
     titles["versions"] = f"Versions of the bank ({latest_version(project)})"
@@ -223,6 +226,8 @@ def more(project: Project, query: QueryOverview, found: QueryDiagnosis | None) -
         _strays(project, found)
     elif chosen == "uncovered" and found is not None:
         _uncovered(project, query, found)
+    elif chosen == "worth" and policy is not None:
+        worth.panel(project, query.query_id, policy)
     elif chosen == "overrides":
         _overrides(project, given)
     elif chosen == "versions":

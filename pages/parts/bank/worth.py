@@ -1,0 +1,62 @@
+"""What each question of a query tells apart, by item response: a verdict, and what one might reweight."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.labels import Policy
+from core.project import Project
+from core.study import Examinees, QuestionWorth, bank_worth
+from pages.parts.shared import ui
+
+OF: dict[Examinees, str] = {"systems": "Systems", "passages": "Passages"}
+
+
+def panel(project: Project, query_id: str, policy: Policy) -> None:
+    """The saved questions of a query as items, systems or passages as those who answer them."""
+    picked = st.segmented_control(
+        "Told apart", list(OF), default="systems", format_func=OF.__getitem__, key="told apart", required=True,
+        label_visibility="collapsed",
+    )  # fmt: skip
+    try:
+        with st.spinner("Fitting abilities and questions"):
+            found = bank_worth(project, policy, query_id, cast(Examinees, picked))
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    rows = found.questions
+    names = {row.question_id: row.text for row in rows}
+    st.dataframe(
+        {
+            "Question": [row.text for row in rows],
+            "Verdict": [_verdict(row, names) for row in rows],
+            "What to do": [row.suggestion for row in rows],
+            "Answered": [row.answered for row in rows],
+            "At the top": [row.at_top for row in rows],
+            "d": [row.discrimination for row in rows],
+            "b": [row.difficulty for row in rows],
+        },
+        hide_index=True,
+        column_config={
+            "Question": st.column_config.TextColumn(width="medium"),
+            "Answered": st.column_config.NumberColumn(format="percent"),
+            **{name: st.column_config.NumberColumn(format="%.2f") for name in ("At the top", "d", "b")},
+        },
+    )
+    best = ", ".join(list(found.abilities)[: found.top][:5]) if picked == "systems" else ""
+    st.caption(
+        f"Of the saved questions. “At the top” is what a question tells of the best {found.top} of"
+        f" {len(found.abilities)} {found.examinees}{f' ({ui.plain(best)})' if best else ''}; d is discrimination, b"
+        " difficulty."
+    )
+    for remark in found.remarks:
+        st.caption(f":material/info: {ui.plain(remark)}")
+
+
+def _verdict(row: QuestionWorth, names: dict[str, str]) -> str:
+    if row.alike is None:
+        return row.verdict
+    return f"{row.verdict} with “{ui.shortened(names.get(row.alike, row.alike), 60)}”"
