@@ -15,8 +15,9 @@ INSTALL := $(BIN)/python -m pip install --no-compile --progress-bar off
 PROJECTS := $(or $(EXAM_PROJECTS_DIR),data/projects)
 DEMO := $(PROJECTS)/demo.duckdb
 PORT ?= 8501
-# Processes that share the tests; whoever is done first takes over from the other. 0 runs them in one.
-WORKERS ?= 2
+# Processes that share the tests; whoever is done first takes over from the others. More than there are cores, since much of
+# a test in a browser is waiting. 0 runs them in one.
+WORKERS ?= 4
 TESTFLAGS ?=
 # Properties are tried on a few examples, or on so many times as many: `make test TIMES=50` for a night.
 TIMES ?= 1
