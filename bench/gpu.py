@@ -18,10 +18,17 @@ import torch
 import transformers
 
 from bench.gpu_models import Size, make, mistral_7b, t5_large, texts
-from core.graders import Control, Pair, ReadingGrader, fill, make_grader, parse_rating
-from core.graders.local.back_end import TransformersBackEnd
-from core.graders.local.batches import default_budget
-from core.graders.local.loading import load_model
+from core.graders import (
+    Control,
+    Pair,
+    ReadingGrader,
+    TransformersBackEnd,
+    default_budget,
+    fill,
+    load_model,
+    make_grader,
+    parse_rating,
+)
 from core.types import Asked, Grade
 
 QUERIES, QUESTIONS, PASSAGES = 5, 10, 40

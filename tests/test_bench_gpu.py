@@ -11,8 +11,7 @@ import torch
 
 from bench import gpu
 from bench.gpu_models import Size, make, mistral_7b, t5_large
-from core.graders import make_grader
-from core.graders.local.loading import load_model
+from core.graders import load_model, make_grader
 
 SMALL_T5 = partial(t5_large, d_model=64, d_ff=96, d_kv=16, num_heads=4, num_layers=3, vocab_size=4096)
 SMALL_CAUSAL = partial(

@@ -25,8 +25,9 @@ from core.graders.control import NOTHING_USED, Control, Price, Usage
 from core.graders.embedding.grader import similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
-from core.graders.local.back_end import MOST_BEAMS
-from core.graders.local.loading import DTYPES, loading
+from core.graders.local.back_end import MOST_BEAMS, TransformersBackEnd
+from core.graders.local.batches import default_budget
+from core.graders.local.loading import DTYPES, load_model, loading
 from core.graders.making import (
     APIS,
     BACK_ENDS,
@@ -108,6 +109,7 @@ __all__ = [
     "Prompt",
     "ReadingGrader",
     "Steps",
+    "TransformersBackEnd",
     "Trial",
     "Usage",
     "acting",
@@ -117,12 +119,14 @@ __all__ = [
     "check_further_fields",
     "checked_host",
     "current",
+    "default_budget",
     "fill",
     "ill_formed",
     "is_loopback",
     "key_for",
     "key_position",
     "load_encoder",
+    "load_model",
     "loading",
     "make_back_end",
     "make_grader",

@@ -19,7 +19,7 @@ from tests.made.tiny_models import build_tiny_extractive, build_tiny_t5, shared_
 RATES = {"salt": "5", "water": "4", "river": "3", "rivers": "3", "bridge": "5", "wind": "4", "deck": "3", "Sea": "2"}
 JUDGES = {"salt": "Yes", "bridge": "Yes", "wind": "Yes", "Tacoma": "Yes"}
 ANSWERS = {"salt": "the red leaves", "wind": "a given passage", "bridge": "unanswerable"}
-QUERIES = ("sea-salt", "tacoma-bridge")
+QUERIES = ("tacoma-bridge",)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ METHODS = (
 
 
 def grade_with(project: Project, models: Models, kind: str, model: str, more: dict[str, str]) -> Grader:
-    """Let a grader work on two queries of the demo; what it has done is not done again."""
+    """Let a grader work on a query of the demo; what it has done is not done again."""
     grader = make_grader(kind, {"model": getattr(models, model), **more})
     planned = make_plan(project, grader.spec, 1, Scope(QUERIES))
     final = run_job(project, grader, Request(Scope(QUERIES)), "ann")
