@@ -18,6 +18,7 @@ from core.pipelines.boards import (
     compare,
     exam_board,
     grid,
+    only_right,
 )
 from core.pipelines.item_categories import (
     QUESTION_WORDS,
@@ -130,6 +131,7 @@ __all__ = [
     "make_retrieval",
     "making_of",
     "measure",
+    "only_right",
     "parse_item",
     "proposed_items",
     "question_types",

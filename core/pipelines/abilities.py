@@ -98,7 +98,7 @@ def abilities(
     Raises:
         InputError: there are too few answers.
     """
-    key = ("abilities", query_id, model, estimator, intervals)
+    key = ("abilities", query_id, model, estimator, intervals, _answers(project))
     return project.remember(key, lambda: _abilities(project, query_id, model, estimator, intervals))
 
 
@@ -136,4 +136,10 @@ def shorter(
         design = design_of(table.students, table.factors)
         return improve(table.correct, design, table.items, drop, steps, criterion, model, estimator)
 
-    return project.remember(("shorter", query_id, drop, steps, criterion, model, estimator), compute)
+    key = ("shorter", query_id, drop, steps, criterion, model, estimator, _answers(project))
+    return project.remember(key, compute)
+
+
+def _answers(project: Project) -> int:
+    """How many answers there are: they come while a sitting goes on, and only its beginning and end are acts."""
+    return int(project.value("SELECT count(*) FROM answers"))

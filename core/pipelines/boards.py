@@ -192,6 +192,19 @@ class Comparison:
         return (self.only_first - self.only_second) / self.items if self.items else None
 
 
+def only_right(found: Responses, first: str, second: str) -> tuple[list[str], list[str]]:
+    """The items that just one of two students got right: those of the first, those of the second.
+
+    Args:
+        first, second: names of students that are among those of `found`.
+    """
+    difference = found.correct[found.names.index(first)] - found.correct[found.names.index(second)]
+    one, other = (
+        [item for item, value in zip(found.items, difference, strict=True) if value == sign] for sign in (1, -1)
+    )
+    return one, other
+
+
 def compare(found: Responses, test: Test = "mcnemar") -> list[Comparison]:
     """Every two students against each other, paired by item.
 

@@ -20,12 +20,14 @@ from core.pipelines import (
     Plan,
     Responses,
     Sit,
+    abilities,
     add_student,
     best_classical,
     by_topic,
     compare,
     exam_board,
     grid,
+    only_right,
     responses,
     sit,
 )
@@ -158,3 +160,22 @@ def test_responses_are_students_by_items_with_their_factors(project: Project, tm
     bank.save(project, [replace(questions[0], active=False)], "away", "ann")
     assert responses(project).items == ["i2", "i3", "i4", "new"]
     assert responses(project, ["paper"], ["i1"]).correct.tolist() == [[0]]
+
+
+def test_items_that_just_one_of_two_got_right() -> None:
+    assert only_right(found({"a": [1, 1, 0, NAN, 1], "b": [0, 1, 1, 1, NAN]}), "a", "b") == (["i0"], ["i2"])
+
+
+def test_answers_that_come_while_a_sitting_goes_on_are_not_overlooked(project: Project) -> None:
+    put_exam(project, 12)
+    for seed in range(2):
+        add_student(project, Plan("random", seed=seed, name=f"chance {seed}"), "ann")
+    sit(project, Sit(("chance 0",)), "ann")
+    assert len(abilities(project).students) == 1
+    with project.transaction() as cursor:
+        # As a sitting commits them: no act says so before its end.
+        cursor.execute(
+            "INSERT INTO answers SELECT * REPLACE"
+            " ((SELECT student_key FROM students WHERE name = 'chance 1') AS student_key) FROM answers"
+        )
+    assert len(abilities(project).students) == 2

@@ -20,6 +20,7 @@ from core.pipelines import (
     by_topic,
     compare,
     grid,
+    only_right,
 )
 from core.project import Project
 from pages.parts.exams import charts
@@ -139,10 +140,8 @@ def two(sat: Sat) -> None:
     one = next(each for each in compare(sat.found, test) if {each.first, each.second} == wanted)
     st.markdown(_verdict(one))
     texts = {item.question_id: item.text for item in sat.items}
-    place = {name: at for at, name in enumerate(sat.found.names)}
-    difference = sat.found.correct[place[first]] - sat.found.correct[place[second]]
-    for column, name, sign in zip(st.columns(2), (first, second), (1, -1), strict=True):
-        told = [texts[item] for item, value in zip(sat.found.items, difference, strict=True) if value == sign]
+    for column, name, items in zip(st.columns(2), (first, second), only_right(sat.found, first, second), strict=True):
+        told = [texts[item] for item in items]
         with column:
             st.markdown(f"**Only {ui.plain(name)} is right: {len(told):,}**")
             for text in told[:ITEMS_SHOWN]:
