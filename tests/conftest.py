@@ -29,6 +29,15 @@ database.CONFIG["threads"] = 1
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What waits begins first: tests in the browser, and those marked as long.
+
+    Of the processes that share the tests, the first gets them all: the others work while these wait, one browser and
+    one server serve them, and what is left to the end are small tests, of which each process can take its part.
+    """
+    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("browser", "long"))))
+
+
 def pytest_collection_finish() -> None:
     """All that was loaded for the tests stays to the end: nobody need look through it for garbage again."""
     gc.collect()

@@ -191,6 +191,7 @@ def prepared(path: Path, cases: int) -> None:
     project.close()
 
 
+@pytest.mark.long
 def test_what_is_good_is_kept_all_else_fails_with_a_reason_and_the_key_is_in_no_file(
     exam: Exam,  # noqa: F811
     project_path: Path,

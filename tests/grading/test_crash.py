@@ -68,6 +68,7 @@ def path(tmp_path: Path) -> Path:
     return project.path
 
 
+@pytest.mark.long
 def test_after_every_kill_a_job_goes_on_with_what_is_missing_and_nothing_is_asked_or_kept_twice(path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["core.grading", "core.graders", "openai"])

@@ -32,6 +32,7 @@ def write(box: Locator, text: str) -> None:
     ready(box.page)
 
 
+@pytest.mark.browser
 def test_a_visitor_types_no_address_and_the_one_person_here_does(
     app_server: Callable[[Path], Server], chromium_page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ def _look(app: AppTest, where: str, wild: list[str]) -> None:
             wild.append(f"{where}: {place}: {len(text):,} characters: {text[:60]}…")
 
 
+@pytest.mark.browser
 def test_in_a_browser_a_long_word_pushes_nothing_aside_and_shortcodes_are_words(
     projects: Path, server: Server, chromium_page: Page
 ) -> None:

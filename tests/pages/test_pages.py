@@ -170,6 +170,7 @@ def test_a_project_that_cannot_be_opened_is_no_dead_end(tmp_path: Path) -> None:
     assert not app.error
 
 
+@pytest.mark.long
 def test_a_project_that_another_process_holds_says_so_until_it_is_free(small: Project) -> None:
     path = small.path
     small.close()

@@ -466,6 +466,7 @@ def hostile_site(projects: Path, server: Server) -> str:
     return f"{server.address}/passages?project=hostile+passage"
 
 
+@pytest.mark.browser
 def test_in_a_real_browser_hostile_text_does_nothing_and_keys_walk_and_judge(
     hostile_site: str, chromium_page: Page
 ) -> None:
