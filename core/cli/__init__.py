@@ -18,7 +18,7 @@ COMMANDS = {
     "files": ("init", "demo", "import", "export"),
     "status": ("status",),
     "bank": ("bank",),
-    "grade": ("plan", "grade"),
+    "grade": ("plan", "grade", "ingest"),
     "generate": ("generate", "proposals"),
     "items": ("items",),
     "graders": ("graders", "prompts", "prices"),

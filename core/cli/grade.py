@@ -16,7 +16,8 @@ from core.catalogue import find_grader, remember_settings
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
-from core.errors import GradingError
+from core.errors import GradingError, InputError
+from core.formats import Source
 from core.grading import (
     PriceTag,
     Progress,
@@ -28,6 +29,8 @@ from core.grading import (
     make_plan,
     price_tag,
     run_job,
+    take_in,
+    write_missing,
 )
 from core.project import Project, current_author
 from core.types import GraderSpec
@@ -66,24 +69,48 @@ _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this 
 @grader_options
 @_scope_options
 @_version_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the missing calls to this file, for another engine: a batch file, or Parquet where it ends so.",
+)
+@click.option(
+    "--after",
+    "answers",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    multiple=True,
+    help="Answers to earlier calls, so that second ones are written; may be repeated.",
+)
 @json_option
 def plan(
     project_path: Path | None,
     chosen: GraderChoice,
     scope: Scope,
     bank_version: int | None,
+    output: Path | None,
+    answers: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Say what a grading job would do: pairs needed, known, failed, to grade."""
+    if answers and output is None:
+        raise InputError("--after is for writing calls.", "Name the file for them with -o.")
     with opened(project_path) as project:
-        spec = chosen.make(project).spec
+        grader = chosen.make(project)
+        spec = grader.spec
         version = check_version(project, bank_version)
         _tell_unknown(project, spec, version, scope)
         found = asdict(make_plan(project, spec, version, scope))
+        if output is not None:
+            written = write_missing(project, grader, output, version, scope, list(map(Source.of, map(str, answers))))
+            remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+            found |= asdict(written)
     if as_json:
         print_json(found)
     else:
         textless = found.pop("without_text")
+        if output is not None:
+            tell(f"{counted(written.calls, 'call')} written to {output}. Take the answers in with exam ingest.")
         print_table(("pairs", "count"), [(what.replace("_", " "), count) for what, count in found.items()])
         if textless:
             tell(f"{textless:,} pooled passages have no text: they cannot be graded and are not counted here.")
@@ -154,6 +181,38 @@ def grade(
             f"Boards and labels show '{shown.name}' where no grader is named."
             f" To see this one, add: --grader {shlex.quote(name)}"
         )
+
+
+@click.command()
+@project_option
+@click.argument("files", type=click.Path(path_type=Path, exists=True, dir_okay=False), nargs=-1, required=True)
+@grader_options
+@json_option
+def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderChoice, as_json: bool) -> None:
+    """Take in answers to the calls that exam plan -o wrote, with the same grader: in any order, any number of times."""
+    with opened(project_path) as project:
+        close_interrupted(project)
+        grader = chosen.make(project)
+        taken = take_in(project, grader, list(map(Source.of, map(str, files))), current_author())
+        if taken.graded or taken.failed:
+            remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+    if as_json:
+        print_json(asdict(taken))
+        return
+    tell(f"Graded {counted(taken.graded, 'pair')}, {taken.failed:,} failed; {taken.known:,} had a grade before.")
+    for number, what in (
+        (taken.defaulted, "of the ratings are defaults: the model gave no number."),
+        (taken.unanswered, "calls were not answered. exam plan -o writes them again."),
+        (
+            taken.unfinished,
+            "pairs need another call: exam plan -o FILE --after ANSWERS writes it. Then give all answers.",
+        ),
+        (taken.unmatched, "answers are to calls that this grader does not make: its settings are others than planned."),
+    ):
+        if number:
+            tell(f"{number:,} {what}")
+    if taken.remarks:
+        tell(taken.remarks)
 
 
 def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:

@@ -42,7 +42,8 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "meta": _always,
     "override list": _always,
     "passages": _always,
-    "plan": _without_examples,
+    # To write calls down, texts get their keys.
+    "plan": lambda given: given["examples"] is None and given["output"] is None,
     "pool": lambda given: given["depth"] is None,
     "prices": _always,
     "prompts list": _always,

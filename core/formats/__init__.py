@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.formats import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
+from core.formats.batch_calls import Reply, WrittenCall, read_replies, write_calls
 from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.exam import ExamItem
 from core.formats.file_kind import FileKind
@@ -24,10 +25,12 @@ __all__ = [
     "ExamItem",
     "Factors",
     "FileKind",
+    "Reply",
     "RunLine",
     "SatElsewhere",
     "Source",
     "TableRow",
+    "WrittenCall",
     "detect",
     "exam",
     "graded",
@@ -40,6 +43,7 @@ __all__ = [
     "read_boards",
     "read_factors",
     "read_matrix",
+    "read_replies",
     "read_responses",
     "read_run_lines",
     "read_samples",
@@ -50,5 +54,6 @@ __all__ = [
     "unrecognised",
     "write_board_latex",
     "write_board_tsv",
+    "write_calls",
     "write_matrix",
 ]

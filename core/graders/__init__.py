@@ -24,6 +24,7 @@ from core.graders.base import Grader, Outcome, Pair
 from core.graders.control import NOTHING_USED, Control, Price, Usage
 from core.graders.embedding.grader import similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
+from core.graders.endpoint.elsewhere import Played, Told, asked_by, play
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
 from core.graders.local.back_end import MOST_BEAMS, TransformersBackEnd
 from core.graders.local.batches import default_budget
@@ -105,14 +106,17 @@ __all__ = [
     "Pair",
     "Parsed",
     "Per",
+    "Played",
     "Price",
     "Prompt",
     "ReadingGrader",
     "Steps",
+    "Told",
     "TransformersBackEnd",
     "Trial",
     "Usage",
     "acting",
+    "asked_by",
     "back_end_name",
     "bare_choices",
     "built_in",
@@ -138,6 +142,7 @@ __all__ = [
     "parse_list",
     "parse_rating",
     "parse_yes_no",
+    "play",
     "provide_access",
     "provide_endpoints",
     "provide_keys",

@@ -21,6 +21,7 @@ from core.grading.drafting import (
     suggest,
     usual_settings,
 )
+from core.grading.elsewhere import TakenIn, Written, take_in, write_missing
 from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
 from core.grading.grades import NO_USABLE_RATING, write_staged_grades
 from core.grading.jobs import close_interrupted, end, jobs, start
@@ -52,8 +53,10 @@ __all__ = [
     "Report",
     "Request",
     "Scope",
+    "TakenIn",
     "Watch",
     "Which",
+    "Written",
     "answers",
     "blank",
     "budget",
@@ -84,8 +87,10 @@ __all__ = [
     "start",
     "start_job",
     "suggest",
+    "take_in",
     "time_needed",
     "trial_control",
     "usual_settings",
+    "write_missing",
     "write_staged_grades",
 ]

@@ -530,3 +530,20 @@ def test_what_only_reads_loads_no_library_of_models_and_none_that_only_others_ne
 def test_what_only_counts_loads_no_library_of_numbers_either(loaded: dict[str, set[str]]) -> None:
     assert "core.project" in loaded["status"]
     assert loaded["status"] & {"pandas", "numpy", "pyarrow", "scipy"} == set()
+
+
+def test_what_is_missing_goes_to_another_engine_and_comes_back(imported: Exam, tmp_path: Path):
+    model = ("--grader", "self-rating", "--model", "m", "--back-end", "openai", "--set", "structured=text")
+    planned = imported("plan", *model, "-o", "calls.jsonl", "--json").json
+    assert (planned["to_grade"], planned["calls"], planned["known"]) == (4, 4, 0)
+    refused(imported("plan", *model, "--after", "calls.jsonl"), 2, "-o")
+    calls = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
+    assert {call["url"] for call in calls} == {"/v1/chat/completions"}
+    rows = [{"custom_id": call["custom_id"], "answer": str(at)} for at, call in enumerate(calls)]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    refused(imported("ingest", "answers.jsonl", *model[:-1], "structured=json"), 2, "another grader")
+    assert imported("ingest", "answers.jsonl", *model, "--json").json["graded"] == 4
+    again = imported("ingest", "answers.jsonl", *model)
+    assert (again.code, again.out) == (0, "")
+    assert "4 had a grade before" in again.err
+    assert imported("plan", *model, "--json").json["known"] == 4

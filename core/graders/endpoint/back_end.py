@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from core.errors import GradingError, InputError
@@ -15,7 +16,7 @@ from core.graders.access.keys import VARIABLE
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
 from core.graders.endpoint.ask import Endpoint
-from core.graders.endpoint.chat import Api, Dialect
+from core.graders.endpoint.chat import Api, Dialect, Request, prepare
 from core.graders.endpoint.session import Session
 from core.graders.reading.calls import Call, Completion, Steps
 from core.types import Grade
@@ -160,6 +161,26 @@ class EndpointBackEnd:
                 that there are.
         """
         yield from Session(self._endpoint, self._key(), work, control).batches()
+
+    @property
+    def model(self) -> str:
+        """Name of the model that is asked."""
+        return self._endpoint.model
+
+    @property
+    def api(self) -> Api:
+        """What is asked for: an answer in a chat, or how a text goes on."""
+        return self._endpoint.dialect.api
+
+    def prepared(self, call: Call) -> Request | Completion:
+        """What would be sent for a call, before anything is known of what the endpoint takes.
+
+        Returns:
+            The request with all its fields, or a completion with an error where none can be made of the call.
+        """
+        end = self._endpoint
+        made = prepare(call, end.model, end.temperature, end.dialect, None, end.max_tokens_in)
+        return made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
 
     def count_tokens(self, text: str) -> int | None:
         """None: the tokenizer of a model behind an endpoint is not at hand."""

@@ -9,6 +9,9 @@ from core.graders.control import Control
 from core.graders.reading.calls import BackEnd, Steps
 from core.types import Asked, Grade, GraderSpec
 
+EMPTY_PASSAGE = Grade(None, "failed", reason="the passage is empty")
+"""What becomes of a pair whose passage has no words: no model is asked."""
+
 Method = Callable[[Asked, str], Steps]
 """How one pair is graded, given what is asked and the passage."""
 
@@ -44,11 +47,7 @@ class ReadingGrader:
     ) -> Iterator[list[Outcome]]:
         """Grade pairs, as many at a time as suits the model; as `Grader.grade` says."""
         order = sorted(pairs, key=lambda pair: pair[::-1] if self._by_passage else pair)
-        empty = [
-            (question, passage, Grade(None, "failed", reason="the passage is empty"))
-            for question, passage in order
-            if not passages[passage].strip()
-        ]
+        empty = [(question, passage, EMPTY_PASSAGE) for question, passage in order if not passages[passage].strip()]
         if empty:
             yield empty
         yield from self.back_end.drive(

@@ -1,0 +1,236 @@
+"""Grading elsewhere: what is missing goes out as a file, and the answers of any engine come in as grades."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core.errors import FileError, GradingError
+from core.formats import Source
+from core.graders import Grader, acting, make_grader, naming
+from core.grading import Request, TakenIn, jobs, make_plan, run_job, take_in, write_missing
+from core.project import Project
+from core.types import Question
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
+from tests.made.projects import fill, new_project
+
+QUESTIONS = [Question("q1/a", "q1", "Which A?"), Question("q1/b", "q1", "Which B?"), Question("q2/c", "q2", "Which C?")]
+RUNS = {"one": {"q1": ["p1", "p2", "p3"], "q2": ["p3", "p4"]}}
+KEYED = [Question("q1/a", "q1", "Which A?", answer_key="apple"), Question("q1/b", "q1", "Which B?", answer_key="pear")]
+
+
+def words(prompt: str) -> str:
+    """What the model says of a prompt: always the same of the same words."""
+    if "apple" in prompt or "pear" in prompt:
+        return "Yes" if len(prompt) % 2 else "No"
+    return str(len(prompt) % 6)
+
+
+def behave(seen: Seen) -> Reply:
+    return chat(words(seen.prompt), model="m")
+
+
+def engine(path: Path, out: Path, skip: int = -1) -> Path:
+    """Answer a batch file as a batch endpoint does, in another order; one call may expire."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    answered = []
+    for at, row in enumerate(rows):
+        if at == skip:
+            answered.append({"custom_id": row["custom_id"], "response": None, "error": {"code": "batch_expired"}})
+            continue
+        body = json.loads(behave(Seen(row["body"]["messages"][-1]["content"], 1, row["body"], {})).content)
+        answered.append({"custom_id": row["custom_id"], "response": {"status_code": 200, "body": body}, "error": None})
+    out.write_text("".join(json.dumps(row) + "\n" for row in reversed(answered)))
+    return out
+
+
+def rater(kind: str = "self-rating", **parameters: Any) -> Grader:
+    with acting(naming("http://localhost:9/v1", None)):
+        return make_grader(
+            kind,
+            {
+                "model": "m",
+                "back_end": "openai",
+                "base_url": "http://localhost:9/v1",
+                "structured": "text",
+                **parameters,
+            },
+        )
+
+
+def grades(project: Project) -> list[tuple[Any, ...]]:
+    return project.rows(
+        "SELECT q.text, p.text, rating, defaulted, answer, raw, note FROM grades g"
+        " JOIN question_texts q ON q.text_key = question_text_key"
+        " JOIN passage_texts p ON p.text_key = passage_text_key ORDER BY ALL"
+    )
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterable[Callable[[list[Question]], Project]]:
+    projects: list[Project] = []
+
+    def make(questions: list[Question] = QUESTIONS) -> Project:
+        projects.append(new_project(tmp_path / f"{len(projects)}.duckdb"))
+        fill(projects[-1], questions, {}, RUNS)
+        return projects[-1]
+
+    yield make
+    for project in projects:
+        project.close()
+
+
+def take(project: Project, grader: Grader, *paths: Path) -> TakenIn:
+    return take_in(project, grader, [Source.of(path) for path in paths], "tester")
+
+
+def test_answers_from_elsewhere_are_the_grades_that_the_endpoint_would_have_given(
+    made: Callable[..., Project], tmp_path: Path
+) -> None:
+    here, there = made(), made()
+    with EndpointServer(behave) as server:
+        run_job(here, rater(base_url=server.url), Request(), "tester")
+    grader = rater()
+    assert write_missing(there, grader, tmp_path / "calls.jsonl", 1).calls == 8
+    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
+    taken = take(there, grader, answers)
+    assert (taken.graded + taken.failed, taken.unanswered, taken.unmatched) == (8, 0, 0)
+    assert grades(there) == grades(here) != []
+    assert (taken.usage.calls, taken.usage.input_tokens, taken.usage.output_tokens) == (8, 80, 40)
+    (job,) = jobs(there)
+    assert (job.state, job.total, job.graded, job.calls) == ("done", 8, taken.graded, 8)
+
+
+def test_any_order_any_number_of_times_gives_the_same(made: Callable[..., Project], tmp_path: Path) -> None:
+    projects = [made(), made()]
+    grader = rater()
+    write_missing(projects[0], grader, tmp_path / "calls.jsonl", 1)
+    lines = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl").read_text().splitlines(keepends=True)
+    for name, part in (("a", lines[:3]), ("b", lines[3:6]), ("c", lines[2:])):
+        (tmp_path / name).write_text("".join(part))
+    for project, order in zip(projects, ("abcab", "cba"), strict=True):
+        write_missing(project, grader, tmp_path / "again.jsonl", 1)
+        for name in order:
+            take(project, grader, tmp_path / name)
+    assert grades(projects[0]) == grades(projects[1])
+    assert make_plan(projects[0], grader.spec, 1).to_grade == 0
+    before = len(jobs(projects[0]))
+    again = take(projects[0], grader, tmp_path / "answers.jsonl")
+    assert (again.graded, again.failed, again.known) == (0, 0, 8)
+    assert len(jobs(projects[0])) == before
+
+
+def test_what_expired_is_missing_still_and_what_was_refused_is_failed(
+    made: Callable[..., Project], tmp_path: Path
+) -> None:
+    project, grader = made(), rater()
+    write_missing(project, grader, tmp_path / "calls.jsonl", 1)
+    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl", skip=0)
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    rows[0]["response"] = {"status_code": 400, "body": {"error": {"message": "too long"}}}
+    rows[1]["response"] = {"status_code": 429, "body": {"error": {"message": "slow down"}}}
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taken = take(project, grader, answers)
+    assert (taken.graded, taken.failed, taken.unanswered) == (5, 1, 2)
+    planned = make_plan(project, grader.spec, 1)
+    assert (planned.known, planned.failed, planned.to_grade) == (5, 1, 2)
+    assert "too long" in project.value("SELECT reason FROM failures")
+    assert write_missing(project, grader, tmp_path / "rest.jsonl", 1).calls == 2
+
+
+def test_a_method_that_asks_twice_is_planned_twice(made: Callable[..., Project], tmp_path: Path) -> None:
+    here, there = made(KEYED), made(KEYED)
+    with EndpointServer(behave) as server:
+        run_job(here, rater("answer", check="model", base_url=server.url), Request(), "tester")
+    grader = rater("answer", check="model")
+    assert write_missing(there, grader, tmp_path / "1.jsonl", 1).calls == 6
+    first = engine(tmp_path / "1.jsonl", tmp_path / "first.jsonl")
+    taken = take(there, grader, first)
+    assert taken.unfinished == 6 - taken.graded - taken.failed > 0
+    rest = write_missing(there, grader, tmp_path / "2.jsonl", 1, answers=[Source.of(first)])
+    assert rest.calls == taken.unfinished
+    second = engine(tmp_path / "2.jsonl", tmp_path / "second.jsonl")
+    assert take(there, grader, second, first).unfinished == 0
+    assert grades(there) == grades(here) != []
+
+
+def test_parquet_goes_out_and_comes_back_with_the_words_alone(made: Callable[..., Project], tmp_path: Path) -> None:
+    project, other, grader = made(), made(), rater()
+    write_missing(other, grader, tmp_path / "calls.jsonl", 1)
+    take(other, grader, engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl"))
+    assert write_missing(project, grader, tmp_path / "pairs.parquet", 1).calls == 8
+    rows = pq.read_table(tmp_path / "pairs.parquet").to_pylist()
+    for row in rows:
+        row["answer"] = words(json.loads(row["body"])["messages"][-1]["content"])
+    pq.write_table(pa.Table.from_pylist(rows[:-1]), tmp_path / "shard.parquet")
+    assert take(project, grader, tmp_path / "shard.parquet").graded == 7
+    rows[-1] |= {"answer": None, "error": "out of memory"}
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "shard.parquet")
+    assert take(project, grader, tmp_path / "shard.parquet").failed == 1
+    assert set(grades(project)) < set(grades(other))
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"custom_id": 3}', "custom_id is missing"),
+        ('{"custom_id": "a.b.c.d", "answer": "4"}', "not that of a planned call"),
+        ('{"custom_id": "000000000000.1.2.0", "answer": "4"}', "another grader"),
+        ("MINE.99999.99999.0", "does not have"),
+        ("[1]", "not a JSON object"),
+        ("GOOD", ""),
+    ],
+)
+def test_one_bad_row_changes_nothing_and_is_named(
+    made: Callable[..., Project], tmp_path: Path, line: str, reason: str
+) -> None:
+    project, grader = made(), rater()
+    write_missing(project, grader, tmp_path / "calls.jsonl", 1)
+    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
+    if line.startswith("MINE"):
+        line = json.dumps({"custom_id": line.replace("MINE", grader.spec.fingerprint[:12]), "answer": "4"})
+    if line != "GOOD":
+        answers.write_text(answers.read_text() + line + "\n")
+        with pytest.raises(FileError, match=f"answers.jsonl:9: .*{reason}"):
+            take(project, grader, answers)
+        assert grades(project) == [] and jobs(project) == []
+    else:
+        assert take(project, grader, answers).graded == 8
+
+
+def test_answers_to_what_is_not_asked_are_told_and_kept_out(made: Callable[..., Project], tmp_path: Path) -> None:
+    project = made()
+    write_missing(project, rater(), tmp_path / "calls.jsonl", 1)
+    answers = engine(tmp_path / "calls.jsonl", tmp_path / "answers.jsonl")
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    for row in rows:
+        row["custom_id"] = row["custom_id"][:-1] + ("0" if row["custom_id"][-1] != "0" else "1")
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    taken = take(project, rater(), answers)
+    assert (taken.graded, taken.unmatched) == (0, 8)
+
+
+def test_a_grader_without_requests_says_so(made: Callable[..., Project], tmp_path: Path) -> None:
+    with pytest.raises(GradingError, match="asks no model by requests"):
+        write_missing(made(), make_grader("embedding", {}), tmp_path / "calls.jsonl", 1)
+    assert list(tmp_path.glob("calls*")) == []
+
+
+def test_every_order_of_the_calls_of_a_pair_ends_in_one_grade(made: Callable[..., Project], tmp_path: Path) -> None:
+    results = []
+    for order in itertools.permutations(("first", "second")):
+        project, grader = made(KEYED), rater("answer", check="model")
+        write_missing(project, grader, tmp_path / "1.jsonl", 1)
+        first = engine(tmp_path / "1.jsonl", tmp_path / "first")
+        write_missing(project, grader, tmp_path / "2.jsonl", 1, answers=[Source.of(first)])
+        engine(tmp_path / "2.jsonl", tmp_path / "second")
+        take(project, grader, *(tmp_path / name for name in order))
+        results.append(grades(project))
+    assert results[0] == results[1] != []
