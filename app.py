@@ -31,7 +31,7 @@ if __name__ == "__main__":
         with place:
             screens.menu(address.travelling())
     with ui.errors():
-        tour.accompany()
+        tour.accompany(name)
         screen.run()
         ui.say_reopened()
     presses.presses().forget()

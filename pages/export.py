@@ -34,7 +34,11 @@ def qrels(project: Project) -> tuple[Policy, bool]:
         ui.empty("There are no labels yet.", "Grade the pool first.", "grading")
     with st.container(horizontal=True, vertical_alignment="center"):
         button = st.container(width="content")
+        if "binary" not in st.session_state and "binary" not in st.query_params:
+            # The menu leads here without it.
+            st.session_state["binary"] = st.session_state.get("binary before", False)
         binary = st.checkbox(f"Binary: 1 from rating {policy.min_rating}, else 0", key="binary", bind="query-params")
+        st.session_state["binary before"] = binary
     with button:
         download(
             project, "Download qrels", "qrels", f"{project.name}{'-binary' * binary}.qrels",

@@ -11,7 +11,7 @@ import streamlit as st
 from core.catalogue import graders
 from core.labels import Policy
 from core.project import Project, judged_pairs, judged_values, pooled_queries, run_names, source_of, sources
-from core.review import NONE, Filters, Found, State, read_passage, search
+from core.review import NONE, Filters, Found, State, read_passage, search, where_to_begin
 from core.types import RATINGS
 from pages.parts.review import beside, passage_list
 from pages.parts.review import desk as desk_parts
@@ -169,8 +169,7 @@ def _desk(project: Project, policy: Policy | None, shown: list[str], wanted: Fil
     place = opened(project)
     found = find(project, policy, wanted, place)
     if place is None or place[1] is None:
-        first = found.after or next(iter(found.rows), None)
-        place = (first.query_id, first.passage_id) if first else None
+        place = where_to_begin(project, policy, wanted, None if place is None else place[0])
         found = find(project, policy, wanted, place)
     judged = judged_pairs(project, ui.person()) if blind and ui.person() else set()
 

@@ -1,4 +1,4 @@
-"""Question banks: Autograder/RUBRIC JSONL, our own JSONL and CSV, and a JSON map of nuggets."""
+"""Question banks: Autograder/RUBRIC JSONL, our own JSONL and CSV, query ids with questions, a JSON map of nuggets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from core.formats.car_outlines import is_outline
 from core.formats.file_kind import ENTRY, KEY, Beginning, FileKind
 from core.formats.nugget_map import is_nugget_map, read_nugget_map
 from core.formats.passages import has_keys as is_passage
+from core.formats.queries import ID_KEYS, is_text_table
 from core.formats.queries import has_keys as is_query
 from core.formats.source import (
     WHOLE,
@@ -52,6 +53,8 @@ KNOWN = {*COLUMNS, "query_text"}
 TELLING = {"question_id", "kind", "weight", "answer_key", "choices", "subtopic_id"}
 """Columns that only questions have."""
 NAMED = re.compile("bank|question|nugget")
+PAIR_TEXTS = ("text", "question", "question_text")
+"""What a file of query ids with questions may call its second column."""
 YES_NO = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 ITEM_KEYS = ("items", "questions", "nuggets")
@@ -81,8 +84,8 @@ def read_bank(source: Source, report: Report) -> BankFile:
     Args:
         source: Autograder/RUBRIC JSONL (a line per query and facet, questions or nuggets in `items`, or in
             `questions` as older ones have it); or our JSONL, one question a line; or CSV with a header and the columns
-            of our JSONL; or a JSON map query -> nugget id -> text and relevance, as iKAT has it (`read_nugget_map`);
-            or the lessons of TQA, a JSON list (`read_tqa`).
+            of our JSONL; or lines `query_id<TAB>question`; or a JSON map query -> nugget id -> text and relevance, as
+            iKAT has it (`read_nugget_map`); or the lessons of TQA, a JSON list (`read_tqa`).
             A question without an id gets one: its query id, `/`, and 12 hex digits of its text's SHA-256.
         report: takes refused lines, among them a question id that occurs twice, and notes.
 
@@ -191,7 +194,7 @@ def _read(source: Source, report: Report) -> Iterator[_Found]:
             yield start[0], query, found
         return
     if not start[1].lstrip().startswith("{"):
-        yield from _read_csv(lines, source.name, report)
+        yield from (_read_pairs if _is_pair(start[1]) else _read_csv)(lines, source.name, report)
         return
     if is_nugget_map(start[1]):
         for query, found in read_nugget_map(source, report, start[0], [line for _, line in lines]):
@@ -267,6 +270,29 @@ def _collect(queries: dict[str, Query], query: Query, file: str, number: int, re
     fresh = tuple(subtopic for subtopic in query.subtopics if subtopic.subtopic_id not in known)
     if fresh:
         queries[query.query_id] = replace(before, subtopics=before.subtopics + fresh)
+
+
+def _is_pair(line: str) -> bool:
+    """Whether the first line of a table is a query id and a question, or the header of such lines."""
+    cells = [cell.strip().lower() for cell in line.split("\t", 2)]
+    return len(cells) == 2 and (cells[0] != "query_id" or cells[1] not in ("text", "question_id"))
+
+
+def _read_pairs(lines: Iterator[tuple[int, str]], file: str, report: Report) -> Iterator[_Found]:
+    """Read lines `query_id<TAB>question`, with or without a header."""
+    for at, (number, line) in enumerate(lines):
+        if not line or line.isspace():
+            continue
+        cells = [cell.strip() for cell in line.split("\t", 2)]
+        if at == 0 and cells[0].lower() in ID_KEYS and cells[1].lower() in PAIR_TEXTS:
+            report.remark(file, number, "the line is a header")
+            continue
+        try:
+            if len(cells) != 2:
+                raise Refused("the line is not a query id, a tab and a question")
+            yield number, None, [question_of({"query_id": cells[0], "text": good_text(cells[1], "question's text")})]
+        except Refused as refused:
+            report.refuse(file, number, str(refused))
 
 
 def _read_csv(lines: Iterator[tuple[int, str]], file: str, report: Report) -> Iterator[_Found]:
@@ -383,8 +409,19 @@ def _is_record(beginning: Beginning) -> bool:
     return not of_others and bool(NAMED.search(beginning.name))
 
 
+def _are_pairs(beginning: Beginning) -> bool:
+    """Whether lines of an id and a text say several things of one id: no queries or passages do, but questions do."""
+    rows = beginning.cells
+    if any(len(row) != 2 for row in rows) or not is_text_table(beginning):
+        return False
+    texts = {(query_id, text) for query_id, text in rows}
+    return len(texts) > len({query_id for query_id, _ in texts})
+
+
 def _is_table(beginning: Beginning) -> bool:
     header = beginning.header
+    if _are_pairs(beginning):
+        return True
     if "query_id" not in header:
         return False
     # In columns that tabs separate, a query id and a text are a query.
@@ -395,8 +432,9 @@ def _is_table(beginning: Beginning) -> bool:
 KIND = FileKind(
     name="bank",
     title="Question bank",
-    what="question bank: Autograder/RUBRIC JSONL, our JSONL or CSV, a JSON map of nuggets, or TQA's lessons",
-    extensions=("jsonl", "csv", "json"),
+    what="question bank: Autograder/RUBRIC JSONL, our JSONL or CSV, TSV of query ids and questions, a JSON map of"
+    " nuggets, or TQA's lessons",
+    extensions=("jsonl", "csv", "tsv", "json"),
     read=read_bank,
     write=write_bank,
     looks_like={

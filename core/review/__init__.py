@@ -35,7 +35,7 @@ from core.review.disagreements.sides import Judgments, Labels, Person, Side, mac
 from core.review.passages.desk import AskedQuestion, Desk, Said, label_with, read_passage, strongest_first
 from core.review.passages.gaps import strays, uncovered
 from core.review.passages.marks import Segment, Span, find_answer, segments
-from core.review.passages.search import NONE, Filters, Found, Listed, State, search
+from core.review.passages.search import NONE, Filters, Found, Listed, State, search, where_to_begin
 from core.review.standing import (
     Agreeing,
     Leading,
@@ -125,6 +125,7 @@ __all__ = [
     "to_curate",
     "uncovered",
     "version_edits",
+    "where_to_begin",
     "why",
     "why_label",
 ]

@@ -273,6 +273,23 @@ def test_own_bank_makes_ids_from_the_text() -> None:
     assert bank.questions == [Question("q/5d8a995a6fa7", "q", "Why?")]
 
 
+def test_query_ids_with_questions_are_a_bank_and_no_queries() -> None:
+    """Several texts of one id can be no queries; taken for such, every line but the first would be refused."""
+    text = "q1\tWhat is it?\nq1\tWhy is it so?\n\nq2\tWho says so?\n"
+    for name, data in (("asked.tsv", text), ("asked.txt", "query_id\tquestion\n" + text)):
+        assert detect(source_of(data, name)) == "bank"
+        report = Report()
+        questions = read_bank(source_of(data, name), report).questions
+        clean(report)
+        assert [(one.query_id, one.text) for one in questions] == [
+            ("q1", "What is it?"), ("q1", "Why is it so?"), ("q2", "Who says so?"),
+        ]  # fmt: skip
+    assert detect(source_of("q1\tWhat is it?\nq2\tWhy is it so?\n", "asked.tsv")) == "queries"
+    report = Report()
+    read_bank(source_of("q1\tWhat is it?\nq1\tWhy\tnot\nq1\t \n"), report)
+    assert [problem.line for problem in report.problems] == [2, 3]
+
+
 def test_foreign_bank_with_facets_keys_and_choices() -> None:
     items: list[dict[str, Any]] = [
         {

@@ -11,6 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from core import bank
 from core.bank import drafts, put_draft
+from core.exchange import FILES, import_files
+from core.formats import Source
 from core.types import Question
 from tests.made.browser import Server, as_it_is_now, empty_tab, ready, visit
 from tests.made.projects import fill, new_project
@@ -260,3 +262,25 @@ def test_a_query_is_found_and_opened_by_keyboard(link: str, path: Path, tab_of: 
     expect(found).to_have_attribute("href", f"?project={path.stem}&query=q1")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("query=q1"))
+
+
+def test_the_tour_stands_over_the_menu_and_goes_on_when_the_page_is_loaded_anew(
+    server: Server, projects: Path, tab_of: Callable[[str], Page]
+) -> None:
+    project = new_project(projects / "toured.duckdb")
+    import_files(project, "queries", [Source.of(FILES / "queries.jsonl")], "ann")
+    project.close()
+    page = tab_of("ann")
+    visit(page, f"{server.address}/?project=toured")
+    page.get_by_role("button", name="Begin").click()
+    card = page.get_by_role("region", name="Tour")
+    expect(card).to_contain_text("Tour, 1 of 3")
+    ready(page)
+    page.reload()
+    expect(card).to_contain_text("Tour, 1 of 3")
+    # What the menu covers cannot be clicked.
+    card.get_by_role("button", name="End the tour").click()
+    expect(card).to_have_count(0)
+    page.reload()
+    ready(page)
+    expect(card).to_have_count(0)

@@ -265,6 +265,14 @@ class TestTour:
         tell(app, "tour", "end")
         assert not [part for part in app.get("bidi_component") if part.proto.id.endswith("-tour")]
 
+    def test_a_page_loaded_anew_goes_on_where_the_tour_was(
+        self, demo: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(tour, "_left_at", lambda: 1)
+        assert holds(visit("passages"), "tour")["title"] == tour.STOPS[1].title
+        # Another screen, as in a second tab, is none of the tour's.
+        assert not [part for part in visit("grading").get("bidi_component") if part.proto.id.endswith("-tour")]
+
     def test_its_stops_are_in_the_demo(self) -> None:
         bank_file, passages = ((FILES / name).read_text() for name in ("bank.jsonl", "passages.jsonl"))
         for stop in tour.STOPS:

@@ -48,6 +48,14 @@ def test_a_choice_goes_along_to_the_next_screen(shared: Project) -> None:
     assert "min rating 2" in said(app.switch_page("pages/export.py").run())
 
 
+def test_where_no_choice_has_an_effect_none_is_said_and_none_is_lost(shared: Project) -> None:
+    app = choose(visit("passages"), "Min rating", 2)
+    app = app.switch_page("pages/activity.py").run()
+    assert "min rating" not in said(app) and "Min rating" not in [one.label for one in app.selectbox]
+    assert app.query_params["tau"] == "2"
+    assert "min rating 2" in said(app.run().switch_page("pages/export.py").run())
+
+
 def test_a_measure_that_a_screen_cannot_show_is_named_and_the_usual_one_taken(shared: Project) -> None:
     app = visit("question_bank", measure="n-EXAM@20")
     assert "n\\-EXAM@20 cannot be shown here" in app.error[0].value

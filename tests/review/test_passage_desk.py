@@ -33,6 +33,7 @@ from core.review import (
     search,
     segments,
     strongest_first,
+    where_to_begin,
 )
 from core.types import Grade, GraderSpec, Question, Ranked
 from tests.made.projects import SPEC, copy_of, fill, grade, judge, only_read
@@ -161,6 +162,21 @@ class TestFinding:
     def test_a_link_to_a_query_leads_to_its_first_passage(self, pool: Project) -> None:
         assert places(search(pool, Policy(), Filters(), 2, opened=("q2", None))) == ("p3", None, "p4")
         assert places(search(pool, Policy(), Filters(), 2, opened=("gone", "p1"))) == (None, None, "p1")
+
+    def test_who_names_no_passage_begins_with_one_that_a_run_returned(self, project: Project) -> None:
+        fill(project, [A, D], {}, {"x": {"q1": ["p1", "p2"], "q2": ["p3", "p4"]}})
+        judge(project, {("q1", "p1"): 0, ("q2", "p3"): 1})
+        with project.transaction() as cursor:
+            stage_rankings(cursor, {"x": [Ranked("q1", "p2", 1, 1.0), Ranked("q2", "p4", 1, 1.0)]})
+            write_runs(cursor, [("x", "x", "x.run")])
+            refresh_pool(cursor)
+        listed = search(project, None, Filters(), 9).rows
+        assert [row.passage_id for row in listed] == ["p1", "p2", "p3", "p4"]
+        assert where_to_begin(project, None, Filters()) == ("q1", "p2")
+        assert where_to_begin(project, None, Filters(), "q2") == ("q2", "p4")
+        assert where_to_begin(project, None, Filters(query_id="q2"), "gone") == ("q2", "p4")
+        assert where_to_begin(project, None, Filters(words="text of p3")) == ("q2", "p3")
+        assert where_to_begin(project, None, Filters(words="nowhere")) is None
 
 
 def places(page: Found) -> tuple[str | None, ...]:

@@ -114,10 +114,7 @@ def search(
     Raises:
         InputError: there is no such grader or version.
     """
-    base = basis(project, policy) if policy is not None and graders(project) else None
-    # Who walks from passage to passage asks for the same list again and again.
-    key = "passages found", policy, None if base is None else base.key, filters
-    found = project.remember(key, lambda: _find(project, base, filters))
+    found = _remembered(project, policy, filters)
     total = len(found)
     queries, positions = (found[name].to_numpy() for name in ("query_key", "position"))
     query_key, position = _position(project, opened)
@@ -138,6 +135,47 @@ def search(
         before=rows.get(wanted.get("before", BEFORE_ALL)),
         after=rows.get(wanted.get("after", BEFORE_ALL)),
     )
+
+
+def where_to_begin(
+    project: Project, policy: Policy | None, filters: Filters, query_id: str | None = None
+) -> tuple[str, str] | None:
+    """The passage to open for somebody who named none: the first one of the query that some run returned.
+
+    A pool holds judged passages that no system found; to begin with one of them shows little of what the systems do.
+
+    Args:
+        policy, filters: of the list, as `search` takes them.
+        query_id: of which query; the first one of the list for None, and where the list has none of it.
+
+    Returns:
+        Query id and passage id; the first passage of the query where no run returned any of them; None where nothing
+        is found.
+
+    Raises:
+        InputError: there is no such grader or version.
+    """
+    found = _remembered(project, policy, filters)
+    if not len(found):
+        return None
+    queries, passages = (found[name].to_numpy() for name in ("query_key", "passage_key"))
+    asked = BEFORE_ALL if query_id is None else _position(project, (query_id, None))[0]
+    query_key = asked if asked in queries else int(queries[0])
+    rows = project.rows(
+        "SELECT query_id, passage_id FROM unnest(?) WITH ORDINALITY listed(passage_key, place)"
+        " JOIN passages USING (passage_key), queries"
+        " WHERE queries.query_key = ? ORDER BY NOT EXISTS (SELECT * FROM rankings r"
+        "  WHERE r.query_key = queries.query_key AND r.passage_key = listed.passage_key), place LIMIT 1",
+        [passages[queries == query_key].tolist(), query_key],
+    )
+    return rows[0][0], rows[0][1]
+
+
+def _remembered(project: Project, policy: Policy | None, filters: Filters) -> pa.Table:
+    """What `_find` finds. Who walks from passage to passage asks for the same list again and again."""
+    base = basis(project, policy) if policy is not None and graders(project) else None
+    key = "passages found", policy, None if base is None else base.key, filters
+    return project.remember(key, lambda: _find(project, base, filters))
 
 
 _SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")

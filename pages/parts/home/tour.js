@@ -22,7 +22,9 @@ const all = (selector, root = document) => [
 const find = ({ kind, words }) =>
   kind === "field"
     ? all("textarea, input").find((one) => one.value.startsWith(words))
-    : all("main button, section button, button").find((one) => one.textContent.trim().startsWith(words));
+    : all("main button, section button, button").find((one) =>
+        (one.getAttribute("aria-label") || one.textContent).trim().startsWith(words),
+      );
 
 let looking = null;
 let pointed = null;
@@ -44,7 +46,7 @@ const point = (data) => {
     if (!found) return;
     found.style.outline = "3px solid var(--st-primary-color, #2f6399)";
     found.style.outlineOffset = "3px";
-    if (!seen) found.scrollIntoView({ block: "nearest", behavior: "smooth" });
+    if (!seen) found.scrollIntoView({ block: "center" });
     seen = true;
   }, 400);
 };
@@ -54,9 +56,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const told = JSON.stringify(data);
   if (root.told === told) return release;
   root.told = told;
+  const secure = location.protocol === "https:" ? "; secure" : "";
   const end = () => {
-    const secure = location.protocol === "https:" ? "; secure" : "";
     document.cookie = `${data.cookie}=1; path=/; max-age=34560000; samesite=lax${secure}`;
+    document.cookie = `${data.stop_cookie}=; path=/; max-age=0; samesite=lax${secure}`;
     release();
     setTriggerValue("end", true);
   };
@@ -80,6 +83,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     );
   } else {
     const last = data.number === data.of;
+    document.cookie = `${data.stop_cookie}=${data.number - 1}; path=/; samesite=lax${secure}`;
     root.setAttribute("role", "region");
     root.setAttribute("aria-label", "Tour");
     root.replaceChildren(

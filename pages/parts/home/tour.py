@@ -11,6 +11,8 @@ import streamlit as st
 from pages.parts.home import panels
 
 COOKIE = "exam-workbench-toured"
+STOP_COOKIE = "exam-workbench-tour-stop"
+"""Number of the stop that a browser is at, as long as it is on the tour: a page loaded anew goes on there."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Stop:
         title: in a few words.
         todo: what to do there, and what to look at.
         screen, query: where.
-        points_at: kind of thing (`field` or `button`) and the words it begins with, which the tour points at.
+        points_at: kind of thing (`field` or `button`) and the words that it begins with, or its name for screen
+            readers where it has one of its own, which the tour points at.
     """
 
     title: str
@@ -47,7 +50,7 @@ STOPS = (
         " it a 0 with a reason: an override counts in place of the machine's rating, and can be withdrawn.",
         "passages",
         {"query": "fish-mercury", "passage": "fish-mercury-04", "question": "fish-mercury/q01"},
-        ("button", "Override"),
+        ("button", "Rate 0"),
     ),
     Stop(
         "Take the qrels with you",
@@ -83,6 +86,12 @@ def _had() -> bool:
     return st.context.cookies.get(COOKIE) == "1"
 
 
+def _left_at() -> int | None:
+    """The stop that this browser was at before the page was loaded anew; None for none."""
+    said = st.context.cookies.get(STOP_COOKIE, "")
+    return int(said) if said.isdecimal() and int(said) < len(STOPS) else None
+
+
 def greet() -> None:
     """On Home of the demo: three things to do, unless this browser had them; and why its board looks as it does."""
     if over():
@@ -93,8 +102,18 @@ def greet() -> None:
     _draw("greeting", {"mode": "greeting", "stops": stops, "why": WHY_SO})
 
 
-def accompany() -> None:
-    """On the screen of a stop: what to do there, and where; nothing where nobody is on the tour."""
+def accompany(screen: str) -> None:
+    """On the screen of a stop: what to do there, and where; nothing where nobody is on the tour.
+
+    Args:
+        screen: that is on; a page that is loaded anew on the screen of its stop goes on with the tour.
+    """
+    if "tour known" not in st.session_state:
+        st.session_state["tour known"] = True
+        left = _left_at()
+        if left is not None and STOPS[left].screen == screen:
+            st.session_state["tour stop"] = left
+            st.session_state["toured stops"] = set(range(left + 1))
     if (at := st.session_state.pop("tour asked", None)) is not None:
         _go(at)
     at = st.session_state.get("tour stop")
@@ -131,7 +150,7 @@ def _go(at: int) -> None:
 def _draw(key: str, data: dict[str, Any]) -> None:
     _tour(
         key=key,
-        data=data | {"cookie": COOKIE},
+        data=data | {"cookie": COOKIE, "stop_cookie": STOP_COOKIE},
         on_stop_change=lambda: _asked(key),
         on_end_change=_end,
         on_again_change=_again,

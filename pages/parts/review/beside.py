@@ -35,19 +35,21 @@ def judge(project: Project, desk: Desk) -> None:
     """The person's own judgment: give it, replace it, take it back."""
     at = desk.query_id, desk.passage_id
     own = own_judgment(project, *at, ui.person()) if ui.person() else None
-    st.markdown("**Your judgment**")
-    st.text_input("Note", key=_note(at), placeholder="Note", label_visibility="collapsed", persist_state="session")
-    for value, meaning in SCALE.items():
-        presses.button(
-            meaning.capitalize(),
-            key=_key(value),
-            shortcut=str(value),
-            type="primary" if own == value else "secondary",
-            width="stretch",
-            disabled=desk.text is None,
-        )
-    if own is not None:
-        presses.button("Withdraw your judgment", key=WITHDRAW, type="tertiary", icon=":material/undo:")
+    # In a narrow window it stays at the lower edge, in sight with the passage.
+    with st.container(key="desk-judge"):
+        st.markdown("**Your judgment**", width="content")
+        st.text_input("Note", key=_note(at), placeholder="Note", label_visibility="collapsed", persist_state="session")
+        for value, meaning in SCALE.items():
+            presses.button(
+                meaning.capitalize(),
+                key=_key(value),
+                shortcut=str(value),
+                type="primary" if own == value else "secondary",
+                width="stretch",
+                disabled=desk.text is None,
+            )
+        if own is not None:
+            presses.button("Withdraw your judgment", key=WITHDRAW, type="tertiary", icon=":material/undo:")
 
 
 def _key(value: int) -> str:

@@ -125,17 +125,27 @@ def known_html(desk: Desk, history: Sequence[JudgmentAct]) -> str:
         )
         parts.append(f"<details><summary>History of judgments</summary><ul>{acts}</ul></details>")
     if desk.ranks:
-        ranks = [(run, "–" if rank is None else f"{rank:,}") for run, rank in desk.ranks]
-        parts.append(_listed(f"Rank in {how_many(len(ranks), 'runs')}", ranks))
+        ranks = [(run, f"{rank:,}") for run, rank in desk.ranks if rank is not None]
+        others = [(run, "–") for run, rank in desk.ranks if rank is None]
+        if ranks:
+            parts.append(_listed(f"Rank in {len(ranks):,} of {how_many(len(desk.ranks), 'runs')}", ranks))
+        # A column of dashes says no more than their number.
+        if others:
+            words = f"{how_many(len(others), 'other runs') if ranks else how_many(len(others), 'runs')} without it"
+            parts.append(f"<details><summary>{words}</summary>{_rows(words, others)}</details>")
     return f'<div class="desk-known">{"".join(parts)}</div>'
 
 
 def _listed(title: str, rows: Sequence[tuple[str, str]]) -> str:
     """Names with a value each, under a title; what is long scrolls in itself."""
+    return f"<h2>{title}</h2>{_rows(title, rows)}"
+
+
+def _rows(title: str, rows: Sequence[tuple[str, str]]) -> str:
     shown = [(visible(name), visible(value)) for name, value in rows]
     terms = "".join(f'<dt title="{name}">{name}</dt><dd>{value}</dd>' for name, value in shown)
     box = f'<div class="rows" tabindex="0" role="region" aria-label="{title}">'
-    return f'<h2>{title}</h2>{box}<dl class="values">{terms}</dl></div>'
+    return f'{box}<dl class="values">{terms}</dl></div>'
 
 
 def effect_html(effect: Effect, title: str) -> str:

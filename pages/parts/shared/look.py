@@ -74,6 +74,10 @@ STYLE = """
 [data-testid="stMain"] button[kind="tertiary"]:is(:hover, :active, [aria-expanded="true"]) p {
   color: light-dark(#2f6399, #85b4e3); }
 :focus-visible { outline: 2px solid var(--ew-focus) !important; outline-offset: 1px; }
+/* A browser that is new here is asked for a name in one line. */
+.st-key-name-wanted { padding: 0.3rem 0.6rem; border: 1px solid var(--ew-line); border-radius: 0.4rem; }
+.st-key-name-wanted [data-testid="stCaptionContainer"] { margin-bottom: 0; }
+.st-key-name-wanted [data-testid="stCaptionContainer"] p { font-size: 0.87rem; line-height: 1.3; margin: 0; }
 /* The line under the title: under which choices one looks. */
 .st-key-looking { gap: 0.4rem; padding-bottom: 0.2rem; border-bottom: 1px solid var(--ew-line); color: var(--ew-dim);
   flex-wrap: wrap; }

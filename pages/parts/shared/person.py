@@ -70,7 +70,7 @@ def ask() -> None:
     if st.session_state.pop("ask who", False):
         _dialog()
         return
-    with st.container(border=True, key="name-wanted"):
+    with st.container(key="name-wanted"):
         _form()
 
 
@@ -89,15 +89,14 @@ def _form() -> None:
             current_author(),
             key="name given",
             max_chars=LONGEST_NAME,
-            width=180,
+            width=150,
             label_visibility="collapsed",
             placeholder="Your name",
         )
-        st.form_submit_button("Work under this name", type="primary", on_click=_given)
+        st.form_submit_button("Work under this name", on_click=_given)
         st.caption(
-            "Your name is recorded with what you change, publish or download, and keeps your unsaved edits apart from"
-            " those of others. This browser remembers it. You need no name to read.",
-            width=560,
+            "What you do is recorded under this name, at first that of the computer's account. Change it as you like."
+            " You need no name to read."
         )
 
 

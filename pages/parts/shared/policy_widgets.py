@@ -35,7 +35,8 @@ MATTERS: dict[str, tuple[Choice, ...]] = {
     "measures": ("against", "relevant"),
     "export": (*LABELS, "cutoff"),
 }
-"""The choices that have an effect on what a screen shows; on the others they are only said."""
+"""The choices that have an effect on what a screen shows. On a screen that is not here none has any, and nothing is
+said of them: they would only seem to be about what one sees."""
 
 INLINE = ("leaderboard", "changes", "measures")
 """Screens on which measure and official board are changed so often that they stand beside the line."""
@@ -85,7 +86,7 @@ def chosen(project: Project) -> Policy:
 
 
 def line(screen: str) -> None:
-    """Say in one line under which choices one looks, the same on every screen, with a place to change them.
+    """Say in one line under which choices one looks, the same wherever any has an effect, with a place to change them.
 
     It is drawn by the frame and not by the screens: what one screen has put into the address, another one forgets.
 
@@ -115,19 +116,20 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     Args:
         known: names of the graders that have grades.
     """
-    matters, inline, shares = MATTERS.get(screen, ()), screen in INLINE, screen in SHARES
-    default = Policy()
-    offered = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
     boards = [*official_sources(project), NO_BOARD]
-    with st.container(key="looking", horizontal=True, vertical_alignment="center"):
-        words = st.empty()
-        popover = st.popover("Change", type="tertiary", help="Choose what labels and scores are made with")
-        beside = st.container(horizontal=True, width="content", key="looking-beside") if inline else popover
+    usual = _take(known, boards)
+    if screen in MATTERS:
+        view = _widgets(project, known, boards, screen)
+    else:
+        # What is chosen is kept for the next screen all the same.
+        measure, against = (str(st.session_state[choice]) for choice in ("measure", "against"))
+        view = View(chosen(project), measure, None if against == NO_BOARD else against)
+    return view, _said({choice: st.session_state[choice] for choice in usual}), _said(usual)
 
-    def place(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
-        here = {"width": INLINE_WIDTH[choice]}
-        return (beside, here) if inline and choice in matters else (popover, {})
 
+def _take(known: list[str], boards: list[str]) -> dict[Choice, Any]:
+    """Let every choice hold what the address says, where somebody came by it; returns the defaults."""
+    default = Policy()
     rules = {title: rule for rule, title in LABEL_RULES.items()}
     usual: dict[Choice, Any] = {
         "grader": known[0], "tau": default.min_rating, "label": default.label, "weights": True,
@@ -146,7 +148,23 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     for choice, there in (("grader", known), ("against", boards)):
         if st.session_state[choice] not in there:
             st.session_state[choice] = there[0]
-    held = {choice: st.session_state[choice] for choice in usual}
+    return usual
+
+
+def _widgets(project: Project, known: list[str], boards: list[str], screen: str) -> View:
+    """Draw the line and what is behind it; returns what is chosen."""
+    matters, inline, shares = MATTERS[screen], screen in INLINE, screen in SHARES
+    offered = _offered(True, DEFAULT_MEASURE, gold_name(project) is not None)
+    with st.container(key="looking", horizontal=True, vertical_alignment="center"):
+        words = st.empty()
+        popover = st.popover("Change", type="tertiary", help="Choose what labels and scores are made with")
+        beside = st.container(horizontal=True, width="content", key="looking-beside") if inline else popover
+
+    def place(choice: Choice) -> tuple[DeltaGenerator, dict[str, Any]]:
+        here = {"width": INLINE_WIDTH[choice]}
+        return (beside, here) if inline and choice in matters else (popover, {})
+
+    held: dict[Choice, Any] = {choice: st.session_state[choice] for choice in get_args(Choice)}
     measures = [*offered, *([] if held["measure"] in offered else [held["measure"]])]
 
     def options(choice: Choice, about: str, among: Sequence[Any] | None = None) -> dict[str, Any]:
@@ -182,7 +200,7 @@ def _draw(project: Project, known: list[str], screen: str) -> tuple[View, dict[s
     name = _read(str(picked), offered, DEFAULT_MEASURE, shares) if "measure" in matters else str(picked)
     view = View(chosen(project), name, None if against == NO_BOARD else str(against))
     words.markdown(f":material/tune: {ui.plain(in_words(project, view))}")
-    return view, _said({choice: st.session_state[choice] for choice in usual}), _said(usual)
+    return view
 
 
 def _said(choices: Mapping[Choice, Any]) -> dict[str, str]:
