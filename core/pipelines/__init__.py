@@ -60,10 +60,11 @@ from core.pipelines.retrievals import (
     make_retrieval,
     retrievals,
 )
+from core.pipelines.rule_students import sit_by_rules
 from core.pipelines.sheets import Standing, standing
 from core.pipelines.sitting import Reins, Sit, sit
 from core.pipelines.sittings import Sitting, sittings
-from core.pipelines.students import NORMALISE, RULES, Plan, add_student
+from core.pipelines.students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [
     "DEPTH",
@@ -72,6 +73,7 @@ __all__ = [
     "NORMALISE",
     "PARTS",
     "QUESTION_WORDS",
+    "READING_RULES",
     "RETRIEVERS",
     "RULES",
     "TESTS",
@@ -144,6 +146,7 @@ __all__ = [
     "shuffle_seed",
     "shuffled",
     "sit",
+    "sit_by_rules",
     "sittings",
     "standing",
     "start_sitting",
