@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.pipelines.abilities import AnswerTable, abilities, answer_table, shorter
+from core.pipelines.abilities import AnswerTable, abilities, answer_table, planted, shorter
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
 from core.pipelines.boards import (
     LEAST,
@@ -135,6 +135,7 @@ __all__ = [
     "measure",
     "only_right",
     "parse_item",
+    "planted",
     "proposed_items",
     "question_types",
     "read_keywords",
