@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from core.measures.item_response import CRITERIA, ESTIMATORS, Items, factor_design, fit, probability, worth
-
-Array = NDArray[np.float64]
+from core.measures.item_response import (
+    CRITERIA,
+    ESTIMATORS,
+    FAULTS,
+    Items,
+    among_last,
+    factor_design,
+    fit,
+    probability,
+    worth,
+)
 
 ITEMS, BAD, EXAMS = 148, 22, 5
 ADDED = {
     "llm": (-0.5, -0.3, 0.4),
     "retrieval": (-1.2, -0.3, 0.1, 0.4, 0.7, 0.7, 0.9),
     "icl": (-0.4, 0.1, 0.2),
-}
-
-# What a fault makes of the chance p that the item would have been answered right: four choices, one of them the key.
-FAULTS: Mapping[str, Callable[[Array, np.random.Generator], Array]] = {
-    "answered at random": lambda p, dice: np.broadcast_to(dice.uniform(0.25, 0.6, p.shape[1]), p.shape),
-    "key wrong": lambda p, dice: (1 - p) / 3,
-    "two right": lambda p, dice: p / 2,
-    "answer in the question": lambda p, dice: 0.9 + 0.08 * p,
 }
 
 
@@ -37,7 +36,7 @@ def planted(say: Callable[..., None]) -> None:
     say(f"by chance, of {BAD} bad items among {ITEMS}", f"{BAD * BAD / ITEMS:.1f} are among the last {BAD}")
     for fault, spoil in FAULTS.items():
         for estimator in ESTIMATORS:
-            counts = {criterion: 0 for criterion in CRITERIA}
+            counts = dict.fromkeys(CRITERIA, 0)
             for seed in range(EXAMS):
                 dice = np.random.default_rng(seed)
                 items = Items(np.exp(dice.normal(0, 0.4, ITEMS)), dice.normal(0, 1, ITEMS), dice.beta(5, 16, ITEMS))
@@ -45,8 +44,7 @@ def planted(say: Callable[..., None]) -> None:
                 p[:, :BAD] = spoil(p[:, :BAD], dice)
                 answers = (dice.random(p.shape) < p).astype(float)
                 rows = worth(answers, fit(answers, design, estimator=estimator, starts=1), names)
-                for criterion in CRITERIA:
-                    last = sorted(rows, key=lambda row, by=criterion: (row.by(by), row.item))[:BAD]
-                    counts[criterion] += len(bad & {row.item for row in last})
+                for criterion, count in among_last(rows, bad, BAD).items():
+                    counts[criterion] += count
             found = ", ".join(f"{criterion} {count / EXAMS:.1f}" for criterion, count in counts.items())
             say(f"  {fault}, estimator {estimator}", found)

@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.measures.item_response import CRITERIA, DROP, STEPS, Criterion
 from core.pipelines import shorter
-from pages.parts.exams import shortening
+from pages.parts.exams import planting, shortening
 from pages.parts.exams.opened import opened
 from pages.parts.shared import ui
 
@@ -31,3 +31,4 @@ except WorkbenchError as error:
     ui.empty(error.message, "What an exam could do without is said by the answers of students.", "students")
 if found is not None:
     shortening.draw(project, items, found)
+    planting.offer(project, exam)

@@ -36,9 +36,13 @@ def init(project_path: Path | None) -> None:
 
 @click.command()
 @project_option
-@click.option("--grade/--no-grade", default=True, help="Grade it with the embedded default grader.")
+@click.option(
+    "--grade/--no-grade",
+    default=True,
+    help="Grade it with the embedded default grader, and let students that need no model sit its exam.",
+)
 def demo(project_path: Path | None, grade: bool) -> None:
-    """Make a project of the demo collection and grade it; a project that is there is left alone.
+    """Make a project of the demo collection, grade it, and let its exam be sat; one that is there is left alone.
 
     Without --project it is demo.duckdb among the projects that the app lists.
     """
@@ -46,7 +50,11 @@ def demo(project_path: Path | None, grade: bool) -> None:
     if path.exists():
         tell(f"{path} is there already.")
         return
-    make_demo(path, current_author(), grade, tell)
+    # Of the commands here only this one needs it, and it takes a tenth of a second to load.
+    from core.pipelines import sit_by_rules
+
+    author = current_author()
+    make_demo(path, author, grade, tell, lambda project: sit_by_rules(project, author, tell) if grade else None)
 
 
 @click.command(name="import")

@@ -1,4 +1,4 @@
-"""The demo collection as a project: import its files, grade it with the embedded default."""
+"""The demo collection as a project: import its files, grade it with the embedded default, let its exam be sat."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.errors import GradingError, InputError, Report
+from core.exchange.exam_import import EXAM
 from core.exchange.importing import Options, import_files
 from core.formats import Source, queries
 from core.graders import make_grader
@@ -15,13 +16,20 @@ from core.project import Project, create
 FILES = Path(__file__).resolve().parents[2] / "data" / "demo"
 
 
-def make_demo(path: Path, author: str, grade: bool, tell: Callable[[str], None]) -> None:
+def make_demo(
+    path: Path,
+    author: str,
+    grade: bool,
+    tell: Callable[[str], None],
+    sit: Callable[[Project], object] | None = None,
+) -> None:
     """Make a project of the demo collection.
 
     Args:
         path: the new project's file.
         grade: whether to grade it with the embedding grader.
         tell: is given a sentence about each step.
+        sit: lets students sit the exam, as `core.pipelines.sit_by_rules` does; without it the demo has no exam.
 
     Raises:
         InputError: the file is there already.
@@ -34,13 +42,14 @@ def make_demo(path: Path, author: str, grade: bool, tell: Callable[[str], None])
     making.unlink(missing_ok=True)
     project = create(making)
     try:
-        for kind, files, source in (
+        collection = [
             ("queries", [FILES / "queries.jsonl"], None),
             ("passages", [FILES / "passages.jsonl"], None),
             ("runs", sorted((FILES / "runs").glob("*.run")), None),
             ("qrels", [FILES / "qrels.txt"], "assessors"),
             ("bank", [FILES / "bank.jsonl"], None),
-        ):
+        ]
+        for kind, files, source in collection + ([] if sit is None else [("exam", [FILES / "exam.json"], None)]):
             done = import_files(project, kind, [Source.of(file) for file in files], author, Options(source))
             tell(", ".join(f"{name}: {count:,}" for name, count in done.counts.items()))
         if grade:
@@ -49,16 +58,18 @@ def make_demo(path: Path, author: str, grade: bool, tell: Callable[[str], None])
             if final.state != "done":
                 raise GradingError(final.message, "Run exam demo again, or exam demo --no-grade and then exam grade.")
             tell(f"Graded {final.graded:,} pairs in {final.seconds:.0f} s.")
+        if sit is not None:
+            sit(project)
     finally:
         project.close()
     making.rename(path)
 
 
 def is_demo(project: Project) -> bool:
-    """Whether a project has the queries of the demo collection and no others, whatever it is called."""
+    """Whether a project has the queries of the demo collection and no others but its exam, whatever it is called."""
 
     def compute() -> bool:
         ids = {query.query_id for query in queries.read_queries(Source.of(FILES / "queries.jsonl"), Report())}
-        return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")}
+        return ids == {query_id for (query_id,) in project.rows("SELECT query_id FROM queries")} - {EXAM}
 
     return project.remember("is demo", compute)

@@ -50,7 +50,7 @@ def write_exam_items(
     """
     query = query_id or EXAM
     check_new(cursor, "query", [query])
-    made = take_queries(cursor, [Query(query, f"Exam {Path(file).stem}")], False, keeper)
+    made = take_queries(cursor, [Query(query, _title(file))], False, keeper)
     by_id = {item_id(query, item): item for item in items}
     texts = [item.documentation for item in items if item.documentation is not None]
     texts += [text for item in items for found in item.retrieved.values() for text in found]
@@ -78,6 +78,12 @@ def write_exam_items(
     found = _retrievals(cursor, by_id, names, None if query == EXAM else query, file, author)
     counts = {"items": len(by_id), "new items": len(new), "new queries": made, "new passages": passages}
     return counts | ({"retrievals": found} if found else {}) | ({"bank version": version} if version else {})
+
+
+def _title(file: str) -> str:
+    """What a query of an exam is called, of which only the file's name is known."""
+    stem = Path(file).stem
+    return "Exam" if stem == EXAM else f"Exam {stem}"
 
 
 def _named(cursor: Cursor, texts: dict[str, None]) -> dict[str, str]:

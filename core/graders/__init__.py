@@ -22,7 +22,7 @@ from core.graders.access.keys import provide_keys
 from core.graders.access.model_places import offered_models
 from core.graders.base import Grader, Outcome, Pair
 from core.graders.control import NOTHING_USED, Control, Price, Usage
-from core.graders.embedding.grader import similarity, unit_vectors
+from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
 from core.graders.endpoint.elsewhere import Played, Told, asked_by, play
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
@@ -69,7 +69,7 @@ from core.graders.reading.parsing import (
     unanswerable,
 )
 from core.graders.reading.trying import Trial, try_pair
-from core.graders.vectors import Kept
+from core.graders.vectors import Kept, VectorStore
 
 __all__ = [
     "APIS",
@@ -115,6 +115,7 @@ __all__ = [
     "TransformersBackEnd",
     "Trial",
     "Usage",
+    "VectorStore",
     "acting",
     "asked_by",
     "back_end_name",
@@ -151,6 +152,7 @@ __all__ = [
     "remade_from",
     "said_of_models",
     "same_address",
+    "sentence_vectors",
     "similarity",
     "try_injections",
     "try_pair",

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 PERMUTATIONS = 10_000
+ALPHA = 0.05
+"""The level of a verdict: a difference is told as one where the corrected p is below it."""
 
 Array: TypeAlias = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.pipelines.abilities import AnswerTable, abilities, answer_table, shorter
+from core.pipelines.abilities import AnswerTable, abilities, answer_table, planted, shorter
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
 from core.pipelines.boards import (
     LEAST,
@@ -60,10 +60,11 @@ from core.pipelines.retrievals import (
     make_retrieval,
     retrievals,
 )
+from core.pipelines.rule_students import sit_by_rules
 from core.pipelines.sheets import Standing, standing
 from core.pipelines.sitting import Reins, Sit, sit
 from core.pipelines.sittings import Sitting, sittings
-from core.pipelines.students import NORMALISE, RULES, Plan, add_student
+from core.pipelines.students import NORMALISE, READING_RULES, RULES, Plan, add_student
 
 __all__ = [
     "DEPTH",
@@ -72,6 +73,7 @@ __all__ = [
     "NORMALISE",
     "PARTS",
     "QUESTION_WORDS",
+    "READING_RULES",
     "RETRIEVERS",
     "RULES",
     "TESTS",
@@ -133,6 +135,7 @@ __all__ = [
     "measure",
     "only_right",
     "parse_item",
+    "planted",
     "proposed_items",
     "question_types",
     "read_keywords",
@@ -144,6 +147,7 @@ __all__ = [
     "shuffle_seed",
     "shuffled",
     "sit",
+    "sit_by_rules",
     "sittings",
     "standing",
     "start_sitting",

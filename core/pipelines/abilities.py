@@ -18,9 +18,11 @@ from core.measures.item_response import (
     EstimatorName,
     Improvement,
     Model,
+    Planting,
     analyse,
     design_of,
     improve,
+    plant,
 )
 from core.pipelines.responses import responses
 from core.project import Project
@@ -138,6 +140,28 @@ def shorter(
 
     key = ("shorter", query_id, drop, steps, criterion, model, estimator, _answers(project))
     return project.remember(key, compute)
+
+
+def planted(
+    project: Project, query_id: str | None = None, model: Model = "3pl", estimator: EstimatorName = "map"
+) -> list[Planting]:
+    """Which criterion would find bad items in this exam: some are spoilt in a copy of its answers; nothing is changed.
+
+    Args:
+        query_id: the exam; the items of all for None.
+
+    Returns:
+        One row a fault; see `core.measures.item_response.plant`.
+
+    Raises:
+        InputError: there are too few answers.
+    """
+
+    def compute() -> list[Planting]:
+        table = answer_table(project, query_id)
+        return plant(table.correct, design_of(table.students, table.factors), table.items, model, estimator)
+
+    return project.remember(("planted", query_id, model, estimator, _answers(project)), compute)
 
 
 def _answers(project: Project) -> int:

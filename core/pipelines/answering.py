@@ -10,13 +10,14 @@ from string import ascii_uppercase
 
 import numpy as np
 
-from core.graders import Call, Completion, Prompt, load_encoder, model_folder, read
+from core.graders import Call, Completion, Prompt, VectorStore, read, sentence_vectors, unit_vectors
 from core.limits import limit
 from core.pipelines.exam_prompts import lettered, values, with_worked
 from core.pipelines.students import Ready
 from core.pipelines.tasks import Context, Task
 from core.project import Answer
 from core.sentences import split_sentences
+from core.text import normalise
 
 LETTER_TOKENS = 64
 """Room for a sentence before or after the letter."""
@@ -68,22 +69,26 @@ def _by_letter(ready: Ready, prompt: Prompt, task: Task, context: Context) -> An
     return _noted(replace(found, raw=completion.text[: limit("ENDPOINT_KEPT")]), completion)
 
 
-def by_rule(ready: Ready, given: Sequence[Given]) -> list[Answer]:
+def by_rule(ready: Ready, given: Sequence[Given], store: VectorStore | None = None) -> list[Answer]:
     """How a student without a language model answers items, in their order.
 
-    Chance depends on the student's seed and the item's words and on nothing else; of the longest choices the first is
-    taken. The embedding takes the choice that, put behind the question, is nearest to a sentence of the context; in a
-    closed book the choice that is nearest to the question.
+    Chance depends on the student's seed and the item's words and on nothing else; of choices that are equally good the
+    first is taken. Shared words and the embedding take the choice that, put behind the question, agrees best with a
+    sentence of the context; in a closed book the choice that agrees best with the question. Words agree by the share of
+    them that the sentence has too (as `core.text.normalise` makes them), meanings by the cosine of their vectors.
 
     Args:
         ready: the student.
         given: what it is asked, and reads.
+        store: where the vectors of texts are kept.
 
     Raises:
         GradingError: the encoder cannot be loaded.
     """
     if ready.by == "embedding":
-        return _by_meaning(given)
+        return _by_meaning(given, store)
+    if ready.by == "overlap":
+        return [_by_words(task, context) for task, context, _ in given]
     if ready.by == "longest":
         return [_chosen(task, _first_longest(task.choices)) for task, _, _ in given]
     seed = ready.student.parameters["seed"]
@@ -94,21 +99,34 @@ def _first_longest(choices: Sequence[str]) -> int:
     return max(range(len(choices)), key=lambda at: (len(choices[at]), -at))
 
 
-def _by_meaning(given: Sequence[Given]) -> list[Answer]:
+def _options(task: Task, context: Context) -> list[str]:
+    """What stands for each choice: put behind the question where there is something to read."""
+    return [f"{task.text} {choice}" for choice in task.choices] if any(map(str.strip, context)) else list(task.choices)
+
+
+def _by_words(task: Task, context: Context) -> Answer:
+    sentences = [text[begin:end] for text in context for begin, end in split_sentences(text)]
+    known = [set(normalise(text).split()) for text in sentences or [task.text]]
+    scores = []
+    for words in (set(normalise(option).split()) for option in _options(task, context)):
+        scores.append(max(len(words & other) for other in known) / len(words) if words else 0.0)
+    return _chosen(task, scores.index(max(scores)), scores)
+
+
+def _by_meaning(given: Sequence[Given], store: VectorStore | None) -> list[Answer]:
     """Compare in one go: every different text is encoded once."""
-    compared: list[tuple[list[str], list[str]]] = []
-    for task, context, _ in given:
-        sentences = [text[begin:end] for text in context for begin, end in split_sentences(text)]
-        options = [f"{task.text} {choice}" for choice in task.choices] if sentences else list(task.choices)
-        compared.append((options, sentences or [task.text]))
-    rows = {text: 0 for options, others in compared for text in (*options, *others)}
-    rows = {text: row for row, text in enumerate(rows)}
-    vectors = load_encoder(model_folder()).encode(list(rows))
+    texts = {text: 0 for task, context, _ in given for text in (task.text, *_options(task, context))}
+    texts = {text: row for row, text in enumerate(texts)}
+    vectors = unit_vectors(list(texts), store)
+    passages = list(dict.fromkeys(text for _, context, _ in given for text in context))
+    sentences = dict(zip(passages, sentence_vectors(passages, store), strict=True))
     found = []
-    for (task, _, _), (options, others) in zip(given, compared, strict=True):
-        cosines = vectors[[rows[text] for text in options]] @ vectors[[rows[text] for text in others]].T
+    for task, context, _ in given:
+        options = vectors[[texts[option] for option in _options(task, context)]]
+        read = [sentences[text] for text in context if len(sentences[text])]
+        others = np.concatenate(read) if read else vectors[[texts[task.text]]]
         # Rounded, so that batches and their order, which change the last digits, change no answer.
-        scores = np.round(cosines.max(axis=1).astype(np.float64), 4).tolist()
+        scores = np.round((options @ others.T).max(axis=1).astype(np.float64), 4).tolist()
         found.append(_chosen(task, scores.index(max(scores)), scores))
     return found
 

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from core.measures import Array, holm, mcnemar, randomisation_test
+from core.measures import ALPHA, Array, holm, mcnemar, randomisation_test
 from core.pipelines.responses import UNSTATED, Responses
 from core.project import CLOSED_BOOK, NOT_RETRIEVED, ORACLE, Student
 
@@ -185,6 +185,11 @@ class Comparison:
     only_second: int
     p: float | None
     adjusted: float | None
+
+    @property
+    def differ(self) -> bool:
+        """Whether the two differ by more than chance: the adjusted p is below `ALPHA`."""
+        return self.adjusted is not None and self.adjusted < ALPHA
 
     @property
     def difference(self) -> float | None:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from core.errors import InputError, Report
 from core.formats import Source, read_run_lines
-from core.graders import load_encoder, model_folder
+from core.graders import unit_vectors
+from core.grading import ProjectVectors
 from core.measures import trec_order
 from core.pipelines.bm25 import BM25, K1, B
 from core.pipelines.tasks import Task, tasks
@@ -103,7 +104,7 @@ def make_retrieval(
         rankings = {item.question_id: _top(ids, index.scores(item.text), depth) for item in items}
         made_by = f"bm25 (k1 = {K1}, b = {B})"
     else:
-        rankings = _by_meaning(items, ids, texts, depth)
+        rankings = _by_meaning(project, items, ids, texts, depth)
         made_by = "embedding (all-MiniLM-L6-v2)"
     with project.transaction() as cursor:
         return _put(cursor, name, made_by, rankings, author)
@@ -155,13 +156,14 @@ def _check_name(project: Project, name: str) -> None:
 
 
 def _by_meaning(
-    items: Sequence[Task], ids: Sequence[str], texts: Sequence[str], depth: int
+    project: Project, items: Sequence[Task], ids: Sequence[str], texts: Sequence[str], depth: int
 ) -> dict[str, list[tuple[str, float]]]:
-    encoder = load_encoder(model_folder())
-    asked = encoder.encode([item.text for item in items])
+    store = ProjectVectors(project)
+    asked = unit_vectors([item.text for item in items], store)
+    blocks = (texts[at : at + BLOCK] for at in range(0, len(texts), BLOCK))
     cosines = np.concatenate(
-        [asked @ encoder.encode(list(texts[at : at + BLOCK])).T for at in range(0, len(texts), BLOCK)], axis=1
-    ).astype(np.float64)
+        [asked @ unit_vectors(block, store, keep=False).T for block in blocks], axis=1, dtype=np.float64
+    )
     return {item.question_id: _top(ids, row, depth, least=-2.0) for item, row in zip(items, cosines, strict=True)}
 
 

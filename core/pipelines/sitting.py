@@ -9,8 +9,8 @@ from functools import partial
 
 from core.bank import check_version, question_text_key
 from core.errors import InputError, WorkbenchError
-from core.graders import Control, Steps, said_of_models
-from core.grading import Progress, budget
+from core.graders import Control, Steps, VectorStore, said_of_models
+from core.grading import Progress, ProjectVectors, budget
 from core.pipelines.answering import answering, by_rule
 from core.pipelines.keeping import Keeper
 from core.pipelines.sheets import Line, sheet
@@ -203,7 +203,7 @@ def _sit_one(
     keeper = Keeper(project, student.key, sitting, Progress("running", len(wanted)), report, control)
     state, message = "done", ""
     try:
-        for answers in _answers(ready, wanted, control):
+        for answers in _answers(ready, wanted, control, ProjectVectors(project)):
             keeper.take([replace(answer, item_text_key=keys[line.task.asked], context=line.context)
                          for line, answer in answers])  # fmt: skip
         if control.cancelled:
@@ -235,7 +235,9 @@ def _sit_one(
     return final
 
 
-def _answers(ready: Ready, wanted: Sequence[Line], control: Control) -> Iterator[list[tuple[Line, Answer]]]:
+def _answers(
+    ready: Ready, wanted: Sequence[Line], control: Control, store: VectorStore
+) -> Iterator[list[tuple[Line, Answer]]]:
     """Answers in batches as they come; they end early where `control` says so."""
     if ready.back_end is None:
         for at in range(0, len(wanted), BLOCK):
@@ -243,7 +245,7 @@ def _answers(ready: Ready, wanted: Sequence[Line], control: Control) -> Iterator
             if control.stopping:
                 return
             block = wanted[at : at + BLOCK]
-            yield list(zip(block, by_rule(ready, [line.given for line in block]), strict=True))
+            yield list(zip(block, by_rule(ready, [line.given for line in block], store), strict=True))
         return
     said: dict[int, Answer] = {}
 

@@ -15,10 +15,14 @@ from core.pipelines.tasks import tasks
 from core.project import CLOSED_BOOK, NOT_RETRIEVED, Project, Student, find_students, fingerprint_of, put_student
 from core.text import first_few
 
-Rule = Literal["random", "longest", "embedding"]
-RULES: dict[Rule, str] = {"random": "random", "longest": "longest answer", "embedding": "all-MiniLM-L6-v2"}
+Rule = Literal["random", "longest", "overlap", "embedding"]
+RULES: dict[Rule, str] = {
+    "random": "random", "longest": "longest answer", "overlap": "shared words", "embedding": "all-MiniLM-L6-v2"
+}  # fmt: skip
 """Students that need no language model, with what stands for their model: chance; the longest choice; and the choice
-whose meaning is nearest to the question, or to a sentence of the context."""
+that shares most words with the question, or a sentence of the context, or is nearest to it in meaning."""
+READING_RULES: tuple[Rule, ...] = ("overlap", "embedding")
+"""Those that read what they are given."""
 
 NORMALISE = "characters"
 """What the log-likelihood of a choice is divided by where nobody says (as `acc_norm` of lm-eval, which Guinet et al.,
@@ -127,7 +131,7 @@ def _check(project: Project, plan: Plan) -> None:
     if plan.by in RULES:
         if plan.settings and any(value not in (None, "") for value in plan.settings.values()):
             raise InputError(f"The rule {plan.by} takes no settings of a model.", "Leave them out.")
-        if plan.icl or (plan.by != "embedding" and plan.retrieval != CLOSED_BOOK):
+        if plan.icl or (plan.by not in READING_RULES and plan.retrieval != CLOSED_BOOK):
             raise InputError(
                 f"The rule {plan.by} reads no {'worked items' if plan.icl else 'context'}.",
                 "Leave that out; or name a model.",

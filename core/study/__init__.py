@@ -33,7 +33,6 @@ from core.study.meta_table import (
 )
 from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, Verdicts, select
 from core.study.significance import (
-    ALPHA,
     CORRECTIONS,
     TESTS,
     Correction,
@@ -46,7 +45,6 @@ from core.study.significance import (
 from core.study.unjudged import LISTED, ToGrade, Unjudged, labelled, to_grade, unjudged
 
 __all__ = [
-    "ALPHA",
     "COEFFICIENTS",
     "CORRECTIONS",
     "DEFAULT_TOP_K",

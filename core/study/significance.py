@@ -11,7 +11,7 @@ import numpy as np
 
 from core.errors import InputError
 from core.leaderboard import Leaderboard
-from core.measures import PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
+from core.measures import ALPHA, PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
 from core.project import Project
 
 Test = Literal["t", "randomisation"]
@@ -19,7 +19,6 @@ Correction = Literal["holm", "none"]
 
 TESTS: tuple[Test, ...] = get_args(Test)
 CORRECTIONS: tuple[Correction, ...] = get_args(Correction)
-ALPHA = 0.05
 
 NO_QUERIES = "The board has no scores by query, so that no paired test can be made."
 SAME = "Both systems have the same score on every query."

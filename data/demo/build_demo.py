@@ -1,10 +1,11 @@
-"""Build the demo collection from its hand-written topics: queries, passages, bank, qrels and runs.
+"""Build the demo collection from its hand-written topics: queries, passages, bank, exam, qrels and runs.
 
 Run it from the root of the repository, with the project's packages, bm25s and scikit-learn installed:
 
     PYTHONPATH=. python data/demo/build_demo.py
 
-It reads `topics/*.json` and `generated_judgments.json` beside it and writes all other data files there.
+It reads `topics/*.json`, `exam_items.json` and `generated_judgments.json` beside it and writes all other data files
+there.
 The same inputs and SEED give the same bytes; on another processor the last digit of a score may differ.
 Two systems write text of their own. What they wrote was read and judged, so the script stops when a
 generated text is not the one that was judged.
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfVectorizer
 
+from core.formats import ExamItem, exam
 from core.graders import load_encoder, model_folder
 from core.sentences import split_sentences
 
@@ -337,6 +339,17 @@ def bank_rows(topic: Topic) -> list[dict[str, Any]]:
     ]
 
 
+def exam_items(path: Path, passages: dict[str, str]) -> list[ExamItem]:
+    """The hand-written items of the exam with the texts of their sources, the choices of each in an order by chance."""
+    items = []
+    for written in json.loads(path.read_text(encoding="utf-8")):
+        choices = [written["key"], *written["wrong"]]
+        random.Random(f"{SEED}/{written['question']}").shuffle(choices)
+        source = passages[written["source"]]
+        items.append(ExamItem(written["question"], tuple(choices), written["key"], source, written["topic"]))
+    return items
+
+
 def query_row(topic: Topic) -> dict[str, Any]:
     """A topic as a row of the queries file."""
     return {
@@ -383,6 +396,8 @@ def main() -> None:
         ({"passage_id": i, "text": text} for i, text in (written_passages | texts).items()),
     )
     write_jsonl(HERE / "bank.jsonl", (row for topic in topics for row in bank_rows(topic)))
+    with (HERE / "exam.json").open("w", encoding="utf-8") as file:
+        exam.write_exam(exam_items(HERE / "exam_items.json", written_passages), file)
     qrels = "".join(f"{query_id} 0 {passage_id} {value}\n" for query_id, passage_id, value in judgments)
     (HERE / "qrels.txt").write_text(qrels, encoding="utf-8")
     (HERE / "runs").mkdir(exist_ok=True)

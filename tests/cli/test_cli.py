@@ -446,6 +446,7 @@ def test_the_demo_is_a_whole_project_and_is_made_once(exam: Exam, tmp_path: Path
     for what in ("queries", "passages", "runs", "judgments", "questions", "pooled passages"):
         assert found[what] > 0, what
     assert found["passages without text"] == found["questions without text"] == 0
+    assert len(exam("items", "list", "--project", "demo.duckdb", "--json").json) > 0
     assert exam("plan", "--project", "demo.duckdb", "--json").json["to_grade"] > 0
     before = (tmp_path / "demo.duckdb").read_bytes()
     again = exam("demo", "--project", "demo.duckdb")

@@ -10,6 +10,7 @@ import pytest
 from core.errors import InputError
 from core.measures.item_response import (
     CRITERIA,
+    FAULTS,
     GRID,
     Criterion,
     analyse,
@@ -19,6 +20,7 @@ from core.measures.item_response import (
     item_rest,
     linked,
     mean_information,
+    plant,
     probability,
     worth,
 )
@@ -77,6 +79,20 @@ def test_a_fault_of_an_item_is_said_in_words(fault: str, says: str) -> None:
     assert says in told.reason
     assert (told.item_rest is None) == (fault in ("easy", "hopeless", "unanswered"))
     assert (told.accuracy is None) == (fault == "unanswered")
+
+
+def test_planted_items_are_found_by_what_follows_ability_and_the_answers_stay_as_they_are() -> None:
+    made = exam(148, seed=4)
+    made.responses[:9, :40] = np.nan
+    before = made.responses.copy()
+    found = {row.fault: row for row in plant(made.responses, made.design, NAMES)}
+    assert np.array_equal(before, made.responses, equal_nan=True) and list(found) == list(FAULTS)
+    for row in found.values():
+        assert (row.items, row.planted, row.last) == (148, 15, 30) and row.by_chance == pytest.approx(3.04, abs=0.01)
+        assert max(row.found.values()) > 2 * row.by_chance, row.fault
+    # The criterion of the paper misses a wrong key altogether; the other two hardly ever do.
+    wrong = found["key wrong"].found
+    assert wrong["d"] < 3 and wrong["information"] > 11 and wrong["item-rest"] > 11
 
 
 def test_item_rest_is_the_correlation_with_the_other_answers() -> None:

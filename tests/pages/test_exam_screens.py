@@ -14,6 +14,7 @@ from core.pipelines import (
     add_student,
     current_sitting,
     exam_board,
+    planted,
     responses,
     shorter,
     sit,
@@ -21,6 +22,7 @@ from core.pipelines import (
 )
 from core.pipelines import exam_items as items_of
 from core.project import Project
+from pages.parts.exams import planting
 from tests.made.exams import put_exam
 from tests.made.screens import charts, choose, looking_at, press, said, served, shared, visit
 
@@ -113,3 +115,14 @@ def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(
     drafts = bank.drafts(project, "ann")
     assert sorted(drafts) == sorted(dropped) and not any(draft.question.active for draft in drafts.values())
     assert all(question.active for question in bank.questions(project, query_id="exam"))
+
+
+def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project) -> None:
+    app = visit("improve")
+    assert "how many of them each criterion puts last" in said(app)
+    app = press(app, "Plant bad items and look")
+    table = app.dataframe[-1].value
+    assert list(table["Fault"]) == list(planting.FAULT_NAMES.values())
+    rows = planted(shared, "exam")
+    assert list(table["Discrimination (d)"]) == [row.found["d"] for row in rows]
+    assert f"Of {ITEMS} items 4 were spoilt" in said(app) and not bank.drafts(shared, "ann")

@@ -127,6 +127,7 @@ def test_students_are_compared_on_what_both_answered(test: str) -> None:
     assert (first.first, first.second, first.items, first.only_first, first.only_second) == ("a", "b", 11, 11, 0)
     assert first.difference == 1 and first.p is not None and first.p < 0.01
     assert first.adjusted == pytest.approx(min(1, 2 * first.p))
+    assert first.differ and not same.differ
     assert same.p is None and same.adjusted is None and same.difference == 0
     assert last.difference == -1
     assert compare(found({"a": [1.0]})) == []

@@ -158,7 +158,8 @@ def test_rules_answer_without_a_model(project: Project) -> None:
     put_exam(project, 12)
     for plan in (
         Plan("random", name="a"), Plan("random", seed=1, name="b"), Plan("longest"),
-        Plan("embedding"), Plan("embedding", retrieval="oracle", name="reads"),
+        Plan("embedding"), Plan("embedding", retrieval="oracle", name="reads"), Plan("overlap"),
+        Plan("overlap", retrieval="oracle", name="finds"),
     ):  # fmt: skip
         add_student(project, plan, "ann")
     sit(project, Sit(), "ann")
@@ -168,7 +169,7 @@ def test_rules_answer_without_a_model(project: Project) -> None:
     chance = [[one.chosen for one in answers(project, name).values()] for name in "ab"]
     assert chance[0] != chance[1] and all(set(chosen) <= {0, 1, 2, 3} for chosen in chance)
     # Whoever is given the passage that says it knows.
-    found = responses(project, ["reads"])
+    found = responses(project, ["reads", "finds"])
     assert found.correct.mean() == 1
     assert all(len(one.scores) == 4 for one in answers(project, "reads").values())
 

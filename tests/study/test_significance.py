@@ -16,9 +16,9 @@ from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import Leaderboard, leaderboard, order_systems
 from core.leaderboard.board import System
-from core.measures import holm, randomisation_test, t_test, tied
+from core.measures import ALPHA, holm, randomisation_test, t_test, tied
 from core.project import Project
-from core.study import ALPHA, compare_neighbours, compare_systems
+from core.study import compare_neighbours, compare_systems
 from core.study.significance import NO_QUERIES, NO_SPREAD, SAME, compare_all
 from core.types import Question
 from tests.made.projects import fill

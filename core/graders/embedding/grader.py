@@ -159,11 +159,12 @@ def _encode_passages(encoder: Encoder, texts: list[str]) -> list[EncodedPassage]
     ]
 
 
-def unit_vectors(texts: Sequence[str], store: VectorStore | None = None) -> Vectors:
+def unit_vectors(texts: Sequence[str], store: VectorStore | None = None, keep: bool = True) -> Vectors:
     """The unit vectors of texts (n, 384), each encoded once; a text of more than 256 tokens is cut.
 
     Args:
         store: where vectors outlast the process. Those of passages that were graded are found in it.
+        keep: whether what it does not have goes into it; not for whole collections.
 
     Raises:
         GradingError: the model cannot be loaded.
@@ -174,8 +175,27 @@ def unit_vectors(texts: Sequence[str], store: VectorStore | None = None) -> Vect
     known = {} if store is None else store.get(ENCODER, PASSAGE, list(dict.fromkeys(digests)))
     found = {digest: np.frombuffer(kept.vector, np.float32) for digest, kept in known.items()}
     rest = list(dict.fromkeys(text for text, digest in zip(texts, digests, strict=True) if digest not in found))
-    found |= {_digest(text): one.vector for text, one in zip(rest, _CACHE.get(rest, QUESTION, store), strict=True)}
+    if keep:
+        found |= {_digest(text): one.vector for text, one in zip(rest, _CACHE.get(rest, QUESTION, store), strict=True)}
+    elif rest:
+        found |= zip(map(_digest, rest), minilm.load_encoder(minilm.model_folder()).encode(rest), strict=True)
     return np.stack([found[digest] for digest in digests])
+
+
+def sentence_vectors(passages: Sequence[str], store: VectorStore | None = None) -> list[Vectors]:
+    """The unit vectors of the sentences of each passage (n, 384), to half precision; none for one that is blank.
+
+    Args:
+        store: where vectors outlast the process. Those of passages that were graded are found in it.
+
+    Raises:
+        GradingError: the model cannot be loaded.
+    """
+    texts = [text for text in dict.fromkeys(passages) if text.strip()]
+    found = dict(zip(texts, _CACHE.get(texts, PASSAGE, store), strict=True))
+    none: Vectors = np.zeros((0, DIMENSIONS), dtype=np.float32)
+    whole = {text: one.sentences if len(one.sentences) else one.vector[None] for text, one in found.items()}
+    return [np.asarray(whole[text], np.float32) if text in whole else none for text in passages]
 
 
 def _digest(text: str) -> bytes:

@@ -36,6 +36,7 @@ from core.measures.item_response.marginal import (
     graded_information,
 )
 from core.measures.item_response.model import GRID, MODELS, Items, Model, information, peak, probability
+from core.measures.item_response.planted import FAULTS, TIMES, Fault, Planting, among_last, plant
 from core.measures.item_response.statistics import FitStatistics, MeanAndSpread, fit_statistics, item_rmse
 from core.measures.item_response.uncertainty import (
     CONFIDENCE,
@@ -52,6 +53,7 @@ __all__ = [
     "CRITERIA",
     "DROP",
     "ESTIMATORS",
+    "FAULTS",
     "FEWEST",
     "FEWEST_IN_CATEGORY",
     "FEWEST_ITEMS",
@@ -61,6 +63,7 @@ __all__ = [
     "REPEATS",
     "STARTS",
     "STEPS",
+    "TIMES",
     "Analysis",
     "Bounded",
     "Component",
@@ -71,6 +74,7 @@ __all__ = [
     "Estimator",
     "EstimatorName",
     "Factor",
+    "Fault",
     "Fit",
     "FitStatistics",
     "GradedFit",
@@ -83,8 +87,10 @@ __all__ = [
     "MeanAndSpread",
     "Model",
     "Objective",
+    "Planting",
     "Step",
     "StudentAbility",
+    "among_last",
     "analyse",
     "bootstrap_items",
     "components",
@@ -109,6 +115,7 @@ __all__ = [
     "log_likelihood",
     "mean_information",
     "peak",
+    "plant",
     "probability",
     "ranking",
     "remarks",

@@ -7,7 +7,8 @@ from typing import cast
 import streamlit as st
 
 from core.leaderboard import Leaderboard
-from core.study import ALPHA, Test, compare_neighbours, compare_systems, make_board, remembered_pairs
+from core.measures import ALPHA
+from core.study import Test, compare_neighbours, compare_systems, make_board, remembered_pairs
 from pages.parts.boards.board import Column
 from pages.parts.boards.views import Screen, board_choice, system_pair, take
 from pages.parts.shared import figures, ui

@@ -10,10 +10,10 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.labels import Policy
 from core.leaderboard import Comparison, Leaderboard, QueryChoice
-from core.measures import Ties
+from core.measures import ALPHA, Ties
 from core.project import Project, boards
+from core.study import PANEL_MEASURES as MEASURES
 from core.study import (
-    ALPHA,
     BoardChoice,
     Test,
     board_name,
@@ -24,7 +24,6 @@ from core.study import (
     query_points,
     system_points,
 )
-from core.study import PANEL_MEASURES as MEASURES
 from pages.parts.boards.system import closer, query_links, returned
 from pages.parts.shared import charts, figures, ui
 

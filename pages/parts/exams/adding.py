@@ -8,13 +8,14 @@ import streamlit as st
 
 from core.errors import WorkbenchError
 from core.graders import LOCAL_MODEL, NORMALISATIONS
-from core.pipelines import NORMALISE, RETRIEVERS, RULES, Plan, add_student, make_retrieval, retrievals
+from core.pipelines import NORMALISE, READING_RULES, RETRIEVERS, RULES, Plan, add_student, make_retrieval, retrievals
 from core.project import CLOSED_BOOK, ORACLE, Project
 from pages.parts.shared import model_place, ui
 
 KINDS = {
     "random": "Chance",
     "longest": "The longest choice",
+    "overlap": "Shared words",
     "embedding": "The embedded model",
     "transformers": "A model on this computer",
     "openai": "A model behind an endpoint",
@@ -34,7 +35,7 @@ def offer(project: Project, exam: str) -> None:
 def _student(project: Project) -> None:
     kind = str(st.selectbox("Who answers", list(KINDS), format_func=KINDS.__getitem__, key="student kind"))
     contexts = [CLOSED_BOOK]
-    if kind not in ("random", "longest"):
+    if kind not in RULES or kind in READING_RULES:
         contexts += [ORACLE, *(one.name for one in retrievals(project))]
     settings: dict[str, Any] = {}
     icl = 0

@@ -156,7 +156,7 @@ def _verdict(one: Comparison) -> str:
     better, worse = (one.first, one.second) if one.difference > 0 else (one.second, one.first)
     told = f"p = {one.p:.3f}, {one.adjusted:.3f} after Holm's correction for all pairs of students"
     on = f"on the {one.items:,} items that both answered"
-    if one.adjusted < 0.05:
+    if one.differ:
         by = abs(one.difference)
         return f"**{ui.plain(better)} is better** than {ui.plain(worse)} by {by:.1%} {on} ({told})."
     ahead = f"{ui.plain(better)} is ahead by {abs(one.difference):.1%}" if one.difference else "they are even"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.exchange import make_demo
+from core.pipelines import sit_by_rules
 from core.project import create, projects_folder
 from pages.parts.shared import presses, ui
 
@@ -32,14 +33,15 @@ def creation() -> None:
     with right, st.container(border=True):
         st.markdown("**Demo**")
         st.text(
-            "Nine queries with questions, passages, judgments and runs of good and bad systems,"
-            " graded on this machine in under a minute."
+            "Nine queries with questions, passages, judgments and runs of good and bad systems, and an exam that small"
+            " students have sat; graded on this machine in under a minute."
         )
         path = projects_folder() / "demo.duckdb"
         if path.exists():
             st.caption("The demo project is there: choose it on the left.")
         elif presses.button("Make the demo project"):
             with st.status("Making the demo project", expanded=True) as box:
-                make_demo(path, ui.author(), True, st.text)
+                author = ui.author()
+                make_demo(path, author, True, st.text, lambda project: sit_by_rules(project, author, st.text))
                 box.update(state="complete")
             choose("demo")

@@ -1,0 +1,58 @@
+"""Which criterion finds bad items in this exam: some are planted in a copy of its answers, if a person asks for it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.measures.item_response import CRITERIA, TIMES, Planting
+from core.pipelines import planted
+from core.project import Project
+from pages.parts.exams.shortening import CRITERION_NAMES
+from pages.parts.shared import presses, ui
+
+FAULT_NAMES = {
+    "answered at random": "Answered at random",
+    "key wrong": "Key wrong",
+    "two right": "Two choices right",
+    "answer in the question": "Answer in the question",
+}
+SHOWN = "planted in"
+"""Of the session: the project and the exam's query in which a person planted bad items."""
+
+
+def offer(project: Project, exam: str) -> None:
+    """A button that plants bad items, and what each criterion found of them."""
+    st.markdown("**Would these numbers find bad items here?**")
+    here = (project.path, exam)
+    if presses.button("Plant bad items and look", icon=":material/bug_report:", key="plant"):
+        st.session_state[SHOWN] = here
+    if st.session_state.get(SHOWN) != here:
+        st.caption("Spoils some items in a copy of the answers, and counts how many of them each criterion puts last.")
+        return
+    try:
+        with st.spinner("Planting bad items and fitting again"):
+            found = planted(project, exam)
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    _table(found)
+
+
+def _table(found: list[Planting]) -> None:
+    one = found[0]
+    st.dataframe(
+        {"Fault": [FAULT_NAMES[row.fault] for row in found]}
+        | {CRITERION_NAMES[by]: [row.found[by] for row in found] for by in CRITERIA},
+        hide_index=True,
+        column_config={
+            CRITERION_NAMES[by]: st.column_config.ProgressColumn(format="%.1f", min_value=0.0, max_value=one.planted)
+            for by in CRITERIA
+        },
+    )
+    st.caption(
+        f"Of {one.items} items {one.planted} were spoilt in a copy of the answers, and everything was fitted again: so"
+        f" many of the {one.planted} are among the {one.last} that a criterion puts last, the mean of {TIMES} times"
+        f" with other items. By chance it would be {one.by_chance:.1f}. Poor items that the exam has by itself are"
+        " among the last, too. Nothing was changed."
+    )
