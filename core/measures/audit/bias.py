@@ -1,0 +1,63 @@
+"""The bias of a machine: what its labels give a system, or a group of systems, beyond what people give."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.measures.audit.batches import Corrected
+from core.measures.audit.estimate import CONFIDENCE, Estimates, Variance, estimates
+from core.measures.audit.weights import Array, Flags
+
+
+def machine_bias(
+    w: Array,
+    machine: Array,
+    found: Corrected,
+    *,
+    variance: Variance = "pool",
+    queries: NDArray[np.int64] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimates:
+    """How much the machine's score of each system lies above the audited one, with its interval.
+
+    Args:
+        w: shape (S, N).
+        machine: shape (N,), the gain that the machine's label stands for; 0 where it gave none, as a board without an
+            audit takes it.
+        found, variance, queries, confidence: see `estimates`.
+
+    Returns:
+        Arrays of shape (S,): machine minus audited.
+    """
+    surplus = Corrected(machine - found.gains, found.variances, found.judged, found.missed)
+    return estimates(w, surplus, variance=variance, queries=queries, confidence=confidence)
+
+
+def group_bias(
+    w: Array,
+    machine: Array,
+    found: Corrected,
+    members: Flags,
+    *,
+    variance: Variance = "pool",
+    queries: NDArray[np.int64] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimates:
+    """How much more the machine gives to some systems than to the others, beyond what people give: circularity.
+
+    Args:
+        members: shape (S,), which systems share the machine's model family; some, not all.
+        w, machine, found, variance, queries, confidence: see `machine_bias`.
+
+    Returns:
+        Arrays of shape (1,): mean bias of the members minus mean bias of the others.
+
+    Raises:
+        InputError: if all or none are members.
+    """
+    if members.all() or not members.any():
+        raise InputError("the bias of a group needs systems inside and outside it", "name some of the systems, not all")
+    contrast = w[members].mean(axis=0) - w[~members].mean(axis=0)
+    return machine_bias(contrast[None], machine, found, variance=variance, queries=queries, confidence=confidence)

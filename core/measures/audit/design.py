@@ -1,0 +1,213 @@
+"""Who is drawn: chances from rank weights and expected residuals, Poisson sampling by a stored seed, shares of batches.
+
+One batch. Passage i is drawn with chance pi_i, independently of all others (Poisson sampling; Särndal, Swensson and
+Wretman, Model Assisted Survey Sampling, 1992, section 3.5). The variance of the score sum_i w_i y_i, estimated with
+predictions f, is sum_i w_i^2 (y_i - f_i)^2 (1 / pi_i - 1), which for a given expected number of draws is least where
+pi_i is proportional to w_i times the spread of y_i - f_i. For many systems w_i^2 is their mean.
+
+Several batches. Batch t is drawn after everything of batches 1 .. t-1 is known; its chances pi_t,i may use all of it.
+What has been judged is in its population no more. For one passage, with y known exactly once it is judged,
+
+    z_t,i = y_i                                   if judged before batch t,
+            f_t,i + d_t,i (y_i - f_t,i) / pi_t,i  else, d_t,i being 1 if it is drawn in batch t,
+
+has the expectation y_i given the past, whatever the past was. Shares a_1,i + ... + a_T,i = 1 that are fixed before the
+first draw make sum_t a_t,i z_t,i unbiased too, and since each z_t,i - y_i has expectation 0 given the past, errors of
+different batches are uncorrelated (a martingale), so that variances add up. Shares that depended on what was drawn
+would not do: the share of batch 1 must not know batch 1.
+
+Shares may differ by passage, and should. With planned chances p_1, p_2, ... and r = y - f, the error of z_t has the
+variance r^2 prod_{s<t} (1 - p_s) (1 - p_t) / p_t: that of one draw, times the chance that the passage is still open.
+Shares proportional to the inverse, o_t = p_t / prod_{s<=t} (1 - p_s), give in all r^2 / sum o_t = r^2 (1 - P) / P with
+P = 1 - prod (1 - p_t), just what one batch with the chance P would have given. So batches cost nothing, where they are
+drawn as was planned, and cost a little where what was learnt made the chances others. One share for all passages would
+lose much: a passage that the second batch judges for certain would still carry the error of the first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from core.errors import InputError
+from core.measures.audit.weights import Array, Flags, Item
+
+Aim: TypeAlias = Literal["scores", "differences"]
+AIMS: tuple[Aim, ...] = ("scores", "differences")
+"""What the intervals should be narrow for: the scores of systems, or the differences between them."""
+
+FLOOR = 0.1
+"""The least chance of a passage that has any weight, as a share of the chance that all would have alike."""
+# Chances are found to this relative precision of the budget.
+_STEPS = 200
+
+
+def importance(w: Array, aim: Aim = "scores") -> Array:
+    """How much a unit of error in a passage's gain matters to the systems at large.
+
+    Args:
+        w: shape (S, N), the weights of the systems; for "is A better than B" give the weights of A and B alone.
+        aim: `scores` takes sqrt(mean_s w_s^2); `differences` sqrt(mean over pairs of (w_s - w_s')^2), which is
+            sqrt(2 S / (S - 1)) times the standard deviation over systems: a passage that all rank alike says nothing
+            of who is better.
+
+    Returns:
+        Shape (N,), at least 0.
+    """
+    if aim == "differences" and len(w) > 1:
+        spread: Array = np.sqrt(2 * len(w) / (len(w) - 1)) * w.std(axis=0)
+        return spread
+    found: Array = np.sqrt((w**2).mean(axis=0))
+    return found
+
+
+def chances(size: Array, budget: float, floor: float = FLOOR, eligible: Flags | None = None) -> Array:
+    """Chances proportional to a size, capped at 1, with a floor, that add up to the budget.
+
+    pi_i = min(1, max(floor budget / n, c size_i)) over the n eligible passages, with c such that the chances add up to
+    the budget; c is found by bisection, as the sum rises with it. Where the budget covers all, each chance is 1.
+
+    Args:
+        size: shape (N,), at least 0 and finite, in any unit: importance times expected spread.
+        budget: expected number of draws, above 0.
+        floor: share of the uniform chance that every eligible passage gets at least, above 0 and at most 1; 1 is the
+            uniform design.
+        eligible: what can be drawn; all where left out. Must hold every passage that has weight and is not yet known.
+
+    Returns:
+        Shape (N,); 0 where not eligible.
+
+    Raises:
+        InputError: for a budget or floor outside its range, or a size that is negative or not finite.
+    """
+    if not np.isfinite(budget) or budget <= 0:
+        raise InputError(f"the budget is {budget:g} judgments", "take at least 1")
+    if not 0 < floor <= 1:
+        raise InputError(f"the floor is {floor:g}", "take a share above 0 and at most 1, such as 0.1")
+    if not np.all(np.isfinite(size)) or np.any(size < 0):
+        raise InputError("a passage has a size that is no number of at least 0", "check weights and expected spreads")
+    still = np.ones(len(size)) if eligible is None else np.asarray(eligible, float)
+    return _solve(np.asarray(size, float), budget, floor, still)
+
+
+def _solve(size: Array, budget: float, floor: float, still: Array) -> Array:
+    """Chances whose sum over passages, each counted with the chance `still` that it is open, is the budget."""
+    found = np.zeros(len(size))
+    open_ = still > 0
+    sizes, count = size[open_], still[open_]
+    n = count.sum()
+    if budget >= n:
+        found[open_] = 1.0
+        return found
+    least = floor * budget / n
+    if not sizes.max() > 0:
+        found[open_] = budget / n
+        return found
+    # At the upper end every passage with a size is certain.
+    low, high = 0.0, 1 / sizes[sizes > 0].min()
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        if (count * np.clip(middle * sizes, least, 1.0)).sum() < budget:
+            low = middle
+        else:
+            high = middle
+    taken = np.clip(high * sizes, least, 1.0)
+    short = budget - (count * taken).sum()
+    if short > 0 and np.any(sizes == 0):
+        # All that has a size is certain, and the rest of the budget goes to the others evenly.
+        taken[sizes == 0] += short / count[sizes == 0].sum()
+    found[open_] = taken
+    return found
+
+
+def uniforms(seed: str | int, batch: int, items: Sequence[Item]) -> Array:
+    """A number in [0, 1) for each passage that depends on seed, batch and the passage's ids alone.
+
+    The first 53 bits of the BLAKE2b hash (RFC 7693) of the four, so that a sample is the same on any machine and
+    whatever the order of rows.
+
+    Args:
+        seed: as stored with the design.
+        batch: number of the batch, from 1.
+        items: N passages.
+
+    Returns:
+        Shape (N,).
+    """
+    start = hashlib.blake2b(f"{seed}\x1f{batch}\x1f".encode(), digest_size=8)
+    found = np.empty(len(items))
+    for i, (query, passage) in enumerate(items):
+        one = start.copy()
+        one.update(f"{query}\x1f{passage}".encode())
+        found[i] = (int.from_bytes(one.digest(), "big") >> 11) * 2.0**-53
+    return found
+
+
+def draw(chance: Array, seed: str | int, batch: int, items: Sequence[Item]) -> Flags:
+    """Which passages are drawn: those whose number is below their chance (Poisson sampling).
+
+    Args:
+        chance: shape (N,), as `chances` gives it; 1 is always drawn, 0 never.
+        seed, batch, items: see `uniforms`.
+
+    Returns:
+        Shape (N,).
+    """
+    return uniforms(seed, batch, items) < chance
+
+
+def planned_chances(size: Array, budgets: Sequence[float], floor: float = FLOOR, known: Flags | None = None) -> Array:
+    """The chances that batches of given budgets are expected to have, if nothing were learnt between them.
+
+    Batch t has `chances` of the same size over what is not judged yet; what earlier batches judged is taken at its
+    expectation, so a passage counts with the chance that it is still open.
+
+    Args:
+        size, floor: see `chances`.
+        budgets: expected draws of each of T batches.
+        known: what is known before the first batch.
+
+    Returns:
+        Shape (T, N): the chance in batch t of a passage that is still open then; 1 for what is known.
+    """
+    done = np.zeros(len(size), bool) if known is None else np.asarray(known, bool)
+    still = np.where(done, 0.0, 1.0)
+    rows = []
+    for budget in budgets:
+        row = np.where(done, 1.0, _solve(size, budget, floor, still))
+        rows.append(row)
+        still = still * (1 - row)
+    return np.array(rows)
+
+
+def shares(planned: Array) -> Array:
+    """The share that each batch has in the combined estimate of each passage, from the planned chances.
+
+    Proportional to p_t / prod_{s <= t} (1 - p_s), see the top of this module; where a planned chance is 1, the first
+    such batch has it all. Fix them before the first draw: computed from the design of batch 1 for T = 1, 2, ..., they
+    stay what they were, whatever is learnt.
+
+    Args:
+        planned: shape (T, N), as `planned_chances` gives it, for the T batches that are to be combined.
+
+    Returns:
+        Shape (T, N); each column adds up to 1.
+    """
+    # Multiplied by prod over all batches of (1 - p), the odds are finite also where a chance is 1.
+    after = np.ones_like(planned)
+    for t in range(len(planned) - 2, -1, -1):
+        after[t] = after[t + 1] * (1 - planned[t + 1])
+    odds = planned * after
+    total = odds.sum(axis=0)
+    # With a certain batch, those after it have nothing left to tell, and those before it are not needed.
+    for i in np.flatnonzero((planned >= 1).any(axis=0)):
+        first = int(np.argmax(planned[:, i] >= 1))
+        odds[:, i] = 0.0
+        odds[first, i] = total[i] = 1.0
+    found: Array = np.divide(odds, total, out=np.full_like(odds, 1 / len(planned)), where=total > 0)
+    return found

@@ -1,0 +1,178 @@
+"""Audited scores and differences with their intervals, and which systems cannot be told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.measures.audit.batches import Corrected
+from core.measures.audit.weights import Array
+from core.measures.significance import holm
+
+Variance: TypeAlias = Literal["pool", "queries"]
+VARIANCES: tuple[Variance, ...] = ("pool", "queries")
+"""What an interval is about: these queries, as if all of the pool were judged; or more queries of their kind."""
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates with their intervals, arrays of the same shape.
+
+    Args:
+        value: the estimates.
+        error: their standard errors.
+        degrees: degrees of freedom of t; infinite where the error is 0.
+        low, high: the interval.
+        confidence: of each interval by itself.
+    """
+
+    value: Array
+    error: Array
+    degrees: Array
+    low: Array
+    high: Array
+    confidence: float
+
+    @property
+    def width(self) -> Array:
+        """Width of the intervals."""
+        return self.high - self.low
+
+
+def estimates(
+    w: Array,
+    found: Corrected,
+    *,
+    variance: Variance = "pool",
+    queries: NDArray[np.int64] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Estimates:
+    """Weighted sums of gains with their t intervals; scores, differences, biases are all of this form.
+
+    `pool`: the variance is the Horvitz-Thompson estimate under Poisson sampling, sum_i w_i^2 judged (1 - pi) / pi^2
+    (y - f)^2; it is 0 where everything was judged. `queries`: the queries are seen as a sample of more queries, with
+    the variance Q / (Q - 1) sum_q (t_q - mean t)^2 of the Q contributions t_q of single queries to the sum, which holds
+    what the sampling of passages adds too (Särndal, Swensson and Wretman, 1992, section 11.8).
+
+    Degrees of freedom of t: for `pool` those of Satterthwaite (Biometrics Bulletin 2, 1946) with one for each judged
+    passage, (sum v_i)^2 / sum v_i^2 for the contributions v_i to the variance, as a few passages with small chances can
+    carry most of it; for `queries` Q - 1.
+
+    Args:
+        w: shape (M, N), M sums over the N passages.
+        found: the estimated gains.
+        variance: what the interval is about.
+        queries: shape (N,), the number of each passage's query from 0 to Q - 1; needed for `queries`.
+        confidence: of each interval by itself.
+
+    Returns:
+        Arrays of shape (M,).
+
+    Raises:
+        InputError: for `queries` without them, or with fewer than 2.
+    """
+    rows = np.atleast_2d(w)
+    value = rows @ found.gains
+    if variance == "queries":
+        if queries is None or (count := int(queries.max(initial=-1)) + 1) < 2:
+            raise InputError("one query cannot stand for more queries", "take the variance of the pool")
+        sums = np.zeros((count, len(rows)))
+        np.add.at(sums, queries, (rows * found.gains).T)
+        error = np.sqrt(count * sums.var(axis=0, ddof=1))
+        degrees = np.full(len(rows), count - 1.0)
+    else:
+        parts = rows**2
+        total = parts @ found.variances
+        error = np.sqrt(total)
+        fourth = parts**2 @ found.variances**2
+        degrees = np.divide(total**2, fourth, out=np.full(len(rows), np.inf), where=fourth > 0)
+    half = error * quantile((1 + confidence) / 2, degrees)
+    return Estimates(value, error, degrees, value - half, value + half, confidence)
+
+
+def quantile(chance: float, degrees: Array) -> Array:
+    """The quantile of Student's t, the normal one where degrees are infinite."""
+    from scipy.special import ndtri, stdtrit
+
+    finite = np.isfinite(degrees)
+    found: Array = np.where(finite, stdtrit(np.where(finite, np.maximum(degrees, 1.0), 1.0), chance), ndtri(chance))
+    return found
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Every two systems compared from the same sample; M = S (S - 1) / 2 pairs.
+
+    Args:
+        first, second: shape (M,), places of the two systems.
+        difference: score of the first minus that of the second, each interval by itself.
+        p: two-sided p values of no difference; 1 where the two are the same, 0 where they are known to differ.
+        adjusted: the same after Holm: calling all below .05 different is wrong anywhere in at most 5 % of audits.
+    """
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    difference: Estimates
+    p: Array
+    adjusted: Array
+
+
+def compare(
+    w: Array,
+    found: Corrected,
+    *,
+    variance: Variance = "pool",
+    queries: NDArray[np.int64] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Comparisons:
+    """Compare every two systems; what both weigh alike cancels, so differences are surer than scores.
+
+    Args: see `estimates`; `w` has shape (S, N), one row a system.
+    """
+    first, second = np.triu_indices(len(w), 1)
+    told = estimates(w[first] - w[second], found, variance=variance, queries=queries, confidence=confidence)
+    p = p_values(told)
+    return Comparisons(first, second, told, p, np.array(holm(p.tolist())))
+
+
+def p_values(told: Estimates) -> Array:
+    """Two-sided p values of the value 0; without any error 1 where the value is 0, and 0 elsewhere."""
+    from scipy.special import ndtr, stdtr
+
+    certain = told.error <= 1e-12
+    t = np.abs(told.value) / np.where(certain, 1.0, told.error)
+    finite = np.isfinite(told.degrees)
+    tails = np.where(finite, stdtr(np.where(finite, np.maximum(told.degrees, 1.0), 1.0), -t), ndtr(-t))
+    found: Array = np.where(certain, np.where(np.abs(told.value) <= 1e-12, 1.0, 0.0), 2 * tails)
+    return found
+
+
+def alike(values: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> list[list[int]]:
+    """Groups of systems that cannot be told apart: the longest stretches of the board in which no two differ.
+
+    Args:
+        values: shape (S,), by which the board is ordered.
+        compared: from `compare`.
+        level: the chance of any false difference among all pairs.
+
+    Returns:
+        Places of systems, best first, in groups of two or more, from the top down; groups can overlap.
+    """
+    order = np.argsort(-values, kind="stable")
+    differ = np.zeros((len(values), len(values)), bool)
+    differ[compared.first, compared.second] = compared.adjusted <= level
+    differ |= differ.T
+    groups: list[tuple[int, int]] = []
+    for start in range(len(order)):
+        end = start
+        while end + 1 < len(order) and not differ[order[end + 1], order[start : end + 1]].any():
+            end += 1
+        if end > start and (not groups or end > groups[-1][1]):
+            groups.append((start, end))
+    return [order[start : end + 1].tolist() for start, end in groups]

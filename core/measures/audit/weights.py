@@ -1,0 +1,163 @@
+"""Rank weights: a system's score under a linear measure is the sum over passages of weight times gain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+
+Array: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+Item: TypeAlias = tuple[str, str]
+"""A passage of a pool: (query_id, passage_id)."""
+Rankings: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
+"""By system and query, the ids of its passages, best first."""
+
+_DEEPEST = 1_000
+_NAME = re.compile(r"(?P<family>P|DCG)@(?P<k>\d+)|(?P<rbp>RBP)\(p=(?P<p>0?\.\d+)\)@(?P<depth>\d+)")
+
+
+@dataclass(frozen=True)
+class LinearMeasure:
+    """A measure that is a weighted sum of the gains of a ranking's passages, the weight given by the rank alone.
+
+    Args:
+        name: its standard name: `P@10`, `DCG@10`, `RBP(p=0.8)@20`.
+        family: P, DCG or RBP.
+        cutoff: the deepest rank that counts.
+        persistence: p of RBP, the chance that a reader goes on to the next rank; None for the others.
+    """
+
+    name: str
+    family: str
+    cutoff: int
+    persistence: float | None = None
+
+    @property
+    def binary(self) -> bool:
+        """Whether its gain is 1 for a relevant passage and 0 for another; that of DCG is the judgment itself."""
+        return self.family != "DCG"
+
+    def discounts(self) -> Array:
+        """The weight of each rank within a query, shape (cutoff,).
+
+        P@k: 1 / k. DCG@k: 1 / log2(r + 1) over the sum of these to rank k, so that a score has the unit of a judgment
+        (Järvelin and Kekäläinen, TOIS 20, 2002, with trec_eval's discount; the division by the sum is ours and changes
+        no order). RBP: (1 - p) p^(r - 1) (Moffat and Zobel, TOIS 27, 2008), cut off at the depth: what is below adds at
+        most p^depth to a score.
+        """
+        ranks = np.arange(1, self.cutoff + 1, dtype=np.float64)
+        found: Array = _DISCOUNTS[self.family](ranks, self.persistence or 0.0)
+        return found
+
+
+def _dcg(ranks: Array, _: float) -> Array:
+    found = 1 / np.log2(ranks + 1)
+    scaled: Array = found / found.sum()
+    return scaled
+
+
+_DISCOUNTS: dict[str, Callable[[Array, float], Array]] = {
+    "P": lambda ranks, _: np.full(len(ranks), 1 / len(ranks)),
+    "DCG": _dcg,
+    "RBP": lambda ranks, p: (1 - p) * p ** (ranks - 1),
+}
+
+
+def linear_measure(name: str) -> LinearMeasure:
+    """The linear measure of a standard name.
+
+    Raises:
+        InputError: if it is none; nDCG, AP, RR and recall are ratios or depend on other passages, so that the chances
+            of single passages do not carry over to them.
+    """
+    found = _NAME.fullmatch(name.strip())
+    if found is None:
+        raise InputError(
+            f"an audit cannot be made for the measure {name}: its score is not a weighted sum over the ranks",
+            "choose P@k, DCG@k or RBP(p=0.8)@k, such as DCG@10",
+        )
+    cutoff = int(found["k"] or found["depth"])
+    persistence = float(found["p"]) if found["rbp"] else None
+    if not 1 <= cutoff <= _DEEPEST:
+        raise InputError(f"{name} has cutoff {cutoff}", f"take a cutoff from 1 to {_DEEPEST:,}")
+    if persistence is not None and not 0 < persistence < 1:
+        raise InputError(f"{name} has persistence {persistence:g}", "take p above 0 and below 1, such as 0.8")
+    family = found["family"] or "RBP"
+    standard = f"RBP(p={persistence:g})@{cutoff}" if persistence is not None else f"{family}@{cutoff}"
+    return LinearMeasure(standard, family, cutoff, persistence)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What each passage adds to each system's score for each unit of its gain.
+
+    Args:
+        systems: S names.
+        items: the N passages that any of them has within the cutoff, sorted by query, then passage.
+        w: shape (S, N), at least 0; a system's score is `w @ gains`.
+        queries: how many queries the scores are means over.
+    """
+
+    systems: tuple[str, ...]
+    items: tuple[Item, ...]
+    w: Array
+    queries: int
+
+    def of(self, system: str) -> Array:
+        """The weights of one system, shape (N,).
+
+        Raises:
+            InputError: if there is no such system.
+        """
+        if system not in self.systems:
+            raise InputError(f"the audit has no system {system}", "it has " + ", ".join(self.systems))
+        row: Array = self.w[self.systems.index(system)]
+        return row
+
+
+def rank_weights(rankings: Rankings, measure: LinearMeasure, queries: Sequence[str]) -> Weights:
+    """The rank weights of systems over the union of their rankings down to the cutoff.
+
+    A system's weight on a passage is the discount of the passage's rank, divided by the number of queries. A query that
+    a system skipped therefore counts as 0; queries that are not named do not count.
+
+    Args:
+        rankings: of at least one system.
+        measure: gives the discounts.
+        queries: the ids of all queries that the score is a mean over, at least one.
+
+    Raises:
+        InputError: without systems or queries, or where a ranking names a passage twice.
+    """
+    if not rankings or not queries:
+        raise InputError(
+            "an audit needs at least one run and one query", "import runs, and choose those that the audit is about"
+        )
+    chosen = sorted(set(queries))
+    found = {
+        (query, passage)
+        for ranking in rankings.values()
+        for query in chosen
+        for passage in ranking.get(query, ())[: measure.cutoff]
+    }
+    items = tuple(sorted(found))
+    place = {item: i for i, item in enumerate(items)}
+    discounts = measure.discounts() / len(chosen)
+    w = np.zeros((len(rankings), len(items)))
+    for s, (system, ranking) in enumerate(rankings.items()):
+        for query in chosen:
+            top = ranking.get(query, ())[: measure.cutoff]
+            if len(set(top)) < len(top):
+                raise InputError(
+                    f"run {system} has a passage twice for query {query}", "import the run again without duplicates"
+                )
+            for rank, passage in enumerate(top):
+                w[s, place[query, passage]] = discounts[rank]
+    return Weights(tuple(rankings), items, w, len(chosen))

@@ -1,0 +1,109 @@
+"""Who is drawn: weights of ranks, chances that add up to the budget, and the same sample anywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import InputError
+from core.measures.audit import chances, draw, importance, linear_measure, planned_chances, rank_weights, shares
+from tests.made.projects import examples
+
+RUNS = {"A": {"q1": ["a", "b", "c"], "q2": ["x"]}, "B": {"q1": ["b", "z"]}}
+
+
+def test_scores_are_weights_times_gains() -> None:
+    weights = rank_weights(RUNS, linear_measure("P@2"), ["q1", "q2"])
+    assert weights.items == (("q1", "a"), ("q1", "b"), ("q1", "z"), ("q2", "x"))
+    assert (weights.w @ [1.0, 1.0, 0.0, 1.0]).tolist() == [0.75, 0.25]
+    dcg = rank_weights(RUNS, linear_measure("DCG@2"), ["q1"])
+    whole = 1 + 1 / np.log2(3)
+    assert (dcg.w @ [3.0, 2.0, 0.0]).tolist() == pytest.approx([(3 + 2 / np.log2(3)) / whole, 2 / whole])
+    rbp = rank_weights(RUNS, linear_measure("RBP(p=0.8)@3"), ["q1"])
+    assert rbp.of("A") == pytest.approx([0.2, 0.16, 0.128, 0.0])
+
+
+@pytest.mark.parametrize("name", ["nDCG@10", "AP", "P@0", "RBP@10", "RBP(p=0.0)@10", "DCG"])
+def test_a_measure_that_is_no_weighted_sum_is_refused(name: str) -> None:
+    with pytest.raises(InputError):
+        linear_measure(name)
+
+
+def test_rankings_that_name_a_passage_twice_or_nothing_at_all_are_refused() -> None:
+    with pytest.raises(InputError, match="twice for query q1"):
+        rank_weights({"A": {"q1": ["a", "a"]}}, linear_measure("P@5"), ["q1"])
+    with pytest.raises(InputError, match="at least one"):
+        rank_weights({}, linear_measure("P@5"), ["q1"])
+
+
+def test_what_all_rank_alike_matters_to_scores_and_not_to_differences() -> None:
+    w = np.array([[0.5, 0.3, 0.0], [0.5, 0.0, 0.3]])
+    assert importance(w)[0] > importance(w)[1]
+    assert importance(w, "differences") == pytest.approx([0.0, 0.3, 0.3])
+
+
+sizes = st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 10)), min_size=1, max_size=40)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(sizes, st.floats(0.05, 50), st.floats(0.01, 1))
+def test_chances_add_up_to_the_budget_between_floor_and_cap_in_the_order_of_sizes(
+    size: list[float], budget: float, floor: float
+) -> None:
+    found = chances(np.array(size), budget, floor)
+    total = min(budget, len(size))
+    assert found.sum() == pytest.approx(total, rel=1e-6)
+    assert found.max() <= 1
+    assert found.min() >= floor * total / len(size) * (1 - 1e-9)
+    assert np.all(np.diff(found[np.argsort(size, kind="stable")]) >= -1e-9)
+
+
+def test_what_is_known_is_not_drawn_and_what_is_open_always_can_be() -> None:
+    found = chances(np.array([5.0, 1.0, 0.0]), 1.0, eligible=np.array([False, True, True]))
+    assert found[0] == 0
+    assert found[1] > found[2] > 0
+
+
+@pytest.mark.parametrize(("budget", "floor"), [(0, 0.1), (np.nan, 0.1), (5, 0.0), (5, 1.5)])
+def test_designs_that_cannot_be_drawn_are_refused(budget: float, floor: float) -> None:
+    with pytest.raises(InputError):
+        chances(np.ones(4), budget, floor)
+
+
+def test_seed_and_ids_decide_the_sample_whatever_the_order_of_rows() -> None:
+    items = [(f"q{i % 7}", f"p{i}") for i in range(300)]
+    chance = np.linspace(0.05, 0.9, 300)
+    mixed = np.random.default_rng(3).permutation(300)
+    drawn = draw(chance, "a seed", 1, items)
+    again = draw(chance[mixed], "a seed", 1, [items[i] for i in mixed])
+    assert again.tolist() == drawn[mixed].tolist()
+    # These are the same on any machine.
+    assert np.flatnonzero(draw(np.full(12, 0.4), 17, 2, items[:12])).tolist() == [0, 1, 3, 6, 8, 10]
+    assert draw(chance, "another seed", 1, items).tolist() != drawn.tolist()
+    assert draw(chance, "a seed", 2, items).tolist() != drawn.tolist()
+
+
+def test_the_number_drawn_is_the_budget_on_average() -> None:
+    items = [("q", str(i)) for i in range(500)]
+    chance = chances(np.linspace(0.1, 3, 500), 80)
+    count = [draw(chance, seed, 1, items).sum() for seed in range(200)]
+    # The standard error of the mean is below 8 / sqrt(200) = 0.6.
+    assert np.mean(count) == pytest.approx(80, abs=2)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(sizes, st.lists(st.floats(0.5, 15), min_size=1, max_size=5))
+def test_the_shares_of_batches_add_up_for_every_passage(size: list[float], budgets: list[float]) -> None:
+    planned = planned_chances(np.array(size), budgets)
+    found = shares(planned)
+    assert found.min() >= 0
+    assert found.sum(axis=0) == pytest.approx(np.ones(len(size)))
+    certain = (planned >= 1).any(axis=0)
+    assert found[np.argmax(planned >= 1, axis=0), np.arange(len(size))][certain] == pytest.approx(1)
+
+
+def test_what_is_planned_of_the_first_batch_does_not_depend_on_how_many_follow() -> None:
+    size = np.linspace(0, 2, 30)
+    assert planned_chances(size, [5.0] * 2)[0] == pytest.approx(planned_chances(size, [5.0] * 6)[0])

@@ -1,0 +1,204 @@
+"""Audited scores: unbiased by enumeration of every sample, their variance, and what must hold at the edges."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from core.errors import InputError
+from core.measures.audit import (
+    Batch,
+    Corrected,
+    Pool,
+    alike,
+    chances,
+    compare,
+    correct,
+    estimates,
+    folds_of,
+    group_bias,
+    machine_bias,
+    missing_bounds,
+    planned_chances,
+    predict_batches,
+    prediction,
+)
+from core.measures.audit.weights import Array, Flags
+
+NOBODY = np.zeros(5, bool)
+Y = np.array([3.0, 0.0, 1.0, 2.0, 0.0])
+W = np.array([[0.4, 0.3, 0.0, 0.2, 0.1], [0.0, 0.2, 0.5, 0.1, 0.3]])
+X = np.array([[1.0], [-1.0], [0.0], [1.0], [-1.0]])
+ITEMS = [("q", f"p{i}") for i in range(5)]
+POOL = Pool(X, folds_of(ITEMS, 3), np.array([0, 0, 0, 1, 1]))
+
+
+def samples(chance: Array) -> list[tuple[float, Flags]]:
+    """Every subset that can be drawn, with its chance."""
+    sides = [(False,) if p == 0 else (True,) if p >= 1 else (True, False) for p in chance]
+    rows = [np.array(row) for row in product(*sides)]
+    return [(float(np.where(row, chance, 1 - chance).prod()), row) for row in rows]
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regressions are made from two passages on, so that so small a pool has them."""
+    monkeypatch.setattr(prediction, "FEWEST", 2)
+
+
+def one(chance: Array, drawn: Flags, known: Flags = NOBODY) -> Batch:
+    return Batch(chance, drawn, drawn & ~known, known)
+
+
+def test_one_batch_is_unbiased_over_all_samples_with_predictions_that_are_learnt_from_them(few: None) -> None:
+    chance = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
+    mean = np.zeros(2)
+    for p, drawn in samples(chance):
+        batches, planned = [one(chance, drawn)], chance[None]
+        predicted = predict_batches(POOL, batches, planned, np.where(drawn, Y, np.nan))
+        mean += p * estimates(W, correct(batches, planned, np.where(drawn, Y, np.nan), predicted)).value
+    assert mean == pytest.approx(W @ Y, abs=1e-12)
+
+
+def test_two_batches_are_unbiased_where_the_second_is_drawn_by_what_the_first_showed(few: None) -> None:
+    first = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
+    planned = planned_chances(first, [2.0, 2.0])
+    mean = np.zeros(2)
+    for p, drawn in samples(first):
+        # Where much was found, the second batch is larger and looks elsewhere: the past may decide everything.
+        seen = Y[drawn].sum()
+        second = chances(np.where(Y.sum() > 2 * seen, W[0], W[1]) + 0.05, 1 + 0.3 * seen, 0.3, ~drawn)
+        for q, again in samples(second):
+            batches = [one(first, drawn), one(second, again, drawn)]
+            gains = np.where(drawn | again, Y, np.nan)
+            predicted = predict_batches(POOL, batches, planned, gains)
+            mean += p * q * estimates(W, correct(batches, planned, gains, predicted)).value
+    assert mean == pytest.approx(W @ Y, abs=1e-12)
+
+
+def test_the_estimated_variance_is_the_variance_on_average_over_all_samples_and_batches() -> None:
+    first = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
+    planned = planned_chances(first, [2.0, 2.0])
+    guess = np.tile(Y[::-1], (2, 1))
+    square, variance = np.zeros(2), np.zeros(2)
+    for p, drawn in samples(first):
+        second = chances(W[0] + Y[drawn].sum() * W[1] + 0.1, 1.5, 0.3, ~drawn)
+        for q, again in samples(second):
+            batches = [one(first, drawn), one(second, again, drawn)]
+            found = estimates(W, correct(batches, planned, np.where(drawn | again, Y, np.nan), guess))
+            square += p * q * (found.value - W @ Y) ** 2
+            variance += p * q * found.error**2
+    assert variance == pytest.approx(square, rel=1e-10)
+
+
+def test_batches_drawn_as_planned_are_as_good_as_one_batch_with_their_chances_together() -> None:
+    size = np.array([0.5, 0.3, 0.8, 0.6, 0.4])
+    planned = planned_chances(size, [1.5, 1.0, 1.0])
+    total = 1 - np.prod(1 - planned, axis=0)
+    square = np.zeros(2)
+    for p, drawn in samples(planned[0]):
+        for q, again in samples(np.where(drawn, 0.0, planned[1])):
+            for r, last in samples(np.where(drawn | again, 0.0, planned[2])):
+                batches = [
+                    one(planned[0], drawn),
+                    one(planned[1], again, drawn),
+                    one(planned[2], last, drawn | again),
+                ]
+                gains = np.where(drawn | again | last, Y, np.nan)
+                found = estimates(W, correct(batches, planned, gains, np.zeros((3, 5))))
+                square += p * q * r * (found.value - W @ Y) ** 2
+    assert square == pytest.approx(W**2 @ (Y**2 * (1 / total - 1)), rel=1e-9)
+
+
+def test_all_judged_is_the_exact_score_without_an_interval() -> None:
+    everyone = ~NOBODY
+    batch = one(np.ones(5), everyone)
+    found = correct([batch], np.ones((1, 5)), Y, np.full((1, 5), 9.0))
+    told = estimates(W, found)
+    assert told.value == pytest.approx(W @ Y)
+    assert told.width.tolist() == [0.0, 0.0]
+    pairs = compare(W, found)
+    assert (pairs.p.tolist(), alike(told.value, pairs)) == ([0.0], [])
+
+
+def test_what_was_known_before_counts_exactly_and_as_no_sample() -> None:
+    known = np.array([True, False, False, False, True])
+    drawn = np.array([False, True, False, False, False])
+    chance = np.array([0.0, 0.5, 0.5, 0.5, 0.0])
+    batches = [one(chance, drawn, known)]
+    planned = planned_chances(chance, [1.5], known=known)
+    found = correct(batches, planned, np.where(known | drawn, Y, np.nan), np.zeros((1, 5)))
+    assert found.gains.tolist() == [3.0, 0.0, 0.0, 0.0, 0.0]
+    assert (found.judged, found.missed) == (1, 0)
+
+
+def test_what_was_not_answered_widens_the_interval_and_its_worst_cases_hold_the_score() -> None:
+    n = 400
+    rng = np.random.default_rng(0)
+    y, w = rng.integers(0, 4, n).astype(float), np.full((1, n), 1 / n)
+    chance = np.full(n, 0.5)
+    drawn = rng.random(n) < chance
+    skipped = drawn & (rng.random(n) < 0.2)
+    batch = Batch(chance, drawn, drawn & ~skipped, np.zeros(n, bool))
+    full = Batch(chance, drawn, drawn, np.zeros(n, bool))
+    gains, mean = np.where(drawn & ~skipped, y, np.nan), np.full((1, n), 1.5)
+    found = correct([batch], chance[None], gains, mean)
+    told = estimates(w, found)
+    assert found.missed == skipped.sum()
+    assert told.low[0] < y.mean() < told.high[0]
+    assert told.width[0] > 1.05 * estimates(w, correct([full], chance[None], y, mean)).width[0]
+    low, high = missing_bounds([batch], chance[None], gains, mean, 0, 3)
+    assert estimates(w, low).value[0] < told.value[0] < estimates(w, high).value[0]
+
+
+def test_queries_seen_as_a_sample_give_the_standard_error_of_a_mean_where_all_is_judged() -> None:
+    rng = np.random.default_rng(1)
+    queries = np.repeat(np.arange(10), 4)
+    y = rng.random(40)
+    w = np.full((1, 40), 1 / 40)
+    told = estimates(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=queries)
+    means = y.reshape(10, 4).mean(axis=1)
+    assert told.error[0] == pytest.approx(means.std(ddof=1) / np.sqrt(10))
+    assert told.degrees.tolist() == [9.0]
+    with pytest.raises(InputError, match="one query"):
+        estimates(w, Corrected(y, np.zeros(40), 40, 0), variance="queries", queries=np.zeros(40, int))
+
+
+def test_the_bias_of_a_machine_and_of_the_systems_it_favours_is_found() -> None:
+    w = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    machine, truth = np.array([3.0, 1.0]), np.array([2.0, 1.0])
+    found = Corrected(truth, np.array([0.01, 0.01]), 2, 0)
+    assert machine_bias(w, machine, found).value == pytest.approx([1.0, 0.0, 0.5])
+    contrast = group_bias(w, machine, found, np.array([True, False, False]))
+    assert contrast.value == pytest.approx([0.75])
+    assert contrast.low[0] > 0
+    with pytest.raises(InputError, match="inside and outside"):
+        group_bias(w, machine, found, np.ones(3, bool))
+
+
+def test_groups_are_the_longest_stretches_without_a_difference_and_can_overlap() -> None:
+    found = Corrected(np.array([0.0, 2.0, 4.0, 30.0]), np.full(4, 0.8), 4, 0)
+    told = estimates(np.eye(4), found)
+    assert alike(told.value, compare(np.eye(4), found), 0.5) == [[2, 1], [1, 0]]
+
+
+def test_one_system_has_a_score_and_no_pairs() -> None:
+    found = Corrected(Y, np.full(5, 0.1), 5, 0)
+    pairs = compare(W[:1], found)
+    assert len(pairs.p) == 0
+    assert alike(estimates(W[:1], found).value, pairs) == []
+
+
+def test_samples_that_contradict_themselves_are_refused() -> None:
+    chance, drawn = np.full(5, 0.5), np.array([True, False, False, False, False])
+    zeros, planned = np.zeros((1, 5)), chance[None]
+    with pytest.raises(InputError, match="without a gain"):
+        correct([one(chance, drawn)], planned, np.full(5, np.nan), zeros)
+    with pytest.raises(InputError, match="not drawn"):
+        correct([Batch(chance, NOBODY, drawn, NOBODY)], planned, Y, zeros)
+    with pytest.raises(InputError, match="without a chance"):
+        correct([one(np.zeros(5), drawn)], planned, Y, zeros)
+    with pytest.raises(InputError, match="draw a batch first"):
+        correct([], planned, Y, zeros)
