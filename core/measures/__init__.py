@@ -19,9 +19,8 @@ from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_sa
 from core.measures.intents import make_intent_evaluator
 from core.measures.means import Skipped, mean_and_standard_error, system_score, tied
 from core.measures.measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
-from core.measures.significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
 from core.measures.resampling import Interval
-from core.measures.significance import PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
+from core.measures.significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
 from core.measures.similarity import SIMILARITIES
 from core.measures.stakes import Correction, Stake, stakes
 from core.measures.trec import make_evaluator, trec_order
