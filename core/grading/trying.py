@@ -13,8 +13,12 @@ OF_QUERY = ("generate questions", "generate nuggets")
 """Uses whose prompts are about a query and no question."""
 OF_PASSAGE = "generate items"
 """A use whose prompts are about a passage alone."""
+OF_ANSWERS = ("answer from passages", "compare answers")
+"""Uses whose prompts are about a query and what a model answers to it."""
 ANSWER = "an answer that a model gave"
+RIGHT_ANSWER = "a correct answer"
 DRAFTS = 10
+WORDS = 5
 """Stand in for what is known only when the prompt is used."""
 
 
@@ -23,7 +27,7 @@ def questions_for(project: Project, prompt: Prompt, query_id: str) -> list[Quest
     grader = _grader(prompt)
     if grader is not None:
         return questions_to_try(project, grader.spec, query_id)
-    if prompt.use in (*OF_QUERY, OF_PASSAGE):
+    if prompt.use in (*OF_QUERY, *OF_ANSWERS, OF_PASSAGE):
         return [query_as_question(project, query_id)]
     found = [question for question in questions(project, None, query_id) if question.active and question.text]
     return [q for q in found if q.answer_key] if "correct_answer" in variables(prompt) else found
@@ -56,7 +60,8 @@ def fill_in(project: Project, prompt: Prompt, question: Question, passage: str, 
     values = values_of(query, query.subtopics[0] if query.subtopics else None, DRAFTS)
     if prompt.use not in OF_QUERY:
         values |= {"question": question.text or "", "context": passage, "answer": ANSWER}
-        values["correct_answer"] = question.answer_key or ""
+        values["correct_answer"] = question.answer_key or ("" if prompt.use not in OF_ANSWERS else RIGHT_ANSWER)
+        values |= {"result": ANSWER, "n_tokens": str(WORDS)}
         values["task_domain"] = project.name
     if lacking := [IN_WORDS.get(name, name) for name in variables(prompt) if name not in values]:
         raise InputError(

@@ -7,13 +7,23 @@ from random import Random
 
 from core.errors import InputError
 from core.graders import Prompt, built_in, fill, read_prompt, variables, write_prompt
-from core.graders.prompts.prompt import VARIABLES
+from core.graders.prompts.prompt import OF_ANSWERS, OF_COMPARISONS, OF_ITEMS, VARIABLES
 from tests.fuzz import mutations
 from tests.fuzz.bench import Bench
 from tests.fuzz.inputs import Input
 from tests.fuzz.oracles import Broken, refused_well
 
 FILE = "prompt.yaml"
+NAMES = {"generate items": OF_ITEMS, "answer from passages": OF_ANSWERS, "compare answers": OF_COMPARISONS}
+"""What is put into the templates of a use; any other use has all variables, and the examples."""
+SAME = {
+    "direct": {"passage": "context", "question": "query_title", "answer": "correct_answer"},
+    "generate items": {"passage": "context", "documentation": "context"},
+    "compare answers": {"query": "question", "answer": "correct_answer"},
+}
+"""By use, the names that templates have for others; any other use calls the context passage."""
+FENCED = (("context", "passage"), ("answer", "answer"), ("result", "answer"))
+"""What came out of passages, and what its tags say."""
 
 
 def a_filling(random: Random) -> Input:
@@ -64,7 +74,7 @@ def _fill(sent: Input) -> bool:
         return False
     wanted = dict(values)
     # In a direct prompt {answer} is the correct one, which people wrote.
-    for name, what in (("context", "passage"), ("answer", "answer")) if sent.given["fence"] else ():
+    for name, what in FENCED if sent.given["fence"] else ():
         if name not in variables(prompt):
             continue
         fence = re.search(rf"<({what}-[0-9a-f]+)>", made.system)
@@ -78,10 +88,9 @@ def _fill(sent: Input) -> bool:
 
 def _expected(prompt: Prompt, values: dict[str, str]) -> str:
     """The filled template, put together from its pieces: no text that was put in is looked at again."""
-    aliases = {"passage": "context"}
-    if prompt.use == "direct":
-        aliases |= {"question": "query_title", "answer": "correct_answer"}
-    pieces = re.split(r"\{(" + "|".join((*VARIABLES, "examples")) + r")\}", prompt.template)
+    aliases = SAME.get(prompt.use, {"passage": "context"})
+    names = NAMES.get(prompt.use, (*VARIABLES, "examples"))
+    pieces = re.split(r"\{(" + "|".join(names) + r")\}", prompt.template)
     examples = []
     for one in prompt.examples:
         parts = re.split(r"\{(question|passage|answer)\}", prompt.example)
