@@ -50,6 +50,7 @@ from core.pipelines.item_generation import Wanted, chunks_to_ask, generate_items
 from core.pipelines.item_parsing import PARTS, ParsedItem, Part, Unparsed, parse_item, shuffle_seed, shuffled
 from core.pipelines.item_statistics import ExamStatistics, Making, making_of, statistics
 from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire
+from core.pipelines.reins import Reins
 from core.pipelines.responses import UNSTATED, Responses, responses
 from core.pipelines.retrievals import (
     DEPTH,
@@ -61,7 +62,7 @@ from core.pipelines.retrievals import (
     retrievals,
 )
 from core.pipelines.sheets import Standing, standing
-from core.pipelines.sitting import Reins, Sit, sit
+from core.pipelines.sitting import Sit, sit
 from core.pipelines.sittings import Sitting, sittings
 from core.pipelines.students import NORMALISE, RULES, Plan, add_student
 

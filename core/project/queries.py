@@ -84,6 +84,8 @@ _NAMES = {
     "subtopic": ("question_revisions", "subtopic_id", False),
     "student": ("students", "name", False),
     "retrieval": ("retrievals", "name", False),
+    "generator": ("generators", "name", False),
+    "judge": ("answer_judges", "name", False),
 }
 """Table and column of what has an id or a name here, and whether it stands in one column of TREC files as it is."""
 

@@ -154,8 +154,9 @@ class Keeper:
         """
         self.cursor.execute(
             f"INSERT INTO replaced_queries SELECT {self._begin('queries', ''):d}, query_key, text, narrative, answer,"
-            f" {follows}, further_answers FROM queries WHERE text <> query_id AND query_key IN ({of}) AND query_key NOT IN"
-            f" (SELECT query_key FROM replaced_queries WHERE replacement_key = {self._begin('queries', ''):d})"
+            f" {follows}, further_answers FROM queries WHERE text <> query_id AND query_key IN ({of})"
+            " AND query_key NOT IN (SELECT query_key FROM replaced_queries"
+            f" WHERE replacement_key = {self._begin('queries', ''):d})"
         )
 
     def keep_subtopics(self, of: str) -> None:
