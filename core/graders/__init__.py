@@ -52,7 +52,7 @@ from core.graders.prompts.prompt import (
     write_prompt,
 )
 from core.graders.reading.answers import read
-from core.graders.reading.calls import BackEnd, Call, Completion, Per, Steps
+from core.graders.reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps
 from core.graders.reading.grader import ReadingGrader
 from core.graders.reading.injections import INJECTIONS, InjectionTrial, try_injections
 from core.graders.reading.methods import bare_choices, key_position
@@ -66,6 +66,7 @@ from core.graders.reading.parsing import (
     parse_rating,
     parse_yes_no,
     unanswerable,
+    without_thoughts,
 )
 from core.graders.reading.trying import Trial, try_pair
 from core.graders.vectors import Kept
@@ -108,6 +109,7 @@ __all__ = [
     "Price",
     "Prompt",
     "ReadingGrader",
+    "Sampling",
     "Steps",
     "TransformersBackEnd",
     "Trial",
@@ -156,5 +158,6 @@ __all__ = [
     "usual_prompt",
     "variables",
     "with_examples",
+    "without_thoughts",
     "write_prompt",
 ]

@@ -107,7 +107,8 @@ def confirmed_cases(project: Project, generator_key: int | None = None, withdraw
         ConfirmedCase(*row)
         for row in project.rows(
             "SELECT case_key, query_id, run, k, g.name, case_name, proposed, note, c.author, confirmed_at,"
-            " withdrawn_by, withdrawn_at FROM answer_cases c JOIN queries USING (query_key) JOIN generators g USING (generator_key)"
+            " withdrawn_by, withdrawn_at FROM answer_cases c JOIN queries USING (query_key)"
+            " JOIN generators g USING (generator_key)"
             " WHERE ($generator IS NULL OR generator_key = $generator) AND ($withdrawn OR withdrawn_at IS NULL)"
             " ORDER BY case_key",
             {"generator": generator_key, "withdrawn": withdrawn},
