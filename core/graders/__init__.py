@@ -55,6 +55,7 @@ from core.graders.reading.answers import read
 from core.graders.reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps
 from core.graders.reading.grader import ReadingGrader
 from core.graders.reading.injections import INJECTIONS, InjectionTrial, try_injections
+from core.graders.reading.matching import word_match
 from core.graders.reading.methods import bare_choices, key_position
 from core.graders.reading.model_names import said_of_models
 from core.graders.reading.parsing import (
@@ -159,5 +160,6 @@ __all__ = [
     "variables",
     "with_examples",
     "without_thoughts",
+    "word_match",
     "write_prompt",
 ]

@@ -14,12 +14,15 @@ from core.measures.agreement import (
     per_level,
     weighted_kappa,
 )
+from core.measures.choosing import Choice, Choosing, Pairing, Table, choosing
 from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
 from core.measures.intents import make_intent_evaluator
 from core.measures.means import Skipped, mean_and_standard_error, system_score, tied
 from core.measures.measure import COVER, MEASURES, Measure, MeasureBasis, parse_measure
+from core.measures.resampling import Interval
 from core.measures.significance import PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
 from core.measures.similarity import SIMILARITIES
+from core.measures.stakes import Correction, Stake, stakes
 from core.measures.trec import make_evaluator, trec_order
 
 __all__ = [
@@ -28,16 +31,24 @@ __all__ = [
     "PERMUTATIONS",
     "SIMILARITIES",
     "Array",
+    "Choice",
+    "Choosing",
     "Coefficient",
+    "Correction",
     "Correlation",
     "CrossTable",
+    "Interval",
     "Measure",
     "MeasureBasis",
+    "Pairing",
     "Skipped",
+    "Stake",
+    "Table",
     "Ties",
     "alpha_of",
     "bootstrap",
     "bootstrap_samples",
+    "choosing",
     "cohen_kappa",
     "correlate",
     "cross_table",
@@ -52,6 +63,7 @@ __all__ = [
     "parse_measure",
     "per_level",
     "randomisation_test",
+    "stakes",
     "system_score",
     "t_test",
     "tied",

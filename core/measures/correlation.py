@@ -102,7 +102,7 @@ def correlate(
         shape = (repeats, len(systems))
         rank_x, rank_y = levels_x + rng.random(shape), levels_y + rng.random(shape)
     spearman, kendall, tau_ap = (
-        float(np.mean(_evaluate(name, rank_x, rank_y))) for name in ("spearman", "kendall", "tau_ap")
+        float(np.mean(rank_correlations(name, rank_x, rank_y))) for name in ("spearman", "kendall", "tau_ap")
     )
     pearson = float(_pearson(x[None], y[None])[0])
     return Correlation(len(systems), spearman, kendall, tau_ap, pearson, ties, None)
@@ -199,7 +199,7 @@ def bootstrap_samples(
     drawn = {name: np.full(samples, np.nan) for name in statistics}
     whole = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
     for name in statistics:
-        drawn[name][whole] = _evaluate(name, x[whole], y[whole])
+        drawn[name][whole] = rank_correlations(name, x[whole], y[whole])
     return drawn
 
 
@@ -264,7 +264,7 @@ def _resampled_means(
     return means.round(12)
 
 
-def _evaluate(name: str, x: Array, y: Array) -> Array:
+def rank_correlations(name: str, x: Array, y: Array) -> Array:
     """A coefficient of every row of x with that row of y, both of shape (samples, systems)."""
     samples, systems = x.shape
     step = max(1, _CHUNK // systems**2)

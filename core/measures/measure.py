@@ -117,6 +117,7 @@ FAMILIES = (
            (None,), True),
     Family("P", "labels", "Share of the top k ranks that hold a relevant passage", _BOOK, (5, 10, 20), True),
     Family("R", "labels", "Share of the relevant passages that are in the top k", _BOOK, (10, 20, 100), True),
+    Family("F1", "labels", "Harmonic mean of P and R at the same rank", _BOOK, (5, 10), True),
     Family("Bpref", "labels",
            "How seldom judged non-relevant passages precede relevant ones; unjudged ones do not count",
            "Buckley and Voorhees: SIGIR 2004", (None,), True),
@@ -162,6 +163,7 @@ _SPELLINGS = tuple(
         ("(?:alpha|α)_nDCG@k", "alpha_nDCG", MAX_CUTOFF),
         ("ERR_IA@k", "ERR_IA", MAX_CUTOFF),
         ("nDCG_IA@k", "nDCG_IA", MAX_CUTOFF),
+        ("F1@k", "F1", MAX_CUTOFF),
     )
 )
 

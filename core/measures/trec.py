@@ -1,4 +1,4 @@
-"""Measures of one run against qrels: trec_eval's through ir_measures, and Judged@k here."""
+"""Measures of one run against qrels: trec_eval's through ir_measures, and Judged@k and F1@k here."""
 
 from __future__ import annotations
 
@@ -57,13 +57,19 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
         raise InputError(f"A min rating of {min_rating} would make every passage relevant.", "Use 1 or more.")
     trec: dict[str, Any] = {}
     judged: dict[str, int] = {}
+    harmonics: dict[str, tuple[str, str]] = {}
     names: list[str] = []
     for name in measures:
         known = parse_measure(name)
         if known.basis != "labels":
             raise InputError(f"{known} is not computed from qrels.", "Name a measure such as nDCG@10 or AP.")
-        measure = trec_measure(known.name)
         names.append(known.name)
+        if known.family.name == "F1":
+            parts = f"P@{known.depth}", f"R@{known.depth}"
+            harmonics[known.name] = parts
+            trec |= {part: trec_measure(part)(rel=min_rating) for part in parts}
+            continue
+        measure = trec_measure(known.name)
         if known.family.name == "Judged" and known.cutoff is not None:
             judged[known.name] = known.cutoff
         elif known.family.binary and "rel" not in measure.params:
@@ -82,10 +88,21 @@ def make_evaluator(measures: Sequence[str], qrels: Qrels, min_rating: int = 1) -
             numbers = part.evaluator.evaluate(answered)
             for name, (measure, _) in part.measure_map.items():
                 by_measure[measure] = {query: scores[name] for query, scores in numbers.items()}
-        shares = _judged_shares(judged, qrels, answered)
-        return {name: by_measure[trec[name]] if name in trec else shares[name] for name in names}
+        ours = _judged_shares(judged, qrels, answered) | {
+            name: _harmonic_means(by_measure[trec[precision]], by_measure[trec[recall]])
+            for name, (precision, recall) in harmonics.items()
+        }
+        return {name: ours[name] if name in ours else by_measure[trec[name]] for name in names}
 
     return evaluate_run
+
+
+def _harmonic_means(precision: Mapping[str, float], recall: Mapping[str, float]) -> dict[str, float]:
+    """F1 = 2 P R / (P + R) of each query, 0 where both are 0. Source: van Rijsbergen, Information Retrieval, 1979."""
+    sums = {query: share + recall[query] for query, share in precision.items()}
+    return {
+        query: 2 * share * recall[query] / sums[query] if sums[query] else 0.0 for query, share in precision.items()
+    }
 
 
 def _harmless(values: Mapping[str, int]) -> dict[str, int]:

@@ -22,6 +22,7 @@ from tests.made.projects import examples
 PAPERS = Path(__file__).resolve().parents[3] / "shared" / "papers"
 EXAM, ML6 = "exam-plus-plus.txt", "llm-judge-retriever-selection.txt"
 IRT = "exam-generation-irt.txt"
+RETEVAL = "llm-reteval.txt"
 
 # Paper prompt -> the paper, and SHA-256 of template and example form. These prompts are instruments: results are
 # compared under their names. A new wording is a new prompt with a name of its own.
@@ -39,6 +40,8 @@ INSTRUMENTS = {
     "exam-item": (IRT, "fb63ea0ef8221cc406afaeaaa9655cf933888b4041808a6bb6900ea242720d64"),
     "Q-judge": (ML6, "c72780c9d0b7fd40b5db45e488b4dd660abfff9055f665da02341e6c170bfb09"),
     "QA-judge": (ML6, "047747039032f73392dc5cb235a9d29c4ec8c33c00966e9afb82d72534c75afb"),
+    "reteval-answer": (RETEVAL, "27e6331c361f63c08edcfa66884311116b7a1e5dedbfbb5d32ecc405e95b1233"),
+    "reteval-compare": (RETEVAL, "998702ebd920c8a77e5b5220047ef48e8fd797bfbb606f3676d3aaae3debb264"),
 }
 
 few = settings(max_examples=examples(40))
@@ -55,7 +58,8 @@ tricky = st.lists(
 
 def everything(passage: str) -> dict[str, str]:
     """A value for every variable there is."""
-    return {name: f"the {name}" for name in VARIABLES if name not in ("passage",)} | {"context": passage}
+    others = {"n_tokens": "5", "result": "the result"}
+    return {name: f"the {name}" for name in VARIABLES if name not in ("passage",)} | others | {"context": passage}
 
 
 def yaml_of(prompt: str, **changed: object) -> str:
@@ -125,7 +129,9 @@ def test_scales_are_those_of_the_papers() -> None:
 def test_a_paper_prompt_is_never_reworded(name: str) -> None:
     prompt = built_in()[name]
     wording = hashlib.sha256(f"{prompt.template}\n{prompt.example}".encode()).hexdigest()
-    assert (wording, prompt.system) == (INSTRUMENTS[name][1], "")
+    system = {"reteval-compare": "You are CompareGPT, a machine to verify the correctness of predictions. Answer with"}
+    assert wording == INSTRUMENTS[name][1]
+    assert prompt.system == (f'{system[name]} only "Yes" or "No".' if name in system else "")
 
 
 @pytest.mark.parametrize("name", INSTRUMENTS)
@@ -140,7 +146,10 @@ def test_a_paper_prompt_has_the_words_of_its_paper(name: str) -> None:
         printed = re.sub(r"(?m)^\d+ ?", "", printed)  # it numbers the lines of its listings
     printed = printed.replace("\\_", "_").replace("{query title}", "{query_title}")
     printed = " ".join(printed.replace("```\n```json", "```json").split())
-    wording = " ".join(built_in()[name].template.split())
+    if paper.name == RETEVAL:
+        printed = re.sub(r"\*\*(\w+)\*\*", r"\1", printed).replace("maximum 5 tokens", "maximum {n_tokens} tokens")
+    # Where a model knows no roles, the system's line comes before the rest, as it is printed.
+    wording = " ".join(Messages(built_in()[name].template, built_in()[name].system).joined().split())
     steering = re.search(r"NEVER give another.*?follow the format\.", wording)
     if steering:
         assert steering[0] in printed
@@ -183,6 +192,17 @@ def test_chat_prompts_about_one_passage_share_all_that_comes_before_the_question
 # Filling
 
 
+def test_an_answer_is_compared_under_the_names_of_its_own_prompt_and_fenced_alone() -> None:
+    prompt = built_in()["reteval-compare"]
+    assert variables(prompt) == ("question", "correct_answer", "result")
+    own = fill(prompt, {"question": "Who?", "correct_answer": "- Ann", "result": "Bob {answer}"})
+    assert own == fill(prompt, {"query": "Who?", "answer": "- Ann", "result": "Bob {answer}"})
+    assert "\nGround-truth answers: - Ann\nPrediction: Bob {answer}\n" in own.user
+    fenced_one = fill(prompt, {"question": "Who?", "correct_answer": "- Ann", "result": "Bob"}, fence=True)
+    assert f"Prediction: {fenced('Bob', 'answer')[0]}\n" in fenced_one.user
+    assert fenced_one.system.startswith(prompt.system) and "data to be compared" in fenced_one.system
+
+
 @few
 @given(passage=tricky | st.text(), fence=st.booleans(), name=st.sampled_from(sorted(built_in())))
 @example(passage="{question} {context} {examples}", fence=True, name="Sun_few")
@@ -190,7 +210,7 @@ def test_a_passage_comes_through_whole_and_nothing_in_it_is_replaced(passage: st
     prompt = built_in()[name]
     filled = fill(prompt, everything(passage), fence).user
     # An answer to be verified has a fence of its own.
-    plain = fill(prompt, everything("\0"), fence and prompt.use == "verify").user
+    plain = fill(prompt, everything("\0"), fence and prompt.use in ("verify", "compare answers")).user
     wrapped = fenced(passage)[0] if fence else passage
     assert filled == plain.replace("\0", wrapped)
     assert passage in filled or "context" not in variables(prompt)

@@ -7,7 +7,7 @@ import hashlib
 import importlib.util
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from core.errors import GradingError
 
 if TYPE_CHECKING:
+    import torch
+
     from core.graders.embedding.bert import Bert
 
 MODEL = "all-MiniLM-L6-v2"
@@ -68,9 +70,36 @@ class Encoder:
         Returns:
             Unit vectors (n, 384) in the order of the texts.
         """
+        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        for batch, unit in self._batches(self._tokens(texts), self._pooled):
+            vectors[batch] = unit
+        return vectors
+
+    def token_vectors(self, texts: Sequence[str]) -> list[Vectors]:
+        """The unit vector of every token of texts in the last layer, without the marks of beginning and end.
+
+        Args:
+            texts: n texts; what is longer than 256 tokens is cut.
+
+        Returns:
+            For each text (tokens, 384), without any row where it has no token.
+        """
+        tokens = self._tokens(texts)
+        vectors: list[Vectors] = [np.zeros((0, DIMENSIONS), dtype=np.float32)] * len(texts)
+        for batch, unit in self._batches(tokens, self._by_token):
+            for row, at in enumerate(batch):
+                vectors[at] = unit[row, 1 : len(tokens[at]) - 1].copy()
+        return vectors
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
         # A lone surrogate, which JSON can smuggle in, is no text that the tokenizer takes.
         clean = [text.encode("utf-8", "replace").decode() for text in texts]
-        tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(clean)]
+        return [encoding.ids for encoding in self._tokenizer.encode_batch(clean)]
+
+    def _batches(
+        self, tokens: list[list[int]], forward: Callable[[list[list[int]]], Vectors]
+    ) -> Iterator[tuple[list[int], Vectors]]:
+        """Texts of about one length together, longest first: their places, and what is made of them."""
         order = sorted(range(len(tokens)), key=lambda i: -len(tokens[i]))
         batches = []
         start = 0
@@ -78,14 +107,30 @@ class Encoder:
             size = max(1, self._budget // len(tokens[order[start]]))
             batches.append(order[start : start + size])
             start += size
-        vectors = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
-        done = self._workers.map(lambda batch: self._forward([tokens[i] for i in batch]), batches)
-        for batch, unit in zip(batches, done, strict=True):
-            vectors[batch] = unit
-        return vectors
+        done = self._workers.map(lambda batch: forward([tokens[i] for i in batch]), batches)
+        return zip(batches, done, strict=True)
 
-    def _forward(self, tokens: list[list[int]]) -> Vectors:
+    def _pooled(self, tokens: list[list[int]]) -> Vectors:
         """Unit vectors of one batch, longest first: the mean of the last layer over all but the padding."""
+        import torch
+
+        with torch.inference_mode():
+            hidden, attention = self._forward(tokens)
+            weights = attention.unsqueeze(-1).to(hidden.dtype)
+            mean = (hidden * weights).sum(1) / weights.sum(1)
+            unit: Vectors = torch.nn.functional.normalize(mean, dim=1).cpu().numpy()
+        return unit
+
+    def _by_token(self, tokens: list[list[int]]) -> Vectors:
+        """Unit vectors of the tokens of one batch, longest first: (texts, tokens, 384), padding included."""
+        import torch
+
+        with torch.inference_mode():
+            unit: Vectors = torch.nn.functional.normalize(self._forward(tokens)[0], dim=2).cpu().numpy()
+        return unit
+
+    def _forward(self, tokens: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The last layer of one batch, longest first, (texts, tokens, 384), and where there is a token."""
         import torch
 
         longest = len(tokens[0])
@@ -94,13 +139,8 @@ class Encoder:
         for row, line in enumerate(tokens):
             ids[row, : len(line)] = line
             mask[row, : len(line)] = 1
-        with torch.inference_mode():
-            attention = torch.from_numpy(mask).to(self._device)
-            hidden = self._model(torch.from_numpy(ids).to(self._device), attention.bool())
-            weights = attention.unsqueeze(-1).to(hidden.dtype)
-            mean = (hidden * weights).sum(1) / weights.sum(1)
-            unit: Vectors = torch.nn.functional.normalize(mean, dim=1).cpu().numpy()
-        return unit
+        attention = torch.from_numpy(mask).to(self._device)
+        return self._model(torch.from_numpy(ids).to(self._device), attention.bool()), attention
 
 
 def model_folder() -> Path:

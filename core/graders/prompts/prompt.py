@@ -18,7 +18,7 @@ from core.types import KINDS, MAX_RATING
 
 Use = Literal[
     "self-rating", "answer", "verify", "choice", "direct", "generate questions", "generate nuggets", "draft answer key",
-    "generate items",
+    "generate items", "answer from passages", "compare answers",
 ]  # fmt: skip
 
 
@@ -60,14 +60,24 @@ USES: dict[str, PromptUse] = {
         "Draft exam items", ("text", "json"), ("context",),
         literal=("question", "candidate A", "candidate B", "candidate C", "candidate D", "correct answer"),
     ),
+    "answer from passages": PromptUse(
+        "Answer from all passages", ("text",), ("question", "context"), ("question", "context", "n_tokens")
+    ),
+    "compare answers": PromptUse(
+        "Compare answers", ("yes-no", "rating"), ("question", "correct_answer", "result"),
+        ("question", "correct_answer", "result"),
+    ),
 }  # fmt: skip
 
 ALIASES = {"passage": "context"}
 ALIASES_OF_DIRECT = {"passage": "context", "question": "query_title", "answer": "correct_answer"}
 ALIASES_OF_ITEMS = {"passage": "context", "documentation": "context"}
+ALIASES_OF_COMPARISONS = {"query": "question", "answer": "correct_answer"}
 OF_EXAMPLE = ("question", "passage", "answer")
 OF_ITEMS = ("task_domain", "documentation", "passage", "context")
 """Variables of a prompt that drafts items; the others are words in braces there."""
+OF_ANSWERS = ("question", "passage", "context", "n_tokens")
+OF_COMPARISONS = ("question", "query", "correct_answer", "answer", "result")
 VARIABLES = (
     *OF_EXAMPLE, "context", "query_title", "query_subtopic", "narrative", "correct_answer", "choices", "n",
     "task_domain",
@@ -77,7 +87,12 @@ MAX_BYTES = 100_000
 MAX_DEPTH = 3  # a mapping with a list of mappings: the examples
 
 _VARIABLE = re.compile(r"\{(" + "|".join((*VARIABLES, "examples")) + r")\}")
-_VARIABLE_OF_ITEMS = re.compile(r"\{(" + "|".join(OF_ITEMS) + r")\}")
+_OF_USE = {"generate items": OF_ITEMS, "answer from passages": OF_ANSWERS, "compare answers": OF_COMPARISONS}
+"""The variables of the uses that have their own; all others have `VARIABLES`, and {examples}."""
+_VARIABLES_OF_USE = {use: re.compile(r"\{(" + "|".join(names) + r")\}") for use, names in _OF_USE.items()}
+_ALIASES_OF_USE = {
+    "direct": ALIASES_OF_DIRECT, "generate items": ALIASES_OF_ITEMS, "compare answers": ALIASES_OF_COMPARISONS,
+}  # fmt: skip
 _IN_BRACES = re.compile(r"\{(\s*[A-Za-z_][\w \\-]*)\}")  # no JSON, but a variable, perhaps misspelt or escaped
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -156,7 +171,8 @@ def variables(prompt: Prompt) -> tuple[str, ...]:
 
     {passage} counts as context. In a direct prompt, which knows no questions of a bank, {question} counts as
     query_title and {answer} as correct_answer; in one that drafts items {documentation} counts as context, and
-    {question} is no variable. {examples} is left out, as a prompt brings its own.
+    {question} is no variable. In one that compares answers {query} counts as question, {answer} as correct_answer, and
+    {result} is the answer that is compared. {examples} is left out, as a prompt brings its own.
     """
     names = (_canonical(name, prompt.use) for name in _variable_in(prompt.use).findall(prompt.template))
     return tuple(dict.fromkeys(name for name in names if name != "examples"))
@@ -168,8 +184,8 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
     Args:
         prompt: the prompt; its system text has no variables.
         values: text by variable, canonical or as the template calls it; what the template does not have is ignored.
-        fence: whether to mark the passage as data, see `fenced`; and in a prompt that verifies, the answer to be
-            verified, which came out of the passage.
+        fence: whether to mark the passage as data, see `fenced`; and in a prompt that verifies or compares, the
+            answer to be verified, which came out of the passage.
 
     Raises:
         InputError: a variable has no value.
@@ -184,15 +200,22 @@ def fill(prompt: Prompt, values: Mapping[str, str], fence: bool = False) -> Mess
     for name, what in _FENCED if fence else ():
         # In a direct prompt {answer} is the correct one, which people wrote.
         if name in needed:
-            texts[name], sentence = fenced(texts[name], what, "asked about" if prompt.use == "generate items" else None)
+            texts[name], sentence = fenced(texts[name], what, _FENCED_TO_BE.get(prompt.use))
             system = f"{system}\n\n{sentence}" if system else sentence
     worked = ({"question": e.question, "context": e.passage, "answer": e.answer} for e in prompt.examples)
     texts["examples"] = "\n\n".join(_put(prompt.example, example) for example in worked)
     return Messages(_put(prompt.template, texts, prompt.use), system)
 
 
-_FENCED: tuple[tuple[str, Literal["passage", "answer"]], ...] = (("context", "passage"), ("answer", "answer"))
+_FENCED: tuple[tuple[str, Literal["passage", "answer"]], ...] = (
+    ("context", "passage"), ("answer", "answer"), ("result", "answer"),
+)  # fmt: skip
 """Variables whose text is from a passage, and what their fence calls it."""
+_FENCED_TO_BE = {
+    "generate items": "asked about",
+    "answer from passages": "answered from",
+    "compare answers": "compared",
+}
 _TO_BE = {"passage": "rated", "answer": "verified"}
 
 
@@ -288,7 +311,7 @@ def _flaws(prompt: Prompt) -> Iterator[str]:
     needed = (*needed, "choices") if prompt.form == "letter" else needed
     for missing in [name for name in needed if name not in variables(prompt)]:
         yield f"the template has no {{{missing}}}, which use '{prompt.use}' needs"
-    of_template = OF_ITEMS if prompt.use == "generate items" else (*VARIABLES, "examples")
+    of_template = _OF_USE.get(prompt.use, (*VARIABLES, "examples"))
     for text, known in ((prompt.template, of_template), (prompt.example, OF_EXAMPLE)):
         for unknown in [name for name in _IN_BRACES.findall(text) if name not in (*known, *literal)]:
             yield f"{{{unknown:.40}}} is no variable; known are {', '.join(known)}"
@@ -338,12 +361,11 @@ def _refused(file: str, reasons: Iterable[str], mark: Any = None) -> FileError:
 
 
 def _canonical(name: str, use: Use | None) -> str:
-    aliases = {"direct": ALIASES_OF_DIRECT, "generate items": ALIASES_OF_ITEMS}
-    return aliases.get(use or "", ALIASES).get(name, name)
+    return _ALIASES_OF_USE.get(use or "", ALIASES).get(name, name)
 
 
 def _variable_in(use: Use | None) -> re.Pattern[str]:
-    return _VARIABLE_OF_ITEMS if use == "generate items" else _VARIABLE
+    return _VARIABLES_OF_USE.get(use or "", _VARIABLE)
 
 
 def _put(template: str, texts: Mapping[str, str], use: Use | None = None) -> str:

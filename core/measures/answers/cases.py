@@ -1,0 +1,243 @@
+"""Cases: why Recall and LLM-retEval part on a query, proposed by a table from four verdicts and the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.measures.answers.texts import NEAR, containing, contains, plain
+
+Case = Literal["A", "B", "C", "D", "E", "F", "K"]
+
+CASES: dict[Case, str] = {
+    "A": "Not every passage that answers is annotated",
+    "B": "The gold passage stands in another version in what is searched",
+    "C": "Passages beside the gold one distracted the model",
+    "D": "The model could not answer from the gold passages",
+    "E": "A correct answer is not among those from the gold passages",
+    "F": "The two answers were compared wrongly",
+    "K": "Right without evidence: the model's own knowledge",
+}
+"""A to F are the paper's (llm-reteval, section 4.1), K is ours."""
+
+RECALL_FAILURES: tuple[Case, ...] = ("A", "B", "C")
+"""Where Recall is wrong of the retriever; without those that a person confirmed a set of queries is Refined."""
+RETEVAL_FAILURES: tuple[Case, ...] = ("D", "E", "F")
+"""Where LLM-retEval is."""
+
+Verdict = bool | None
+"""None where nobody knows: the comparison failed, or there are no gold answers or passages."""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What is known of one query, run and depth.
+
+    Args:
+        recall: r, whether a gold passage is among the top k; None where no gold passage is known.
+        reteval: e, whether the answer says what one of those from the gold passages says; None where that failed.
+        gpteval: t, whether the answer is right by the gold answers, or by a person; None without either.
+        goldeval: s, whether one of the answers from the gold passages is right by the gold answers; None likewise.
+    """
+
+    recall: Verdict
+    reteval: Verdict
+    gpteval: Verdict = None
+    goldeval: Verdict = None
+
+    @property
+    def part(self) -> bool:
+        """Whether something is to be explained: Recall and LLM-retEval differ, or the answer's verdicts do."""
+        known = self.reteval is not None
+        return known and (
+            (self.recall is not None and self.recall != self.reteval)
+            or (self.gpteval is not None and self.gpteval != self.reteval)
+        )
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The texts that stand behind the verdicts.
+
+    Args:
+        answer: from the top k.
+        passages: the top k, best first.
+        draws: the answers from the gold passages.
+        gold_answers: the right answers, where there are any.
+        similar: how alike each of the passages is to each gold passage, (k, gold), as `likeness` gives it; None where
+            nobody looked.
+    """
+
+    answer: str
+    passages: Sequence[str] = ()
+    draws: Sequence[str] = ()
+    gold_answers: Sequence[str] = ()
+    similar: NDArray[np.float64] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The case that the verdicts and texts of a query speak for; a person confirms or changes it.
+
+    Args:
+        case: None where nothing is proposed.
+        reason: why, as a sentence.
+        others: further cases that the same verdicts allow, the likelier first.
+        passage: the place, from 0, of the passage among the top k that the reason speaks of.
+    """
+
+    case: Case | None
+    reason: str
+    others: tuple[Case, ...] = ()
+    passage: int | None = None
+
+
+def propose(verdicts: Verdicts, texts: Texts) -> Proposal:
+    """The case of a query by the first row of `ROWS` that its verdicts fit.
+
+    Source: llm-reteval, section 4.1; the table is that of its specification, section 8.
+    """
+    said = (verdicts.recall, verdicts.reteval, verdicts.gpteval, verdicts.goldeval)
+    fitting = (row for row in ROWS if all(_fits(*pair) for pair in zip(row[0], said, strict=True)))
+    _, decide = next(fitting)  # the last row fits all
+    return decide(verdicts, texts)
+
+
+def _fits(sign: str, verdict: Verdict) -> bool:
+    return sign == "*" or sign == {True: "1", False: "0", None: "?"}[verdict]
+
+
+def _evidence(verdicts: Verdicts, texts: Texts) -> Proposal:
+    """No gold passage was retrieved, and the answer says what those from gold say."""
+    if texts.similar is not None and texts.similar.size and texts.similar.max() >= NEAR:
+        place = int(texts.similar.max(axis=1).argmax())
+        alike = f"similarity {texts.similar.max():.2f}"
+        return Proposal("B", f"Passage {place + 1} is nearly the same text as a gold passage ({alike}).", ("A",), place)
+    place_of_answer = containing(texts.passages, [texts.answer, *texts.gold_answers])
+    if place_of_answer is not None:
+        has = "has the answer in it and is not annotated as relevant"
+        return Proposal("A", f"Passage {place_of_answer + 1} {has}.", ("K",), place_of_answer)
+    if verdicts.gpteval is None:
+        reason = "The answer says what those from gold say, and no retrieved passage has it in its words."
+        return Proposal(None, f"{reason} Without gold answers nobody knows whether it is right.", ("A", "F"))
+    return Proposal("K", "The answer is right, and no retrieved passage has it in its words.", ("A",))
+
+
+def _distracted(verdicts: Verdicts, texts: Texts) -> Proposal:
+    """A gold passage was retrieved, and the answer is another than that from gold, which is right."""
+    place = containing(texts.passages, [texts.answer])
+    reason = "The gold passage was retrieved and leads to a right answer alone, but the answer from all is wrong"
+    if place is None:
+        return Proposal("C", f"{reason}; no retrieved passage has the wrong answer in its words.", ("F",))
+    return Proposal("C", f"{reason}; passage {place + 1} has the wrong answer in it.", ("F",), place)
+
+
+def _unable(verdicts: Verdicts, texts: Texts) -> Proposal:
+    """No answer from gold is right."""
+    if verdicts.gpteval:
+        return Proposal("D", "The answer is right, but none of those from the gold passages is.", ("F",))
+    return Proposal("D", "The gold passage was retrieved, but no answer is right, not even from it alone.", ("F",))
+
+
+def _draws(verdicts: Verdicts, texts: Texts) -> Proposal:
+    """The answer is right and was found to be another than those from gold."""
+    same = _same_words(texts)
+    if same is not None:
+        return Proposal("F", f"The answer is right and {same}, but was called another answer.", ("E",))
+    if verdicts.goldeval is None:
+        reason = "The answer is right and is not among those from gold, of which nobody knows whether they are."
+        return Proposal("E", reason, ("D", "F"))
+    return Proposal("E", "The answer is right, and so is one from gold, but they are not the same.", ("F",))
+
+
+def _agreeing(verdicts: Verdicts, texts: Texts) -> Proposal:
+    """The answer is wrong and was found to be the same as one from gold."""
+    same = _same_words(texts)
+    if verdicts.goldeval is False and same is not None:
+        return Proposal("D", f"Wrong in the same way: {same}, and none of those from gold is right.", ("F",))
+    if verdicts.goldeval:
+        reason = "The answer is wrong, and one from gold is right, but they were called the same."
+        return Proposal("F", reason)
+    return Proposal("F", "The answer is wrong, but was called the same as one from gold.", ("D",))
+
+
+def _apart(verdicts: Verdicts, texts: Texts) -> Proposal:
+    """A gold passage was retrieved and the answer is another than those from gold; whether it is right is unknown."""
+    same = _same_words(texts)
+    if same is not None:
+        return Proposal("F", f"{same[0].upper()}{same[1:]}, but was called another answer.", ("C", "E"))
+    found = _distracted(verdicts, texts)
+    reason = "The gold passage was retrieved, but the answer is another than those from gold"
+    if found.passage is not None:
+        reason += f"; passage {found.passage + 1} has it in it"
+    return Proposal("C", f"{reason}. Without gold answers nobody knows which is right.", ("E", "F"), found.passage)
+
+
+def _wrong(verdicts: Verdicts, texts: Texts) -> Proposal:
+    """A gold passage was retrieved, the answer is wrong, and of those from gold nobody knows whether they are."""
+    found = _distracted(verdicts, texts)
+    reason = "The gold passage was retrieved, but the answer is wrong; whether one from gold is right is not known."
+    return Proposal("C", reason, ("D", "F"), found.passage)
+
+
+def _nothing(verdicts: Verdicts, texts: Texts) -> Proposal:
+    if verdicts.reteval is None:
+        return Proposal(None, "The answers were not compared, or the comparison failed.")
+    if verdicts.recall is None:
+        return Proposal(None, "No gold passage is known.")
+    return Proposal(None, "Recall and LLM-retEval agree.")
+
+
+ROWS: tuple[tuple[str, Callable[[Verdicts, Texts], Proposal]], ...] = (
+    ("*?**", _nothing),
+    ("011*", _evidence),
+    ("1001", _distracted),
+    ("*010", _unable),
+    ("*011", _draws),
+    ("010*", _agreeing),
+    ("110*", _agreeing),
+    ("1000", _unable),
+    ("000*", _nothing),
+    # What the paper's table has no row for: some verdict is not known, or all say the same.
+    ("*01?", _draws),
+    ("100?", _wrong),
+    ("?10*", _agreeing),
+    ("01?*", _evidence),
+    ("10?*", _apart),
+    ("****", _nothing),
+)
+"""What r, e, t and s have to be (1 yes, 0 no, ? unknown, * any of these), and how the case is found; the first row
+that fits. Source: llm-reteval specification, section 8."""
+
+
+def _same_words(texts: Texts) -> str | None:
+    """That the answer is one of the draws, or has one in it, or the other way round; None where neither is so."""
+    if any(plain(texts.answer) == plain(draw) and plain(draw) for draw in texts.draws):
+        return "the answer is word for word one from gold"
+    if any(contains(texts.answer, draw) or contains(draw, texts.answer) for draw in texts.draws):
+        return "the answer and one from gold have the same words in them"
+    return None
+
+
+def settled(case: Case, verdicts: Verdicts) -> tuple[Verdict, Verdict]:
+    """What Recall's and LLM-retEval's verdicts ought to have been where a person confirms a case.
+
+    A, B and C are failures of Recall, which ought to have said what LLM-retEval says; D, E and F of LLM-retEval, which
+    ought to have said whether the answer is right, or, where nobody knows that, the contrary of what it said of two
+    answers that were compared wrongly (F) or of a right one that is not among the draws (E). K changes nothing.
+
+    Returns:
+        (recall, reteval).
+    """
+    if case in RECALL_FAILURES:
+        return verdicts.reteval, verdicts.reteval
+    if case in RETEVAL_FAILURES:
+        if verdicts.gpteval is not None:
+            return verdicts.recall, verdicts.gpteval
+        if case != "D" and verdicts.reteval is not None:
+            return verdicts.recall, not verdicts.reteval
+    return verdicts.recall, verdicts.reteval

@@ -1,0 +1,121 @@
+"""Scores of an answer against a right one, from 0 to 1: by their words, their characters or their token vectors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.measures.answers.texts import contains, plain
+from core.measures.similarity import SIMILARITIES
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.bleu import BLEU
+
+Score = Callable[[str, str], float]
+"""Of an answer and one right answer: 0 to 1, higher is more alike."""
+
+
+def exact_match(answer: str, reference: str) -> float:
+    """1 where both are the same when normalised, else 0. Source: Rajpurkar et al., SQuAD, EMNLP 2016."""
+    return float(plain(answer) == plain(reference))
+
+
+def token_f1(answer: str, reference: str) -> float:
+    """F1 of the words that both have, 2 c / (a + r), each counted as often as both have it.
+
+    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script. Two texts without a word are equal.
+    """
+    return _shared(plain(answer), plain(reference))
+
+
+def is_contained(answer: str, reference: str) -> float:
+    """1 where the words of the right answer stand together in the answer, else 0."""
+    return float(contains(answer, reference))
+
+
+def rouge_1(answer: str, reference: str) -> float:
+    """ROUGE-1: F1 of words in lower case, articles included, parted by every sign that is no letter or digit.
+
+    Source: Lin, ROUGE, 2004; the words are those of the package rouge-score, and those in other scripts too.
+    """
+    return _shared(_lettered(answer), _lettered(reference))
+
+
+def chrf(answer: str, reference: str) -> float:
+    """chrF when normalised: F-score of one to six characters in a row, recall twice as heavy (Popović, 2015)."""
+    return _chrf()(plain(answer), plain(reference))
+
+
+def bleu(answer: str, reference: str) -> float:
+    """BLEU of the normalised texts with up to four words, or as many as the answer has (effective order).
+
+    Source: Papineni et al., BLEU, ACL 2002; sacrebleu's sentence score, with its exponential smoothing.
+    """
+    given, right = plain(answer), plain(reference)
+    # Of equal texts it is a little above 100, in binary.
+    return min(float(_bleu().sentence_score(given, [right]).score) / 100, 1.0) if given and right else 0.0
+
+
+def greedy_f1(answer: NDArray[np.float32], reference: NDArray[np.float32]) -> float:
+    """BERTScore's F1 of two texts by the vectors of their tokens: 2 P R / (P + R).
+
+    P is the mean over the answer's tokens of the largest cosine with a token of the reference, R the same the other way
+    round. Source: Zhang et al., BERTScore, ICLR 2020, section 3, without weights of rarity and without rescaling.
+
+    Args:
+        answer, reference: unit vectors, (tokens, dimensions); a text without tokens is like nothing.
+
+    Returns:
+        -1 to 1, in practice above 0.
+    """
+    if not len(answer) or not len(reference):
+        return 0.0
+    cosines = answer @ reference.T
+    precision, recall = float(cosines.max(axis=1).mean()), float(cosines.max(axis=0).mean())
+    return 2 * precision * recall / (precision + recall) if precision > 0 and recall > 0 else 0.0
+
+
+TEXT_SCORES: dict[str, Score] = {
+    "em": exact_match,
+    "f1": token_f1,
+    "rouge1": rouge_1,
+    "bleu": bleu,
+    "chrf": chrf,
+    "contains": is_contained,
+}
+"""The scores that need two texts and nothing else, by the name of the judge."""
+
+
+def best(score: Score, answer: str, references: Sequence[str]) -> float | None:
+    """The score against the best of several right answers; None without any, and 0 for an answer that is empty."""
+    if not references:
+        return None
+    return max(score(answer, one) for one in references) if answer.strip() else 0.0
+
+
+def _shared(answer: str, reference: str) -> float:
+    """The words that both have, each as often as both have it, as a share of the mean number of words."""
+    given, right = Counter(answer.split()), Counter(reference.split())
+    words = given.total() + right.total()
+    return 2 * (given & right).total() / words if words else 1.0
+
+
+def _lettered(text: str) -> str:
+    return " ".join("".join(sign if sign.isalnum() else " " for sign in text.lower()).split())
+
+
+@cache
+def _chrf() -> Score:
+    return SIMILARITIES["chrF"].scorer()
+
+
+@cache
+def _bleu() -> BLEU:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(effective_order=True)

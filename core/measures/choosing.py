@@ -1,0 +1,184 @@
+"""Which evaluation chooses which system: several tables of scores by query side by side, with bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from core.errors import InputError
+from core.measures.correlation import Array, correlate, rank_correlations
+from core.measures.means import mean_and_standard_error
+from core.measures.resampling import SAMPLES, Interval, drawn_counts, interval
+
+Table: TypeAlias = Mapping[str, Mapping[str, float | None]]
+"""run -> query id -> score. None is a query that could not be scored, which is left out of the run's mean; one that is
+absent, though another run of the table has it, was skipped and counts 0."""
+
+Over = Literal["common", "own"]
+
+TIED = 1e-12
+"""Means that differ by no more than this are the same number in another order of summing."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which system one evaluation chooses.
+
+    Args:
+        evaluation: its name.
+        scores: (mean, standard error) by run, best first.
+        chosen: the runs with the greatest mean; several where they are tied.
+        chance: by run, the share of resamples in which it is chosen; tied ones share a resample.
+        queries: over how many queries.
+        failed: pairs of run and query that could not be scored.
+    """
+
+    evaluation: str
+    scores: dict[str, tuple[float, float | None]]
+    chosen: list[str]
+    chance: dict[str, float]
+    queries: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Two evaluations beside each other.
+
+    Args:
+        same_choice: whether every run that the first may choose is one that the second may choose.
+        same_chance: share of the resamples in which that is so.
+        kendall, spearman: of the runs' scores, with intervals; undefined with fewer than 3 runs.
+        loss: how much the second's greatest score is above its score for the run that the first chooses (the mean over
+            these where several are tied): what it costs to choose by the first where the second is right.
+    """
+
+    one: str
+    other: str
+    same_choice: bool
+    same_chance: float
+    kendall: Interval
+    spearman: Interval
+    loss: Interval
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """Evaluations and what they choose, all over the same runs.
+
+    Args:
+        runs: those that every evaluation has.
+        over: whether over the queries that all evaluations have, or each over its own.
+        choices: one an evaluation, in the order given.
+        pairings: every evaluation with every other, both ways round.
+    """
+
+    runs: list[str]
+    over: Over
+    choices: list[Choice]
+    pairings: list[Pairing]
+
+
+def choosing(tables: Mapping[str, Table], over: Over = "common", samples: int = SAMPLES, seed: int = 0) -> Choosing:
+    """Set evaluations of the same runs beside each other: which run each chooses, and how sure that is.
+
+    A resample draws queries with replacement; all evaluations see the same draw.
+    Source: llm-reteval specification, sections 9 and 13; llm-judge-retriever-selection, "Correlation of Information".
+
+    Args:
+        tables: by the name of the evaluation, such as NIST, EXAM-Cover or LLM-retEval.
+        over: the queries that all evaluations have a score of any run for, or each its own.
+        samples, seed: of the bootstrap.
+
+    Raises:
+        InputError: no evaluation, no run that all have, or no query in common.
+    """
+    runs = sorted(set.intersection(*(set(table) for table in tables.values()))) if tables else []
+    if not runs:
+        raise InputError("No run was scored by all of these evaluations.", "Take evaluations of the same runs.")
+    own = {name: {query for run in runs for query in table[run]} for name, table in tables.items()}
+    common = set.intersection(*own.values())
+    if over == "common" and not common:
+        raise InputError("The evaluations have no query in common.", "Compare each over its own queries.")
+    wanted = {name: common if over == "common" else known for name, known in own.items()}
+    queries = sorted(set().union(*wanted.values()))
+    counts = drawn_counts(len(queries), samples, seed)
+    drawn = {name: _resampled(table, runs, queries, wanted[name], counts) for name, table in tables.items()}
+    picked = {name: _greatest(means) for name, means in drawn.items()}
+    choices = [_choice(name, table, runs, wanted[name], picked[name]) for name, table in tables.items()]
+    pairings = [
+        _pairing(one, other, drawn, picked) for a, b in combinations(choices, 2) for one, other in ((a, b), (b, a))
+    ]
+    return Choosing(runs, over, choices, pairings)
+
+
+def _choice(name: str, table: Table, runs: Sequence[str], queries: Collection[str], picked: Array) -> Choice:
+    values = {run: [table[run].get(query, 0.0) for query in sorted(queries)] for run in runs}
+    found = {run: mean_and_standard_error(one for one in row if one is not None) for run, row in values.items()}
+    scores = {run: (mean, error) for run, (mean, error) in found.items() if mean is not None}
+    ordered = dict(sorted(scores.items(), key=lambda item: (-item[1][0], item[0])))
+    best = max((mean for mean, _ in scores.values()), default=0.0)
+    chosen = [run for run, (mean, _) in ordered.items() if mean >= best - TIED]
+    shares = picked / np.maximum(picked.sum(axis=1, keepdims=True), 1)
+    chance = {run: float(share) for run, share in zip(runs, shares.mean(axis=0), strict=True)}
+    return Choice(name, ordered, chosen, chance, len(queries), sum(row.count(None) for row in values.values()))
+
+
+def _pairing(one: Choice, other: Choice, drawn: Mapping[str, Array], picked: Mapping[str, Array]) -> Pairing:
+    x, y = drawn[one.evaluation], drawn[other.evaluation]
+    mine, theirs = picked[one.evaluation], picked[other.evaluation]
+    point = correlate(_means(one), _means(other))
+    spread = {name: _correlations(name, x, y) for name in ("kendall", "spearman")}
+    same = (mine * theirs).sum(axis=1) == mine.sum(axis=1)
+    known = [run for run in one.chosen if run in other.scores]
+    best = max((mean for mean, _ in other.scores.values()), default=0.0)
+    loss = best - sum(other.scores[run][0] for run in known) / len(known) if known else None
+    losses = np.nanmax(y, axis=1) - np.nansum(y * mine, axis=1) / mine.sum(axis=1)
+    return Pairing(
+        one.evaluation,
+        other.evaluation,
+        set(one.chosen) <= set(other.chosen),
+        float(same.mean()),
+        interval(point.kendall, spread["kendall"], point.undefined),
+        interval(point.spearman, spread["spearman"], point.undefined),
+        interval(loss, losses, "the chosen run has no score"),
+    )
+
+
+def _means(choice: Choice) -> dict[str, float]:
+    return {run: mean for run, (mean, _) in choice.scores.items()}
+
+
+def _correlations(name: str, x: Array, y: Array) -> Array:
+    found = np.full(len(x), np.nan)
+    whole = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
+    found[whole] = rank_correlations(name, x[whole], y[whole])
+    return found
+
+
+def _resampled(
+    table: Table, runs: Sequence[str], queries: Sequence[str], known: Collection[str], counts: Array
+) -> Array:
+    """The mean of every run in every resample, (samples, runs); NaN where nothing of it was drawn."""
+    scores, present = np.zeros((len(queries), len(runs))), np.zeros((len(queries), len(runs)))
+    for row, query in enumerate(queries):
+        for column, run in enumerate(runs):
+            value = table[run].get(query, 0.0) if query in known else None
+            if value is not None:
+                scores[row, column], present[row, column] = value, 1
+    drawn = counts @ present
+    means = np.full(drawn.shape, np.nan)
+    np.divide(counts @ scores, drawn, out=means, where=drawn > 0)
+    rounded: Array = means.round(12)  # equal systems stay tied, in whatever order their numbers are added
+    return rounded
+
+
+def _greatest(means: Array) -> Array:
+    """1 for the runs with the greatest mean of a resample, else 0."""
+    filled = np.where(np.isnan(means), -np.inf, means)
+    greatest: Array = (filled >= filled.max(axis=1, keepdims=True)).astype(np.float64)
+    return greatest

@@ -1,0 +1,173 @@
+"""The judges of answers: one table of the ways in which an answer is compared with right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.graders import load_encoder, model_folder, unit_vectors, word_match
+from core.measures.answers import TEXT_SCORES, best, greedy_f1
+
+Encode: TypeAlias = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Gives the unit vectors of n texts, float (n, dimensions)."""
+
+Compared: TypeAlias = tuple[str, Sequence[str]]
+"""An answer, and the right ones that it is compared with."""
+
+Needs = Literal["texts", "encoder", "model"]
+"""What a judge works with: nothing but the texts, the shipped encoder, or a language model that is asked."""
+
+
+@dataclass(frozen=True)
+class AnswerJudge:
+    """A way to say whether an answer is right. Its score is higher where the texts are more alike, and an answer is
+    accepted from the threshold upwards, always against the best of several right ones.
+
+    Args:
+        name: what commands call it.
+        title: what screens call it.
+        what: what it says of an answer, one line.
+        source: where it was defined.
+        threshold: the usual one.
+        needs: what it works with.
+        graded: whether scores between 0 and the top occur, so that the threshold can be chosen.
+        top: the greatest score.
+    """
+
+    name: str
+    title: str
+    what: str
+    source: str
+    threshold: float
+    needs: Needs
+    graded: bool = False
+    top: float = 1.0
+
+
+_SQUAD = "Rajpurkar et al.: SQuAD, EMNLP 2016"
+_SHARE = 0.5
+
+JUDGES: dict[str, AnswerJudge] = {
+    judge.name: judge
+    for judge in (
+        AnswerJudge("em", "Exact match", "The same but for case, punctuation, articles and white space", _SQUAD, 1,
+                    "texts"),
+        AnswerJudge("f1", "Token F1", "F1 of the words that both have, after the same normalisation", _SQUAD, _SHARE,
+                    "texts", True),
+        AnswerJudge("rouge1", "ROUGE-1", "F1 of words in lower case, articles included", "Lin: ROUGE, 2004", _SHARE,
+                    "texts", True),
+        AnswerJudge("bleu", "BLEU", "Precision of one to four words in a row, short answers punished",
+                    "Papineni et al.: ACL 2002, by sacrebleu", _SHARE, "texts", True),
+        AnswerJudge("chrf", "chrF", "F-score of one to six characters in a row", "Popović: WMT 2015, by sacrebleu",
+                    _SHARE, "texts", True),
+        AnswerJudge("words", "Word match",
+                    "Stemmed words without stop words, edit distance below a fifth of the longer text",
+                    "Farzi and Dietz: exam-plus-plus, section 4.2.1", 1, "texts"),
+        AnswerJudge("contains", "Contains", "The words of a right answer stand together in the answer",
+                    "Kamalloo et al.: ACL 2023, as lexical matching of long answers", 1, "texts"),
+        AnswerJudge("embedding", "Embedding", "Cosine of the sentence vectors of all-MiniLM-L6-v2",
+                    "llm-reteval, section 2.2", 0.8, "encoder", True),
+        AnswerJudge("bertscore", "Token vectors",
+                    "BERTScore's F1 by the token vectors of all-MiniLM-L6-v2: not the scale of RoBERTa's",
+                    "Zhang et al.: BERTScore, ICLR 2020", 0.8, "encoder", True),
+        AnswerJudge("llm", "Model, yes or no", "A language model compares by the prompt reteval-compare",
+                    "llm-reteval, appendix A, after Kamalloo et al.: ACL 2023", 1, "model"),
+        AnswerJudge("graded", "Model, 0 to 5", "A language model rates by the prompt reteval-compare-graded",
+                    "ours, after llm-reteval, section 2.2", 4, "model", True, 5.0),
+    )
+}  # fmt: skip
+"""By name. Source: llm-reteval specification, section 6."""
+
+
+def answer_judge(name: str) -> AnswerJudge:
+    """The judge of a name.
+
+    Raises:
+        InputError: there is none.
+    """
+    if name not in JUDGES:
+        raise InputError(f"'{name}' is no judge of answers.", f"There are: {', '.join(JUDGES)}.")
+    return JUDGES[name]
+
+
+def judge_scores(name: str, pairs: Sequence[Compared], encode: Encode = unit_vectors) -> list[float | None]:
+    """Score answers against right ones, each against the best of several.
+
+    Equal pairs are scored once, equal texts encoded once.
+
+    Args:
+        name: of a judge that asks no model.
+        pairs: n answers, each with its right ones, in any order.
+        encode: the sentence encoder; the shipped one where nobody gives another.
+
+    Returns:
+        n scores from 0 to 1; None where there is no right answer to compare with. An empty answer has 0.
+
+    Raises:
+        InputError: no such judge, or one that a model has to be asked for.
+        GradingError: the encoder cannot be loaded.
+    """
+    judge = answer_judge(name)
+    if judge.needs == "model":
+        raise InputError(f"The judge '{name}' asks a model.", "Choose a model, or a judge such as em.")
+    keys = [(answer, tuple(dict.fromkeys(references))) for answer, references in pairs]
+    distinct = list(dict.fromkeys(keys))
+    found = dict(zip(distinct, _BATCHES[name](distinct, encode), strict=True))
+    return [found[key] for key in keys]
+
+
+def accepts(name: str, score: float | None, threshold: float | None = None) -> bool | None:
+    """Whether a judge with such a score says yes; None where there is no score.
+
+    Args:
+        threshold: the judge's usual one for None.
+    """
+    limit = answer_judge(name).threshold if threshold is None else threshold
+    return None if score is None else score >= limit - _ROUNDING
+
+
+_ROUNDING = 1e-6
+"""Cosines of the same texts in different batches differ by less."""
+
+_Batch: TypeAlias = Callable[[Sequence[tuple[str, tuple[str, ...]]], Encode], list[float | None]]
+
+
+def _by_texts(score: Callable[[str, str], float]) -> _Batch:
+    return lambda pairs, encode: [best(score, answer, references) for answer, references in pairs]
+
+
+def _by_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
+    places = _places(pairs)
+    vectors = encode(list(places))
+    return [
+        best(lambda one, other: max(float(vectors[places[one]] @ vectors[places[other]]), 0.0), answer, references)
+        for answer, references in pairs
+    ]
+
+
+def _by_token_vectors(pairs: Sequence[tuple[str, tuple[str, ...]]], encode: Encode) -> list[float | None]:
+    places = _places(pairs)
+    tokens = load_encoder(model_folder()).token_vectors(list(places)) if places else []
+    return [
+        best(lambda one, other: max(greedy_f1(tokens[places[one]], tokens[places[other]]), 0.0), answer, references)
+        for answer, references in pairs
+    ]
+
+
+def _places(pairs: Sequence[tuple[str, tuple[str, ...]]]) -> dict[str, int]:
+    """The distinct texts of pairs, with their places."""
+    texts = dict.fromkeys(text for answer, references in pairs for text in (answer, *references))
+    return {text: at for at, text in enumerate(texts)}
+
+
+_BATCHES: dict[str, _Batch] = {
+    **{name: _by_texts(score) for name, score in TEXT_SCORES.items()},
+    "words": _by_texts(lambda answer, reference: float(word_match(answer, reference))),
+    "embedding": _by_vectors,
+    "bertscore": _by_token_vectors,
+}

@@ -1,0 +1,134 @@
+"""Cases A to F: every row of the table, what is unknown, what a confirmation settles, and what to look at first."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from core.errors import InputError
+from core.measures import Correction, stakes
+from core.measures.answers import (
+    CASES,
+    RECALL_FAILURES,
+    RETEVAL_FAILURES,
+    Texts,
+    Verdicts,
+    likeness,
+    propose,
+    settled,
+)
+
+YES, NO, UNKNOWN = True, False, None
+OLDER = (
+    "The first Nobel Prize in Physics went to Wilhelm Conrad Röntgen . As of 2017 it has been awarded to 206 people ."
+)
+NEWER = "The first Nobel prize in physics went to Wilhelm Conrad Röntgen. As of 2017, it has been awarded to 206 people"
+TULSA = "In Tulsa, Oklahoma, greasers are a gang of tough teens."
+HORN = "The Horn of Africa is a peninsula in Northeast Africa."
+NIGER = "Nigeria is the largest producer; crude oil comes from the delta basin."
+
+right = Texts("Tulsa, Oklahoma", [HORN, TULSA], ["Tulsa"], ["Tulsa"])
+unbacked = Texts("Tulsa, Oklahoma", [HORN], ["Tulsa"], ["Tulsa"])
+distracted = Texts("Horn of Africa", [NIGER, HORN], ["Nigeria, delta basin"], ["Nigeria"])
+other = Texts("Ross Elliott", [HORN], ["Peter Hansen"], ["Peter Hansen", "Ross Elliott"])
+same = Texts("The delta basin", [NIGER], ["Nigeria, delta basin"], ["delta basin"])
+ROWS = [
+    # recall, reteval, gpteval, goldeval; texts; case; the passage that the reason speaks of
+    ((NO, YES, YES, YES), right, "A", 1),
+    ((NO, YES, YES, NO), unbacked, "K", None),
+    ((YES, NO, NO, YES), distracted, "C", 1),
+    ((YES, NO, NO, YES), other, "C", None),
+    ((NO, NO, YES, NO), other, "D", None),
+    ((YES, NO, YES, NO), other, "D", None),
+    ((NO, NO, YES, YES), other, "E", None),
+    ((YES, NO, YES, YES), other, "E", None),
+    ((YES, NO, YES, YES), same, "F", None),
+    ((NO, YES, NO, YES), other, "F", None),
+    ((NO, YES, NO, NO), other, "F", None),
+    ((NO, YES, NO, NO), same, "D", None),
+    ((YES, YES, NO, YES), other, "F", None),
+    ((YES, YES, NO, NO), same, "D", None),
+    ((YES, NO, NO, NO), distracted, "D", None),
+    ((NO, NO, NO, YES), other, None, None),
+    ((NO, NO, NO, NO), other, None, None),
+    ((YES, YES, YES, YES), same, None, None),
+]
+
+
+@pytest.mark.parametrize(("verdicts", "texts", "case", "passage"), ROWS)
+def test_every_row_of_the_table_has_its_case(verdicts, texts, case, passage) -> None:
+    found = propose(Verdicts(*verdicts), texts)
+    assert (found.case, found.passage) == (case, passage)
+    assert found.reason.endswith(".") and case not in found.others
+    assert passage is None or f"assage {passage + 1} " in found.reason
+
+
+def test_another_version_of_the_gold_passage_comes_before_the_answer_in_a_passage() -> None:
+    passages = [HORN, NEWER]
+    texts = Texts("Röntgen", passages, ["Röntgen"], ["Röntgen"], likeness(passages, [OLDER]))
+    found = propose(Verdicts(NO, YES, YES, YES), texts)
+    assert (found.case, found.passage, found.others) == ("B", 1, ("A",))
+    # Two numbers of a long text changed: five words in a row part them, their vectors do not.
+    apart = likeness([OLDER.replace("2017", "2016").replace("206", "203")], [OLDER])
+    assert 0.2 < apart[0, 0] < 0.9
+    assert likeness([OLDER], [OLDER + " more"], np.array([[0.97]]))[0, 0] == 0.97
+    assert likeness([""], [""])[0, 0] == 0
+
+
+def test_without_gold_answers_only_what_the_texts_show_is_proposed() -> None:
+    def case(recall: bool | None, reteval: bool | None, texts: Texts) -> tuple[str | None, tuple[str, ...]]:
+        found = propose(Verdicts(recall, reteval), texts)
+        return found.case, found.others
+
+    alike = Texts("x", [NEWER], ["x"], similar=likeness([NEWER], [OLDER]))
+    assert case(NO, YES, alike) == ("B", ("A",))
+    assert case(NO, YES, right) == ("A", ("K",))
+    assert case(NO, YES, Texts("Tulsa", [HORN], ["Tulsa"]))[0] is None
+    assert case(YES, NO, distracted) == ("C", ("E", "F"))
+    assert case(YES, NO, same)[0] == "F"
+    assert case(NO, NO, other)[0] is case(YES, YES, other)[0] is case(YES, None, other)[0] is None
+    assert not Verdicts(YES, None).part and Verdicts(YES, NO).part and not Verdicts(NO, NO).part
+    assert Verdicts(NO, NO, YES).part
+
+
+def test_no_verdict_is_without_a_proposal_or_a_reason_why_there_is_none() -> None:
+    for said in product((YES, NO, UNKNOWN), repeat=4):
+        found = propose(Verdicts(*said), other)
+        assert found.reason and (found.case is None or found.case in CASES)
+        # A failed comparison, and one that nobody disputes, are never sorted.
+        assert found.case is None or Verdicts(*said).part, said
+        if Verdicts(*said).part and None not in said:
+            assert found.case is not None, said
+
+
+def test_a_confirmed_case_says_which_side_was_wrong_and_what_it_ought_to_have_said() -> None:
+    part = Verdicts(NO, YES, YES, YES)
+    assert [settled(case, part) for case in RECALL_FAILURES] == [(YES, YES)] * 3
+    assert settled("K", part) == (NO, YES)
+    assert settled("C", Verdicts(YES, NO, NO, YES)) == (NO, NO)
+    wrong = Verdicts(YES, NO, YES, NO)
+    assert [settled(case, wrong) for case in RETEVAL_FAILURES] == [(YES, YES)] * 3
+    unknown = Verdicts(YES, NO)
+    assert [settled(case, unknown) for case in RETEVAL_FAILURES] == [(YES, NO), (YES, YES), (YES, YES)]
+
+
+def test_what_would_change_the_choice_comes_first() -> None:
+    queries = [f"q{n}" for n in range(10)]
+    recall = {
+        run: {query: float(at < hits) for at, query in enumerate(queries)}
+        for run, hits in {"best": 6, "next": 5, "last": 2}.items()
+    }
+    recall["last"]["q9"] = None
+    tables = {"Recall@5": recall}
+
+    def gain(run: str, *missed: str) -> list[Correction]:
+        return [Correction("Recall@5", run, query, 1.0) for query in missed]
+
+    found = stakes(tables, [gain("last", "q3"), gain("next", "q9"), gain("best", "q9"), gain("next", "q8", "q9"), []])
+    assert [one.at for one in found] == [3, 1, 0, 4, 2]
+    assert [one.chooses_another for one in found] == [True, True, False, False, False]
+    assert found[0].swaps == 1 and found[0].closing == 1 and found[-1].closing == pytest.approx(-1)
+    with pytest.raises(InputError, match="Recall@5 has no run missing"):
+        stakes(tables, [gain("missing", "q0")])

@@ -1,0 +1,264 @@
+"""Answers as numbers: retrieval beside it, scores, correlation by query, judges beside people, and the choice."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from core.errors import InputError
+from core.measures import choosing, cohen_kappa, cross_table, make_evaluator, system_score
+from core.measures.answers import (
+    TEXT_SCORES,
+    against_people,
+    best,
+    best_threshold,
+    contains,
+    conventional,
+    correlate_queries,
+    greedy_f1,
+    halves_test,
+    harmonic,
+    plain,
+    retrieved,
+    score,
+    threshold_curve,
+)
+
+words = st.lists(st.sampled_from(["the", "Röntgen", "1901", "x-ray", "U.S.", "won", "it"]), max_size=6).map(" ".join)
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("judge", "answer", "reference", "value"),
+    [
+        ("em", "The  Beatles!", "beatles", 1),
+        ("em", "Beatles band", "beatles", 0),
+        ("f1", "the Washington area", "Washington metropolitan area", 0.8),
+        ("rouge1", "the Washington area", "Washington metropolitan area", 2 / 3),
+        ("f1", "o'neal", "O Neal", 0),
+        ("rouge1", "o'neal", "O Neal", 1),
+        ("contains", "It was written by Bobby Scott.", "bobby scott", 1),
+        ("contains", "a party", "art", 0),
+        ("contains", "1901", "in 1901", 0),
+        ("bleu", "Bobby Scott", "bobby scott", 1),
+        ("chrf", "bobby scot", "Bobby Scott", pytest.approx(0.86, abs=0.04)),
+    ],
+)
+def test_a_judge_scores_an_answer(judge: str, answer: str, reference: str, value: float) -> None:
+    assert TEXT_SCORES[judge](answer, reference) == value
+
+
+def test_rouge_1_is_that_of_the_package() -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    one, other = "The Apollo 11 mission's crew, 1969", "crew of the Apollo-11 in 1969"
+    assert TEXT_SCORES["rouge1"](one, other) == pytest.approx(
+        RougeScorer(["rouge1"]).score(other, one)["rouge1"].fmeasure
+    )
+
+
+@given(words, words)
+def test_scores_are_shares_and_whole_for_the_same_text(one: str, other: str) -> None:
+    for name, compare in TEXT_SCORES.items():
+        assert 0 <= compare(one, other) <= 1
+        assert not plain(one) or compare(one, one) == pytest.approx(1), name
+    assert not plain(one) or contains(f"so {one} then", one)
+
+
+def test_the_best_reference_counts_and_no_reference_is_not_zero() -> None:
+    assert best(TEXT_SCORES["em"], "Bob", ["Ann", "bob"]) == 1
+    assert best(TEXT_SCORES["em"], "Bob", []) is None
+    assert best(TEXT_SCORES["em"], " ", ["the"]) == 0
+
+
+def test_token_vectors_are_matched_greedily() -> None:
+    one, other = np.eye(3, dtype=np.float32)[:2], np.eye(3, dtype=np.float32)[1:2]
+    assert greedy_f1(one, other) == pytest.approx(2 * 0.5 / 1.5)
+    assert greedy_f1(one[:0], other) == 0
+
+
+# Recall, Precision and F1
+
+
+def test_one_gold_passage_at_rank_three_of_five_as_in_figure_1() -> None:
+    found = retrieved(["a", "b", "gold", "c", "d", "e"], {"gold"}, 5)
+    assert (found.recall, found.precision, found.f1) == (1, 0.2, pytest.approx(1 / 3))
+    assert found.places == (2,) and found.any
+    assert retrieved([], {"gold"}, 5).f1 == 0
+
+
+@pytest.mark.parametrize(
+    ("k", "recall", "precision", "f1"), [(1, 0.498, 0.498, 0.498), (5, 0.792, 0.158, 0.264), (10, 0.865, 0.0865, 0.157)]
+)
+def test_table_1_follows_from_recall_where_each_query_has_one_gold_passage(
+    k: int, recall: float, precision: float, f1: float
+) -> None:
+    hits = round(recall * 1000)
+    found = conventional([retrieved(["g" if at < hits else "x"], {"g"}, k) for at in range(1000)])
+    assert found.recall[0] == pytest.approx(recall, abs=5e-4)
+    assert found.precision[0] == pytest.approx(recall / k) == pytest.approx(precision, abs=5e-4)
+    assert found.f1_of_means == pytest.approx(f1, abs=6e-4)
+    assert found.f1[0] == pytest.approx(recall * 2 / (k + 1))
+
+
+def test_nearly_the_same_text_counts_once_for_recall_and_each_time_for_precision() -> None:
+    same = {"copy": ["g1"], "other copy": ["g1"], "stranger": ["not gold"]}
+    found = retrieved(["copy", "other copy", "stranger", "g2"], {"g1", "g2"}, 4, same)
+    assert (found.recall, found.precision, found.places) == (1, 0.75, (0, 1, 3))
+    assert retrieved(["copy"], {"g1"}, 1).recall == 0
+    with pytest.raises(InputError):
+        retrieved(["a"], set(), 5)
+
+
+def test_f1_at_a_depth_is_a_measure_of_labels_like_trec_evals() -> None:
+    qrels = {"q": {"a": 2, "b": 1, "c": 0}, "none": {"a": 0}}
+    run = {"q": {"a": 3.0, "c": 2.0, "b": 1.0}, "none": {"a": 1.0}}
+    found = make_evaluator(["F1@2", "P@2", "R@2"], qrels)(run)
+    assert found["F1@2"] == {"q": 0.5, "none": 0}
+    assert found["F1@2"]["q"] == harmonic(found["P@2"]["q"], found["R@2"]["q"])
+    assert make_evaluator(["F1@1"], qrels, min_rating=2)(run)["F1@1"]["q"] == 1
+
+
+# Scores
+
+
+def test_failed_comparisons_are_left_out_and_skipped_queries_are_zero() -> None:
+    found = score(
+        {"q1": 1.0, "q2": 0.0, "q3": None, "q5": 1.0, "no gold": 1.0}, ["q1", "q2", "q3", "q4", "q5", "q6"], ["q5"]
+    )
+    assert (found.mean, found.queries, found.failed, found.skipped, found.waiting) == (1 / 3, 3, 1, 1, 2)
+    assert found.error == pytest.approx(system_score({"q1": 1.0}, ["q1", "q2", "q5"], "zero")[1] or 0)
+    assert not found.complete and score({"q1": 1.0}, ["q1"]).complete
+    assert score({}, []).mean is None
+
+
+# Correlation by query
+
+
+def test_table_2_at_depth_1_comes_out_of_its_counts() -> None:
+    groups = {"both": 1333, "recall": 106, "reteval": 539, "neither": 911}
+    kinds = [kind for kind, number in groups.items() for _ in range(number)]
+    recall = {f"q{at}": float(kind in ("both", "recall")) for at, kind in enumerate(kinds)}
+    reteval = {f"q{at}": float(kind in ("both", "reteval")) for at, kind in enumerate(kinds)}
+    assert round(sum(recall.values()) / 2889, 3) == 0.498 and round(sum(reteval.values()) / 2889, 3) == 0.648
+    found = correlate_queries(recall, reteval)
+    assert round(found.spearman.value or 0, 2) == 0.58
+    assert (found.spearman.low or 0) < 0.58 < (found.spearman.high or 0)
+    parts = {kind: [f"q{at}" for at, one in enumerate(kinds) if one == kind] for kind in groups}
+    refined = correlate_queries(recall, reteval, parts["reteval"][:452] + parts["recall"][:48])
+    assert round(refined.spearman.value or 0, 3) == 0.875 and (refined.queries, refined.removed) == (2389, 500)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 0.5, 1]), st.sampled_from([0, 0.25, 1])), min_size=3, max_size=30))
+def test_the_correlation_is_scipys_and_its_samples_are_those_of_queries(pairs: list[tuple[float, float]]) -> None:
+    one, other = ({f"q{at}": pair[side] for at, pair in enumerate(pairs)} for side in (0, 1))
+    found = correlate_queries(one, other, samples=20).spearman
+    if len(set(one.values())) == 1 or len(set(other.values())) == 1:
+        assert found.value is None and "says the same of every query" in (found.undefined or "")
+        return
+    assert found.value == pytest.approx(spearmanr(list(one.values()), list(other.values())).statistic)
+
+
+def test_what_only_one_side_says_is_counted_and_left_out() -> None:
+    found = correlate_queries({"a": 1, "b": 0, "c": None, "d": 1}, {"a": 1, "b": 0, "c": 1, "e": 0})
+    assert (found.queries, found.unknown, found.spearman.value) == (2, 3, pytest.approx(1))
+    assert correlate_queries({}, {}).spearman.undefined == "0 queries have no correlation"
+
+
+# Judges beside people
+
+
+def test_agreement_is_that_of_the_cross_table_and_what_failed_is_left_out() -> None:
+    said = [1, 1, 0, 0, 1, None, 0, 1]
+    people = [True, False, False, True, True, True, False, True]
+    found = against_people(said, people)
+    pairs = [(int(a), int(b)) for a, b in zip(said, people, strict=True) if a is not None]
+    table = cross_table([a for a, _ in pairs], [b for _, b in pairs], (1, 0), (1, 0))
+    assert found.kappa.value == pytest.approx(cohen_kappa(table).value)
+    assert (found.answers, found.failed, found.yes_yes, found.no_yes) == (7, 1, 3, 1)
+    assert (found.accuracy.value, found.precision.value, found.recall.value) == (5 / 7, 0.75, 0.75)
+    for one in (found.accuracy, found.precision, found.recall):
+        assert (one.low or 0) <= (one.value or 0) <= (one.high or 0)
+    never = against_people([0, 0], [True, False])
+    assert never.precision.undefined == "the judge never says yes" and never.kappa.value == 0
+    assert against_people([], []).accuracy.undefined
+    with pytest.raises(InputError):
+        against_people([1], [True, False])
+
+
+def test_answers_to_one_question_are_drawn_together() -> None:
+    people, said = [True, False] * 100, [1.0] * 100 + [0.0] * 100
+    alone = against_people(said, people)
+    together = against_people(said, people, [at // 20 for at in range(200)])
+    assert together.accuracy.value == alone.accuracy.value
+    assert (together.recall.low or 0) < (alone.recall.low or 0)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]), st.booleans()), min_size=1, max_size=30))
+def test_the_threshold_curve_is_what_verdicts_at_each_threshold_give(pairs: list[tuple[float, bool]]) -> None:
+    scores, people = [one for one, _ in pairs], [truth for _, truth in pairs]
+    curve = threshold_curve(scores, people)
+    for point in curve:
+        found = against_people([one >= point.threshold for one in scores], people, samples=1)
+        assert point.accuracy == pytest.approx(found.accuracy.value)
+        assert point.precision == found.precision.value and point.recall == found.recall.value
+    chosen = best_threshold(scores, people, "accuracy")
+    assert chosen is not None
+    accuracies = [sum((one >= limit) == truth for one, truth in pairs) for limit in (*scores, math.inf)]
+    assert sum((one >= chosen) == truth for one, truth in pairs) == max(accuracies)
+
+
+def test_a_threshold_is_tested_on_questions_that_it_was_not_chosen_on() -> None:
+    dice = np.random.default_rng(0)
+    questions = [at // 4 for at in range(400)]
+    people = [bool(one) for one in dice.random(400) < 0.5]
+    scores = [0.3 + 0.1 * truth + 0.02 * noise for truth, noise in zip(people, dice.standard_normal(400), strict=True)]
+    found = halves_test(scores, people, 0.8, questions)
+    assert found is not None and 0.32 < found.threshold < 0.38
+    assert found.chosen_on == found.tested_on == 200
+    assert (found.tested.accuracy.value or 0) > 0.95 and found.usual.yes_yes == 0
+    assert found == halves_test(scores, people, 0.8, questions)
+    assert halves_test([1.0], [True], 0.5) is None
+
+
+# The choice of a system
+
+
+def board(**hits: float) -> dict[str, dict[str, float | None]]:
+    return {run: {f"q{at:02}": float(at < share * 20) for at in range(20)} for run, share in hits.items()}
+
+
+def test_two_evaluations_that_choose_differently_say_what_that_costs() -> None:
+    nist, judge = board(a=0.9, b=0.5, c=0.2), board(a=0.5, b=0.8, c=0.2, d=1)
+    judge["c"]["q00"] = None
+    found = choosing({"NIST": nist, "judge": judge})
+    assert found.runs == ["a", "b", "c"]
+    assert [one.chosen for one in found.choices] == [["a"], ["b"]]
+    assert found.choices[1].failed == 1 and found.choices[1].scores["c"][0] == pytest.approx(3 / 19)
+    assert sum(found.choices[0].chance.values()) == pytest.approx(1) and found.choices[0].chance["a"] > 0.9
+    by_judge = next(one for one in found.pairings if (one.one, one.other) == ("judge", "NIST"))
+    assert not by_judge.same_choice and by_judge.same_chance < 0.1
+    assert by_judge.loss.value == pytest.approx(0.4) and (by_judge.loss.low or 0) > 0
+    assert by_judge.kendall.value == pytest.approx(1 / 3)
+
+
+def test_evaluations_share_queries_or_keep_their_own_and_a_skipped_query_is_zero() -> None:
+    one, other = board(a=1, b=0.5), board(a=0.5, b=0.5)
+    del other["a"]["q00"]
+    other = {run: {query: one for query, one in row.items() if query < "q10"} for run, row in other.items()}
+    common = choosing({"one": one, "other": other})
+    assert [choice.queries for choice in common.choices] == [10, 10]
+    assert common.choices[1].chosen == ["b"]
+    assert [choice.queries for choice in choosing({"one": one, "other": other}, over="own").choices] == [20, 10]
+    assert common.pairings[0].kendall.value is None and "at least 3" in (common.pairings[0].kendall.undefined or "")
+    with pytest.raises(InputError):
+        choosing({"one": one, "other": {"z": {"q": 1.0}}})
+    with pytest.raises(InputError):
+        choosing({"one": one, "other": {"a": {"elsewhere": 1.0}}})

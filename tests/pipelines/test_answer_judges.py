@@ -1,0 +1,44 @@
+"""The judges of answers that core offers: every one scores, the best reference counts, a model is never asked here."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import InputError
+from core.graders import load_encoder, model_folder
+from core.pipelines.answer_judges import JUDGES, accepts, answer_judge, judge_scores
+
+ASKED = [name for name, judge in JUDGES.items() if judge.needs == "model"]
+
+
+@pytest.mark.parametrize("name", [name for name in JUDGES if name not in ASKED])
+def test_a_judge_tells_the_right_answer_from_another_and_from_none(name: str) -> None:
+    right, wrong = ("Bobby Scott", ["Bob Russell", "bobby scott"]), ("the capital of Peru", ["Bobby Scott"])
+    scores = judge_scores(name, [right, wrong, ("anything", []), right, ("", ["Bobby Scott"])])
+    assert scores[0] == scores[3] == pytest.approx(1)
+    assert [accepts(name, one) for one in scores] == [True, False, None, True, False]
+    assert scores[4] == 0 and 0 <= (scores[1] or 0) < JUDGES[name].threshold <= JUDGES[name].top
+
+
+def test_order_and_company_change_no_score() -> None:
+    pairs = [("Tulsa", ["Tulsa, Oklahoma"]), ("1901", ["December 1901", "1902"]), ("Röntgen", ["X-rays " * 300])]
+    for name in ("embedding", "bertscore"):
+        together = judge_scores(name, pairs)
+        assert [judge_scores(name, [pair])[0] for pair in reversed(pairs)] == pytest.approx(together[::-1], abs=1e-5)
+
+
+def test_a_model_is_asked_by_whoever_has_one() -> None:
+    assert ASKED == ["llm", "graded"]
+    with pytest.raises(InputError, match="asks a model"):
+        judge_scores("llm", [])
+    with pytest.raises(InputError, match="no judge of answers") as caught:
+        answer_judge("rouge")
+    assert "rouge1" in caught.value.hint
+    assert accepts("graded", 4) and not accepts("graded", 3) and accepts("graded", 3, threshold=3)
+
+
+def test_token_vectors_are_those_of_the_tokens_alone() -> None:
+    encoder = load_encoder(model_folder())
+    one, none, long = encoder.token_vectors(["Tulsa, Oklahoma", "", "word " * 400])
+    assert len(one) == 3 and len(none) == 0 and len(long) == 254
+    assert (one**2).sum(axis=1) == pytest.approx(1, abs=1e-5)
