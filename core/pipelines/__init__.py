@@ -53,7 +53,8 @@ from core.pipelines.answers.generators import (
     make_generator,
 )
 from core.pipelines.answers.generators import RULES as ANSWER_RULES
-from core.pipelines.answers.jobs import AnswerJob, Caps, answer_jobs
+from core.pipelines.answers.generators import Rule as AnswerRule
+from core.pipelines.answers.jobs import AnsweringSoFar, AnswerJob, Caps, answer_jobs, answering_so_far
 from core.pipelines.answers.studying import (
     AgreementRow,
     Correlation,
@@ -66,6 +67,8 @@ from core.pipelines.answers.studying import (
     said_in_file,
     verdict_sources,
 )
+from core.pipelines.answers.tables import reteval_latex, row_values
+from core.pipelines.answers.tables import told as reteval_told
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
 from core.pipelines.boards import (
     LEAST,
@@ -154,8 +157,10 @@ __all__ = [
     "AnswerJob",
     "AnswerJudge",
     "AnswerPlan",
+    "AnswerRule",
     "AnswerState",
     "AnswerTable",
+    "AnsweringSoFar",
     "AskedQuery",
     "BackgroundSitting",
     "Caps",
@@ -212,6 +217,7 @@ __all__ = [
     "answer_jobs",
     "answer_judge",
     "answer_table",
+    "answering_so_far",
     "answers_price",
     "asked_queries",
     "best_classical",
@@ -263,8 +269,11 @@ __all__ = [
     "question_types",
     "read_keywords",
     "responses",
+    "reteval_latex",
+    "reteval_told",
     "retire",
     "retrievals",
+    "row_values",
     "said_in_file",
     "set_keywords",
     "shorter",

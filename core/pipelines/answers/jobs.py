@@ -168,3 +168,39 @@ def run_job(
 
 ANSWERS, COMPARISONS = "answers", "comparisons"
 """What jobs bring."""
+
+
+@dataclass(frozen=True)
+class AnsweringSoFar:
+    """What a generator has written, or a judge compared, so far.
+
+    Args:
+        written, failed: different answers or comparisons, by what counts of them.
+    """
+
+    role: str
+    name: str
+    model: str
+    prompt: str
+    written: int
+    failed: int
+
+
+def answering_so_far(project: Project) -> list[AnsweringSoFar]:
+    """Every generator and judge with what it has done, generators first."""
+    counted = []
+    for role, table, key, about, came in (
+        (
+            "generator", "generators", "generator_key",
+            "question_text_key, context_keys, run, k, temperature, draw FROM generated_answers", "text_key",
+        ),
+        ("judge", "answer_judges", "judge_key", "question_text_key, answer_text_key, reference_keys FROM comparisons",
+         "rating"),
+    ):  # fmt: skip
+        columns, source = about.split(" FROM ")
+        counted += project.rows(
+            f"SELECT '{role}', name, model, prompt, count(*) FILTER (done), count(*) FILTER (NOT done) FROM {table}"
+            f" LEFT JOIN (SELECT {key}, bool_or({came} IS NOT NULL) AS done FROM {source} GROUP BY {key}, {columns})"
+            f" USING ({key}) GROUP BY {key}, name, model, prompt ORDER BY {key}"
+        )
+    return [AnsweringSoFar(*row) for row in counted]
