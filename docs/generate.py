@@ -30,6 +30,8 @@ def commands_of(command: click.Command, context: click.Context) -> Iterator[tupl
     if not isinstance(command, click.Group):
         yield command, context
         return
+    if command.invoke_without_command:
+        yield command, context
     for name in command.list_commands(context):
         child = command.get_command(context, name)
         if child is not None and not child.hidden:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from core.pipelines.abilities import AnswerTable, abilities, answer_table, shorter
 from core.pipelines.answer_judges import JUDGES, AnswerJudge, answer_judge
 from core.pipelines.answers.casework import (
+    RELEVANT,
     CaseDesk,
     CaseRow,
     ShownPassage,
     case_at,
     case_desk,
     cases,
+    check_case,
     confirm_case,
     judge_as_relevant,
     take_back_case,
@@ -145,6 +147,7 @@ __all__ = [
     "N_TOKENS",
     "PARTS",
     "QUESTION_WORDS",
+    "RELEVANT",
     "RETRIEVERS",
     "RULES",
     "SEED",
@@ -229,6 +232,7 @@ __all__ = [
     "cases",
     "categories",
     "check",
+    "check_case",
     "choice_of_runs",
     "chunks_to_ask",
     "compare",
