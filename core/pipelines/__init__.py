@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from core.pipelines.abilities import AnswerTable, abilities, answer_table, shorter
+from core.pipelines.answer_judges import JUDGES, AnswerJudge, accepts, answer_judge, judge_scores
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
+from core.pipelines.bm25 import BM25
 from core.pipelines.boards import (
     LEAST,
     TESTS,
@@ -66,8 +68,10 @@ from core.pipelines.sittings import Sitting, sittings
 from core.pipelines.students import NORMALISE, RULES, Plan, add_student
 
 __all__ = [
+    "BM25",
     "DEPTH",
     "EXAM",
+    "JUDGES",
     "LEAST",
     "NORMALISE",
     "PARTS",
@@ -78,6 +82,7 @@ __all__ = [
     "UNCATEGORIZED",
     "UNSTATED",
     "VALUE_COLUMNS",
+    "AnswerJudge",
     "AnswerTable",
     "BackgroundSitting",
     "Checked",
@@ -107,7 +112,9 @@ __all__ = [
     "Values",
     "Wanted",
     "abilities",
+    "accepts",
     "add_student",
+    "answer_judge",
     "answer_table",
     "best_classical",
     "bloom",
@@ -125,6 +132,7 @@ __all__ = [
     "grid",
     "import_retrieval",
     "item_values",
+    "judge_scores",
     "judged",
     "kept_vectors",
     "keywords",
