@@ -71,7 +71,9 @@ from core.pipelines.answers.studying import (
 )
 from core.pipelines.answers.tables import reteval_latex, row_values
 from core.pipelines.answers.tables import told as reteval_told
+from core.pipelines.answer_judges import JUDGES, AnswerJudge, accepts, answer_judge, judge_scores
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
+from core.pipelines.bm25 import BM25
 from core.pipelines.boards import (
     LEAST,
     TESTS,
@@ -136,6 +138,7 @@ from core.pipelines.students import NORMALISE, RULES, Plan, add_student
 
 __all__ = [
     "ANSWER_RULES",
+    "BM25",
     "DEPTH",
     "DRAWS",
     "EXAM",
@@ -162,6 +165,7 @@ __all__ = [
     "AnswerPlan",
     "AnswerRule",
     "AnswerState",
+    "AnswerJudge",
     "AnswerTable",
     "AnsweringSoFar",
     "AskedQuery",
@@ -215,6 +219,7 @@ __all__ = [
     "Wanted",
     "WantedAnswers",
     "abilities",
+    "accepts",
     "add_student",
     "agreement",
     "answer_jobs",
@@ -254,6 +259,7 @@ __all__ = [
     "item_values",
     "judge_again",
     "judge_as_relevant",
+    "judge_scores",
     "judged",
     "kept_vectors",
     "keywords",
