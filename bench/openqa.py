@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import string
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from core.errors import InputError
 from core.measures import holm, randomisation_test
+from core.measures.answers import TEXT_SCORES, best
 from core.measures.item_response import Analysis, Bounded, analyse, design_of, ranking
 
 # Kamalloo et al., Evaluating Open-Domain Question Answering in the Era of Large Language Models, ACL 2023, table 1.
@@ -32,19 +31,6 @@ SYSTEMS: Mapping[str, tuple[str, str]] = {
 REPEATS = 100
 
 
-def exact_match(prediction: str, answers: list[str]) -> bool:
-    """Whether an answer is one of the right ones, but for case, punctuation, articles and white space.
-
-    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script.
-    """
-    return _plain(prediction) in {_plain(answer) for answer in answers}
-
-
-def _plain(text: str) -> str:
-    text = "".join(sign for sign in text.lower() if sign not in string.punctuation)
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split())
-
-
 def answers(folder: Path) -> tuple[list[str], NDArray[np.float64]]:
     """Questions, and the systems' answers to them by exact match: systems x questions, NaN where one has none."""
     right: dict[str, dict[str, bool]] = {}
@@ -52,7 +38,9 @@ def answers(folder: Path) -> tuple[list[str], NDArray[np.float64]]:
         lines = (folder / f"NQ_{system}.jsonl").read_text(encoding="utf-8").splitlines()
         for row in map(json.loads, lines):
             given = row["prediction"] if isinstance(row["prediction"], list) else [row["prediction"]]
-            right.setdefault(row["question"], {})[system] = any(exact_match(one, row["answer"]) for one in given)
+            right.setdefault(row["question"], {})[system] = any(
+                best(TEXT_SCORES["em"], one, row["answer"]) for one in given
+            )
     table = [[float(known[system]) if system in known else np.nan for known in right.values()] for system in SYSTEMS]
     return list(right), np.array(table)
 

@@ -32,13 +32,22 @@ class Subtopic:
 
 @dataclass(frozen=True)
 class Query:
-    """An information need. `answer` is its correct answer as a whole, where one is known."""
+    """An information need.
+
+    `answer` is its correct answer as a whole, where one is known; `further_answers` are others that are as correct.
+    """
 
     query_id: str
     text: str
     narrative: str | None = None
     subtopics: tuple[Subtopic, ...] = ()
     answer: str | None = None
+    further_answers: tuple[str, ...] = ()
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Every correct answer that is known, the first one first."""
+        return () if self.answer is None else (self.answer, *self.further_answers)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ def commands_of(command: click.Command, context: click.Context) -> Iterator[tupl
     if not isinstance(command, click.Group):
         yield command, context
         return
+    if command.invoke_without_command:
+        yield command, context
     for name in command.list_commands(context):
         child = command.get_command(context, name)
         if child is not None and not child.hidden:
@@ -128,7 +130,27 @@ def first_sentence(docstring: str) -> str:
     return re.split(r"(?<=\.)\s+(?=[A-Z`])", paragraph)[0]
 
 
+def answer_judges() -> str:
+    """The judges of answers, with their usual thresholds and sources."""
+    from core.pipelines import JUDGES
+
+    needs = {"texts": "–", "encoder": "the shipped encoder", "model": "a model that is asked"}
+    return table(
+        ["judge", "what it is", "accepted from", "needs", "source"],
+        [(f"`{j.name}`", j.what, f"{j.threshold:g}", needs[j.needs], j.source) for j in JUDGES.values()],
+    )
+
+
+def answer_cases() -> str:
+    """The cases of an answer."""
+    from core.measures.answers import CASES
+
+    return table(["case", "what it is"], [(f"**{case}**", what) for case, what in CASES.items()])
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
+    "answer-cases": answer_cases,
+    "answer-judges": answer_judges,
     "command-list": command_list,
     "commands": commands,
     "formats": formats,

@@ -145,7 +145,7 @@ def find_query(project: Project, query_id: str) -> Query:
     Raises:
         InputError: there is no such query.
     """
-    found = project.rows("SELECT text, narrative, answer FROM queries WHERE query_id = ?", [query_id])
+    found = project.rows("SELECT text, narrative, answer, further_answers FROM queries WHERE query_id = ?", [query_id])
     if not found:
         raise InputError(f"There is no query {query_id}.", "Import it first.")
     subtopics = project.rows(
@@ -153,8 +153,8 @@ def find_query(project: Project, query_id: str) -> Query:
         " ORDER BY subtopic_id",
         [query_id],
     )
-    text, narrative, answer = found[0]
-    return Query(query_id, text, narrative, tuple(Subtopic(*one) for one in subtopics), answer)
+    text, narrative, answer, further = found[0]
+    return Query(query_id, text, narrative, tuple(Subtopic(*one) for one in subtopics), answer, tuple(further or ()))
 
 
 @dataclass(frozen=True)

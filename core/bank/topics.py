@@ -66,7 +66,7 @@ def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
         return 0
     stage(cursor, "new_topics", {"query_id": list(dict.fromkeys(topic_ids))}, {"query_id": "VARCHAR"})
     made = cursor.execute(
-        "INSERT INTO queries SELECT nextval('keys'), query_id, text, NULL, NULL FROM ("
+        "INSERT INTO queries SELECT nextval('keys'), query_id, text, NULL, NULL, NULL FROM ("
         f" SELECT n.query_id, any_value({_NAME}) AS text, min(n.rowid) AS first"
         f" FROM all_subtopics() s JOIN queries q USING (query_key)"
         " JOIN new_topics n ON n.query_id = q.query_id || '/' || s.subtopic_id"

@@ -36,6 +36,8 @@ COMMANDS = {
     "passages": ("passages",),
     "people": ("override", "judge"),
     "disagreements": ("disagreements",),
+    "answers": ("answers",),
+    "reteval": ("reteval",),
     "records": ("pool", "jobs", "failures", "publications"),
     "activity": ("activity", "bring-back"),
     "serve": ("serve",),

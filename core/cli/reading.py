@@ -18,6 +18,7 @@ def _without_examples(given: Mapping[str, Any]) -> bool:
 READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "activity": _always,
     "agreement": _always,
+    "answers list": _always,
     "bank diff": _always,
     "bank drafts": _always,
     "bank list": _always,
@@ -51,6 +52,10 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "proposals list": _always,
     "publications": _always,
     "responses": _always,
+    "reteval": _always,
+    "reteval agreement": _always,
+    "reteval cases": _always,
+    "reteval correlate": _always,
     "selection": _always,
     "significance": _always,
     "status": _always,

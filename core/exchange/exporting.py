@@ -173,9 +173,9 @@ def _queries(project: Project) -> list[tuple[int, Query]]:
     ):
         subtopics.setdefault(key, []).append(Subtopic(subtopic, text))
     return [
-        (key, Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer))
-        for key, query_id, text, narrative, answer in project.rows(
-            "SELECT query_key, query_id, text, narrative, answer FROM queries ORDER BY query_key"
+        (key, Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer, tuple(further or ())))
+        for key, query_id, text, narrative, answer, further in project.rows(
+            "SELECT query_key, query_id, text, narrative, answer, further_answers FROM queries ORDER BY query_key"
         )
     ]
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import gc
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from core.bank import Words, add_topics, in_their_words, save_questions, take_queries, take_words
 from core.errors import FileError, InputError, Problem, Report
 from core.exchange.answers_import import write_answers, write_factors
 from core.exchange.exam_import import write_exam_items
+from core.exchange.generated_import import write_answer_verdicts, write_generated
 from core.exchange.graded_import import GradedFiles, GradedImport
 from core.exchange.rehearsal import LARGE, rehearsal
 from core.exchange.run_import import NOTHING_LEFT, RunFiles, RunImport, unknown_reason
@@ -30,6 +32,8 @@ from core.formats import (
     passages,
     queries,
     question_bank,
+    read_answer_verdicts,
+    read_answers,
     read_boards,
     read_factors,
     read_matrix,
@@ -485,6 +489,48 @@ def _students(sources: Sequence[Source], report: Report, options: Options, folde
     return lambda cursor, keeper, author: write_factors(cursor, read, author)
 
 
+def _generated(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read = _by_name(sources, options, report, read_answers)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        return _summed(write_generated(cursor, name, found, file, author) for name, (file, found) in read.items())
+
+    return write
+
+
+def _answer_verdicts(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
+    read = _by_name(sources, options, report, read_answer_verdicts)
+
+    def write(cursor: Cursor, keeper: Keeper, author: str) -> dict[str, int]:
+        return _summed(write_answer_verdicts(cursor, name, found, file, author) for name, (file, found) in read.items())
+
+    return write
+
+
+Row = TypeVar("Row")
+
+
+def _by_name(
+    sources: Sequence[Source], options: Options, report: Report, read: Callable[[Source, Report], list[Row]]
+) -> dict[str, tuple[str, list[Row]]]:
+    """What files hold, by the name under which it is kept: the one that is given, or each file's own."""
+    found: dict[str, tuple[str, list[Row]]] = {}
+    for source in sources:
+        name = (options.source if len(sources) == 1 else None) or source.stem
+        if name in found:
+            report.refuse(source.name, None, f"another file has the name {name}, too; rename one of them")
+        found[name] = (source.name, read(source, report))
+    return found
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for count in counts:
+        for name, number in count.items():
+            total[name] = total.get(name, 0) + number
+    return total
+
+
 def _exam(sources: Sequence[Source], report: Report, options: Options, folder: Path) -> Writer:
     found = [item for source in sources for item in exam.read_exam(source, report)]
 
@@ -496,10 +542,13 @@ def _exam(sources: Sequence[Source], report: Report, options: Options, folder: P
 
 
 NOTHING_LARGE = frozenset[str]()
+ABOUT_ANSWERS = ("generated_answers", "comparisons")
 
 IMPORTERS: dict[str, Importer] = {
     "queries": Importer(_queries, NOTHING_LARGE),
-    "passages": Importer(_passages, LARGE - {"rankings", "responses", "listed", "failures", "answers", "retrieved"}),
+    "passages": Importer(
+        _passages, LARGE - {"rankings", "responses", "listed", "failures", "answers", "retrieved", *ABOUT_ANSWERS}
+    ),
     "bank": Importer(_bank, NOTHING_LARGE),
     "exam": Importer(_exam, frozenset({"passages", "passage_texts"})),
     "graded": Importer(_graded, LARGE),
@@ -512,5 +561,7 @@ IMPORTERS: dict[str, Importer] = {
     "responses-matrix": Importer(_answers(read_matrix), frozenset({"answers"})),
     "lm-eval": Importer(_answers(lambda source, report: [read_samples(source, report)]), frozenset({"answers"})),
     "students": Importer(_students, NOTHING_LARGE),
+    "answers": Importer(_generated, frozenset({"generated_answers"})),
+    "answer-verdicts": Importer(_answer_verdicts, NOTHING_LARGE),
 }
 """What can be imported, and how; in the order in which one kind builds on another."""

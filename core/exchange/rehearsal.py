@@ -13,7 +13,7 @@ from core.project import CONFIG, Cursor, Project, migrations
 LARGE = frozenset(
     {
         "passages", "passage_texts", "rankings", "judgments", "responses", "response_sentences", "listed", "grades",
-        "failures", "overrides", "settlings", "answers", "retrieved",
+        "failures", "overrides", "settlings", "answers", "retrieved", "generated_answers", "comparisons",
     }
 )  # fmt: skip
 """Tables that may be large: an import says which of them it reads."""

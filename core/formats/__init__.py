@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from core.formats import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
+from core.formats.answer_verdicts import AnswerVerdict, read_answer_verdicts, write_answer_verdicts
+from core.formats.answers import WrittenAnswer, read_answers
 from core.formats.batch_calls import Reply, WrittenCall, read_replies, write_calls
 from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.exam import ExamItem
@@ -21,6 +23,7 @@ from core.formats.trec_run import RunLine, name_runs, read_run_lines
 __all__ = [
     "KINDS_OF_FILE",
     "LARGEST",
+    "AnswerVerdict",
     "BankFile",
     "ExamItem",
     "Factors",
@@ -30,6 +33,7 @@ __all__ = [
     "SatElsewhere",
     "Source",
     "TableRow",
+    "WrittenAnswer",
     "WrittenCall",
     "detect",
     "exam",
@@ -39,6 +43,8 @@ __all__ = [
     "passages",
     "queries",
     "question_bank",
+    "read_answer_verdicts",
+    "read_answers",
     "read_bank",
     "read_boards",
     "read_factors",
@@ -52,6 +58,7 @@ __all__ = [
     "trec_qrels",
     "trec_run",
     "unrecognised",
+    "write_answer_verdicts",
     "write_board_latex",
     "write_board_tsv",
     "write_calls",

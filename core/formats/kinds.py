@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from core.formats import (
+    answer_verdicts,
+    answers,
     exam,
     graded,
     leaderboards,
@@ -21,7 +23,18 @@ from core.formats.file_kind import FileKind
 KINDS_OF_FILE: dict[str, FileKind] = {
     module.KIND.name: module.KIND
     for module in (
-        *(trec_run, trec_qrels, lm_eval, graded, responses, exam, responses_matrix, student_factors),
+        *(
+            trec_run,
+            trec_qrels,
+            lm_eval,
+            graded,
+            answers,
+            answer_verdicts,
+            responses,
+            exam,
+            responses_matrix,
+            student_factors,
+        ),
         *(question_bank, leaderboards, passages, queries),
     )
 }

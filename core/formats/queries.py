@@ -39,7 +39,8 @@ def read_queries(source: Source, report: Report) -> list[Query]:
 
     Args:
         source: a JSON map id -> text; or lines `id<TAB>text`, optionally with a narrative third; or
-            JSONL with an id, a text, and optionally `narrative`, `answer` and `subtopics`
+            JSONL with an id, a text, and optionally `narrative`, `answer` or `answers` (a text, or a list of
+            texts that are all correct) and `subtopics`
             (list of `{"subtopic_id", "text"}`); or outlines of TREC CAR, as JSONL or a JSON list
             (`core.formats.car_outlines`).
         report: takes refused lines, among them an id with a second, different content.
@@ -64,7 +65,10 @@ def read_queries(source: Source, report: Report) -> list[Query]:
 
 
 def write_queries(queries: Iterable[Query], out: TextIO) -> None:
-    """Write queries as JSONL with `query_id`, `text` and, where there are any, `narrative`, `answer`, `subtopics`."""
+    """Write queries as JSONL with `query_id`, `text` and, where there are any, `narrative`, `answer`, `subtopics`.
+
+    Several answers of a query are written as the list `answers`.
+    """
     for query in queries:
         out.write(orjson.dumps(query_row(query)).decode() + "\n")
 
@@ -74,7 +78,9 @@ def query_row(query: Query) -> dict[str, Any]:
     row: dict[str, Any] = {"query_id": query.query_id, "text": query.text}
     if query.narrative is not None:
         row["narrative"] = query.narrative
-    if query.answer is not None:
+    if query.further_answers:
+        row["answers"] = list(query.answers)
+    elif query.answer is not None:
         row["answer"] = query.answer
     if query.subtopics:
         row["subtopics"] = [{"subtopic_id": s.subtopic_id, "text": s.text} for s in query.subtopics]
@@ -85,10 +91,10 @@ def query_of(row: dict[str, Any]) -> Query:
     """A query from a JSON object.
 
     Raises:
-        Refused: id or text is missing or unusable, or the subtopics are not in form.
+        Refused: id or text is missing or unusable, or the answers or subtopics are not in form.
     """
     narrative = row.get("narrative")
-    answer = row.get("answer")
+    answers = _answers(row)
     subtopics = row.get("subtopics") or []
     if not isinstance(subtopics, list) or not all(isinstance(s, dict) for s in subtopics):
         raise Refused("the subtopics are not a list of objects with subtopic_id and text")
@@ -100,8 +106,16 @@ def query_of(row: dict[str, Any]) -> Query:
             Subtopic(good_id(s.get("subtopic_id"), "subtopic"), good_text(s.get("text"), "subtopic's text"))
             for s in subtopics
         ),
-        None if answer is None else good_text(answer, "answer"),
+        answers[0] if answers else None,
+        answers[1:],
     )
+
+
+def _answers(row: dict[str, Any]) -> tuple[str, ...]:
+    """The correct answers that a row states, each once."""
+    given = row.get("answers", row.get("answer"))
+    texts = given if isinstance(given, list) else [] if given is None else [given]
+    return tuple(dict.fromkeys(good_text(text, "answer") for text in texts))
 
 
 def has_keys(keys: Set[str]) -> bool:

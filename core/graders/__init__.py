@@ -53,7 +53,7 @@ from core.graders.prompts.prompt import (
     write_prompt,
 )
 from core.graders.reading.answers import read
-from core.graders.reading.calls import BackEnd, Call, Completion, Per, Steps
+from core.graders.reading.calls import BackEnd, Call, Completion, Per, Sampling, Steps
 from core.graders.reading.grader import ReadingGrader
 from core.graders.reading.injections import INJECTIONS, InjectionTrial, try_injections
 from core.graders.reading.matching import word_match
@@ -68,6 +68,7 @@ from core.graders.reading.parsing import (
     parse_rating,
     parse_yes_no,
     unanswerable,
+    without_thoughts,
 )
 from core.graders.reading.trying import Trial, try_pair
 from core.graders.vectors import Kept, VectorStore
@@ -111,6 +112,7 @@ __all__ = [
     "Price",
     "Prompt",
     "ReadingGrader",
+    "Sampling",
     "Steps",
     "Told",
     "TransformersBackEnd",
@@ -164,6 +166,7 @@ __all__ = [
     "usual_prompt",
     "variables",
     "with_examples",
+    "without_thoughts",
     "word_match",
     "write_prompt",
 ]

@@ -8,10 +8,11 @@ from functools import partial
 from typing import Any, TypeVar, get_args
 
 from core.errors import InputError
+from core.graders.access.access import current
 from core.graders.endpoint.chat import Api
 from core.graders.local.loading import has_chat_template, resolved_dtype
 from core.graders.prompts.prompt import USES, Prompt, variables
-from core.graders.reading.calls import BackEnd, Per, Steps
+from core.graders.reading.calls import BackEnd, Per, Sampling, Steps
 from core.graders.reading.grader import Method, ReadingGrader
 from core.graders.reading.methods import (
     Check,
@@ -244,12 +245,16 @@ def back_end_name(parameters: Parameters) -> str:
     return _one_of(parameters, "back_end", BACK_ENDS, "openai" if parameters.get("base_url") else "transformers")
 
 
-def make_back_end(parameters: Parameters, must_chat: bool = False) -> tuple[BackEnd, str]:
+def make_back_end(
+    parameters: Parameters, must_chat: bool = False, sampling: Sampling | None = None
+) -> tuple[BackEnd, str]:
     """A model from its settings, with the name that identifies it; nothing is loaded yet.
 
     Args:
         parameters: the settings by name.
         must_chat: whether a causal model on this computer is refused where it turns out to have no chat template.
+        sampling: draws what it writes, whatever the settings say of a temperature; None for what they say. A server
+            that takes no further fields of a request from a person gets no seed.
 
     Raises:
         InputError: no model is named, or a setting makes no sense.
@@ -261,12 +266,18 @@ def make_back_end(parameters: Parameters, must_chat: bool = False) -> tuple[Back
         if not model:
             raise InputError("No model is named.", "Say which model the endpoint shall use.")
         settings = {name: parameters[name] for name in ENDPOINT_SETTINGS if parameters.get(name) not in (None, "")}
+        if sampling is not None:
+            settings["temperature"] = sampling.temperature
+            if sampling.seed is not None and current().any_address:
+                settings["extra"] = {**settings.get("extra", {}), "seed": sampling.seed}
         return EndpointBackEnd(model, **settings), model
     from core.graders.local.back_end import TransformersBackEnd, model_identity
 
     names = (*LOCAL_SETTINGS, "num_beams")
     settings = {name: parameters[name] for name in names if parameters.get(name) not in (None, "")}
-    back_end = TransformersBackEnd(model or LOCAL_MODEL, **settings, dtype=_dtype(parameters), must_chat=must_chat)
+    back_end = TransformersBackEnd(
+        model or LOCAL_MODEL, **settings, dtype=_dtype(parameters), must_chat=must_chat, sampling=sampling
+    )
     return back_end, model_identity(model or LOCAL_MODEL, parameters.get("revision"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.grading.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
 from core.grading.budgets import budget, trial_control
+from core.grading.carrying import Carrier, carry
 from core.grading.drafting import (
     KINDS,
     MOST,
@@ -26,10 +27,12 @@ from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
 from core.grading.grades import NO_USABLE_RATING, write_staged_grades
 from core.grading.jobs import close_interrupted, end, jobs, start
 from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
+from core.grading.ledgers import Ledger
 from core.grading.left_out import LeftOut, left_out
 from core.grading.pairs import Plan, make_plan, missing_pairs
 from core.grading.price_tag import CHARACTERS_A_TOKEN, PriceTag, price_tag, time_needed
-from core.grading.running import BackgroundJob, Progress, Request, current_job, make_control, run_job, start_job
+from core.grading.progress import Progress
+from core.grading.running import BackgroundJob, Request, current_job, make_control, run_job, start_job
 from core.grading.scope import Scope
 from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
 
@@ -40,11 +43,13 @@ __all__ = [
     "MOST",
     "NO_USABLE_RATING",
     "BackgroundJob",
+    "Carrier",
     "Doubtful",
     "Drafter",
     "Failure",
     "KeyPassage",
     "Kind",
+    "Ledger",
     "LeftOut",
     "Plan",
     "PriceTag",
@@ -60,6 +65,7 @@ __all__ = [
     "answers",
     "blank",
     "budget",
+    "carry",
     "close_interrupted",
     "count_vectors",
     "current_job",

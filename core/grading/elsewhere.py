@@ -16,7 +16,7 @@ from core.errors import Report
 from core.formats import Reply, Source, WrittenCall, read_replies, write_calls
 from core.graders import NOTHING_USED, Grader, Outcome, Pair, Played, Price, Told, Usage, asked_by, play, said_of_models
 from core.grading.grades import add_outcomes
-from core.grading.jobs import advance, end, start
+from core.grading.jobs import JOBS, end, start
 from core.grading.pairs import PairsToGrade, pairs_to_grade, with_texts
 from core.grading.scope import EVERYTHING, Scope
 from core.project import Cursor, Project, log
@@ -250,7 +250,7 @@ class _Taking:
                 log(cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0)
             cursor.execute("UPDATE jobs SET total = total + ? WHERE job_key = ?", [len(outcomes), job])
             add_outcomes(cursor, key, outcomes, job)
-            advance(cursor, job, graded, failed, self.taken.usage)
+            JOBS.advance(cursor, job, graded, failed, self.taken.usage)
             return job
 
         self.job = self.project.write(write)

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from core.graders import Usage
+from core.grading.ledgers import Ledger
 from core.project import Cursor, Project
-
-LARGEST = 2**63 - 1
-"""The largest number that a column of whole numbers holds; no count of tokens may keep grades from being written."""
 
 
 @dataclass(frozen=True)
@@ -34,39 +31,17 @@ class Job:
     cost: float | None
 
 
+JOBS = Ledger("jobs", "job_key", "graded")
+
+
 def start(cursor: Cursor, grader_key: int, asked: dict[str, Any], total: int, author: str) -> int:
     """Record a new job as running and return its key."""
-    rows = cursor.execute(
-        "INSERT INTO jobs (job_key, grader_key, asked, state, total, graded, failed, message, author, started_at)"
-        " VALUES (nextval('keys'), ?, ?, 'running', ?, 0, 0, '', ?, now()::TIMESTAMP)"
-        " RETURNING job_key",
-        [grader_key, json.dumps(asked), total, author],
-    ).fetchall()
-    return int(rows[0][0])
-
-
-def advance(cursor: Cursor, job_key: int, graded: int, failed: int, usage: Usage) -> None:
-    """Add to the counts of a job, in the transaction that writes the grades, and write what it used so far."""
-    tokens = (min(number, LARGEST) for number in (usage.input_tokens, usage.output_tokens))
-    cursor.execute(
-        "UPDATE jobs SET graded = graded + ?, failed = failed + ?, calls = ?, input_tokens = ?, output_tokens = ?,"
-        " cost = ? WHERE job_key = ?",
-        [graded, failed, usage.calls, *tokens, usage.cost, job_key],
-    )
-
-
-def committed(cursor: Cursor, job_key: int) -> int:
-    """How many pairs of a job are written: graded and failed."""
-    return int(cursor.execute("SELECT graded + failed FROM jobs WHERE job_key = ?", [job_key]).fetchall()[0][0])
+    return JOBS.start(cursor, {"grader_key": grader_key}, asked, total, author)
 
 
 def end(cursor: Cursor, job_key: int, state: str, message: str = "") -> bool:
     """Record how a job ended; whether that was not on record yet."""
-    ended = cursor.execute(
-        "UPDATE jobs SET state = ?, message = ?, ended_at = now()::TIMESTAMP WHERE job_key = ? AND state = 'running'",
-        [state, message, job_key],
-    ).fetchall()
-    return bool(ended[0][0])
+    return JOBS.end(cursor, job_key, state, message)
 
 
 def jobs(project: Project) -> list[Job]:
@@ -82,7 +57,7 @@ def jobs(project: Project) -> list[Job]:
 
 
 def close_interrupted(project: Project) -> int:
-    """Mark jobs and sittings of exams that were running when their process died; for when a project is opened.
+    """Mark jobs of every kind that were running when their process died; for when a project is opened.
 
     Returns:
         How many there were.
@@ -101,5 +76,5 @@ def close_interrupted(project: Project) -> int:
     return len(found)
 
 
-_JOBS = ("jobs", "sittings")
+_JOBS = ("jobs", "sittings", "answer_jobs")
 """The tables of what runs long, in which a process that dies leaves a row as it was."""

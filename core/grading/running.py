@@ -6,19 +6,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 from core.bank import check_version
 from core.catalogue import put_grader
-from core.errors import GradingError, WorkbenchError
-from core.graders import NOTHING_USED, Control, Grader, Outcome, Usage, said_of_models
+from core.errors import GradingError
+from core.graders import Control, Grader, Outcome, said_of_models
 from core.grading.budgets import budget
+from core.grading.carrying import Carrier, carry
 from core.grading.grades import add_outcomes
-from core.grading.jobs import advance, committed, end, start
+from core.grading.jobs import JOBS, start
 from core.grading.kept_vectors import ProjectVectors
 from core.grading.pairs import pairs_to_grade, trial_pairs, with_texts
+from core.grading.progress import Progress
 from core.grading.scope import EVERYTHING, Scope
 from core.project import Cursor, Project, log
 from core.types import Question
@@ -27,10 +29,6 @@ CHUNK = 4096
 """Pairs whose texts are in memory at a time, at least; a query's stay together."""
 LOGGED_LINES = 200
 """Lines about failed calls that a screen can show; the log has all of them."""
-COMMIT_SHARE = 0.2
-"""Part of a job's time that may go into commits: what came since the last one is all that a crash can lose."""
-COMMIT_SECONDS = 1.0
-"""Grades are committed at least this often."""
 
 
 @dataclass(frozen=True)
@@ -53,50 +51,6 @@ class Request:
     max_cost: float | None = None
     concurrency: int = 8
     trial: tuple[Question, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a job is.
-
-    Args:
-        state: preparing, running, done, cancelled, stopped (a budget is used up) or failed.
-        total, graded, defaulted, failed: numbers of pairs; the defaulted ones are among the graded.
-        seconds: since the first pair was asked, less what was spent waiting.
-        usage: calls, tokens and money.
-        message: why it failed, or what the person should know.
-        remarks: what else the person should know of how the model was asked, as sentences; the message has them too.
-    """
-
-    state: str
-    total: int = 0
-    graded: int = 0
-    failed: int = 0
-    defaulted: int = 0
-    seconds: float = 0.0
-    message: str = ""
-    usage: Usage = NOTHING_USED
-    remarks: str = ""
-
-    @property
-    def done(self) -> int:
-        """Pairs that need no more asking."""
-        return self.graded + self.failed
-
-    @property
-    def rate(self) -> float:
-        """Pairs per second so far; 0 before the first."""
-        return self.done / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Estimate from the rate so far; None before the first pair."""
-        return (self.total - self.done) / self.rate if self.rate else None
-
-    @property
-    def over(self) -> bool:
-        """Whether the job has ended."""
-        return self.state in ("done", "cancelled", "stopped", "failed")
 
 
 def run_job(
@@ -130,40 +84,27 @@ def run_job(
         grader_key = put_grader(cursor, grader.spec)
         job = start(cursor, grader_key, _asked(request, version), total, author)
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
-    keeper = _Keeper(project, grader_key, job, Progress("running", total), report, control)
-    state, message = "done", ""
-    try:
+
+    def batches() -> Iterator[Sequence[Outcome]]:
         for pairs in _chunks(groups):
             texts = with_texts(project, grader.spec, pairs)
-            for outcomes in grader.grade(texts.questions, texts.passages, texts.pairs, control):
-                keeper.take(outcomes)
+            yield from grader.grade(texts.questions, texts.passages, texts.pairs, control)
             if control.stopping:
                 break
-        if control.cancelled:
-            state, message = "cancelled", "Stopped by a person. Run it again to grade the rest."
-        elif control.exhausted:
-            used_up = "The budget is used up. Run it again with a new one to grade the rest."
-            state, message = "stopped", "" if control.overrun else used_up
-    except KeyboardInterrupt:
-        state, message = "cancelled", "Stopped from the keyboard. Run it again to grade the rest."
-    except WorkbenchError as error:
-        state, message = "failed", str(error)
-    except Exception as error:
-        # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
-        state, message = "failed", f"The grader broke: {type(error).__name__}: {error}"
-    keeper.commit()
-    remarks = " ".join(filter(None, (control.overrun, said_of_models(grader.spec.model, control.models))))
-    message = " ".join(filter(None, (message, remarks)))
-    counts = {"graded": keeper.progress.graded, "failed": keeper.progress.failed}
 
-    def finish(cursor: Cursor) -> None:
-        if end(cursor, job, state, message):
-            log(cursor, author, f"job {state}", job=job, **counts)
+    def told(cursor: Cursor, final: Progress) -> None:
+        log(cursor, author, f"job {final.state}", job=job, graded=final.graded, failed=final.failed)
 
-    project.write(finish)
-    final = replace(keeper.progress, state=state, message=message, remarks=remarks)
-    report(final)
-    return final
+    carrier = Carrier[Outcome](
+        project, JOBS, job, Progress("running", total), report, control,
+        lambda cursor, outcomes: add_outcomes(cursor, grader_key, outcomes, job),
+        failed=lambda outcome: outcome[2].rating is None,
+        defaulted=lambda outcome: outcome[2].status == "defaulted",
+    )  # fmt: skip
+    return carry(
+        carrier, batches, "Run it again", "to grade the rest", "The grader",
+        lambda: said_of_models(grader.spec.model, control.models), told,
+    )  # fmt: skip
 
 
 def _asked(request: Request, version: int) -> dict[str, Any]:
@@ -198,66 +139,6 @@ def _chunks(groups: Sequence[list[tuple[int, int]]]) -> Iterator[list[tuple[int,
             chunk = []
     if chunk:
         yield chunk
-
-
-class _Keeper:
-    """Commits outcomes as they come, as long as committing takes a small part of the time."""
-
-    def __init__(
-        self,
-        project: Project,
-        grader_key: int,
-        job: int,
-        progress: Progress,
-        report: Callable[[Progress], None],
-        control: Control,
-    ) -> None:
-        self.control = control
-        self.project = project
-        self.grader_key = grader_key
-        self.job = job
-        self.progress = progress
-        self.report = report
-        self.started = self.committed = time.monotonic()
-        self.rest = 0.0
-        self.waiting: list[Outcome] = []
-        report(progress)
-
-    def take(self, outcomes: Sequence[Outcome]) -> None:
-        self.waiting.extend(outcomes)
-        # While a job is paused nothing more may come for long.
-        if self.control.paused or time.monotonic() - self.committed >= self.rest:
-            self.commit()
-
-    def commit(self) -> None:
-        begun = time.monotonic()
-        if self.waiting:
-            failed = sum(grade.rating is None for _, _, grade in self.waiting)
-            graded = len(self.waiting) - failed
-
-            def write(cursor: Cursor) -> None:
-                # Where the engine gave up while it committed, it may have kept these nevertheless.
-                if committed(cursor, self.job) == self.progress.done:
-                    add_outcomes(cursor, self.grader_key, self.waiting, self.job)
-                    advance(cursor, self.job, graded, failed, self.control.usage)
-
-            self.project.write(write)
-            defaulted = sum(grade.status == "defaulted" for _, _, grade in self.waiting)
-            self.waiting = []
-            self.progress = replace(
-                self.progress,
-                graded=self.progress.graded + graded,
-                failed=self.progress.failed + failed,
-                defaulted=self.progress.defaulted + defaulted,
-            )
-        self.committed = time.monotonic()
-        self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
-        self.progress = replace(
-            self.progress,
-            seconds=self.committed - self.started - self.control.paused_seconds,
-            usage=self.control.usage,
-        )
-        self.report(self.progress)
 
 
 class BackgroundJob:

@@ -14,7 +14,7 @@ from core.measures.agreement import (
     per_level,
     weighted_kappa,
 )
-from core.measures.choosing import Choice, Choosing, Pairing, Table, choosing
+from core.measures.choosing import Choice, Choosing, Over, Pairing, Table, choosing
 from core.measures.correlation import Correlation, Ties, bootstrap, bootstrap_samples, correlate
 from core.measures.intents import make_intent_evaluator
 from core.measures.means import Skipped, mean_and_standard_error, system_score, tied
@@ -22,7 +22,7 @@ from core.measures.measure import COVER, MEASURES, Measure, MeasureBasis, parse_
 from core.measures.resampling import Interval
 from core.measures.significance import ALPHA, PERMUTATIONS, Array, holm, mcnemar, randomisation_test, t_test
 from core.measures.similarity import SIMILARITIES
-from core.measures.stakes import Correction, Stake, stakes
+from core.measures.stakes import NewScore, Stake, stakes
 from core.measures.trec import make_evaluator, trec_order
 
 __all__ = [
@@ -35,12 +35,13 @@ __all__ = [
     "Choice",
     "Choosing",
     "Coefficient",
-    "Correction",
     "Correlation",
     "CrossTable",
     "Interval",
     "Measure",
     "MeasureBasis",
+    "NewScore",
+    "Over",
     "Pairing",
     "Skipped",
     "Stake",

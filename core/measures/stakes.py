@@ -13,7 +13,7 @@ from core.measures.correlation import Array
 
 
 @dataclass(frozen=True)
-class Correction:
+class NewScore:
     """A score that would be another one, were a case confirmed.
 
     Args:
@@ -45,7 +45,7 @@ class Stake:
     swaps: int
 
 
-def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[Correction]]) -> list[Stake]:
+def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[NewScore]]) -> list[Stake]:
     """Cases in the order in which their confirmation would move the choice of a system most, each tried alone.
 
     First come those after which another system is chosen, then those that close most of the gap to the next, then
@@ -61,7 +61,7 @@ def stakes(tables: Mapping[str, Table], cases: Sequence[Sequence[Correction]]) -
     boards = {name: _Board.of(table) for name, table in tables.items()}
     found = []
     for at, corrections in enumerate(cases):
-        by_board: dict[str, list[Correction]] = {}
+        by_board: dict[str, list[NewScore]] = {}
         for one in corrections:
             if one.evaluation not in boards or one.run not in boards[one.evaluation].runs:
                 raise InputError(f"{one.evaluation} has no run {one.run}.", "Correct scores of the boards given.")
@@ -90,7 +90,7 @@ class _Board:
         counted = np.array([sum(value is not None for value in row) for row in rows], dtype=np.float64)
         return cls({run: at for at, run in enumerate(table)}, table, queries, totals, counted)
 
-    def corrected(self, corrections: Sequence[Correction]) -> tuple[bool, float, int]:
+    def corrected(self, corrections: Sequence[NewScore]) -> tuple[bool, float, int]:
         """Whether other runs are chosen, the share of the gap that closes, and pairs that swap."""
         totals, counted = self.totals.copy(), self.counted.copy()
         for one in corrections:

@@ -1,53 +1,60 @@
-"""Sittings in the background of the app: one at a time for each project."""
+"""Sittings, and other work in several steps, in the background of the app: one of a kind at a time for each project."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 from core.errors import GradingError
 from core.grading import Progress
-from core.pipelines.sitting import Reins, Sit, sit
+from core.pipelines.reins import Reins
+from core.pipelines.sitting import Sit, sit
 from core.project import Project
 
 LOGGED_LINES = 200
 """Lines about failed calls that a screen can show."""
 
+Steps = Callable[[Callable[[str, Progress], None], Reins], Mapping[str, Progress]]
+"""Work in steps: is given whom to tell the name and progress of the step under way, and the reins; gives the final
+progress of every step that was begun, by name."""
 
-class BackgroundSitting:
-    """A sitting in a thread of this process while screens look at its progress.
+
+class Background:
+    """Work in a thread of this process while screens look at its progress.
 
     Attributes:
-        student: the name of the one that is being asked, or was asked last.
-        progress: of that student.
+        step: the name of the step under way, or of the last one.
+        progress: of that step.
         ended: the final progress of those that are done, by name.
         reins: to pause, resume and cancel it.
         log: lines about failed calls.
         over: whether all has ended.
     """
 
-    def __init__(self, project: Project, request: Sit, author: str) -> None:
-        self.request = request
-        self.student = ""
+    def __init__(self, name: str, work: Steps) -> None:
+        self.step = ""
         self.progress = Progress("preparing")
-        self.ended: dict[str, Progress] = {}
+        self.ended: Mapping[str, Progress] = {}
         self.over = False
         self.log: deque[str] = deque(maxlen=LOGGED_LINES)
         self.reins = Reins(self.log.append)
-        self._thread = threading.Thread(target=self._run, args=(project, request, author), name="sitting", daemon=True)
+        self._name = name
+        self._thread = threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
         self._thread.start()
 
-    def _run(self, project: Project, request: Sit, author: str) -> None:
+    def _run(self, work: Steps) -> None:
         try:
-            self.ended = sit(project, request, author, self._report, self.reins)
+            self.ended = work(self._report, self.reins)
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
-            self.progress = Progress("failed", message=f"The sitting could not go on: {error}")
+            self.progress = Progress("failed", message=f"The {self._name} could not go on: {error}")
         finally:
             self.over = True
 
-    def _report(self, student: str, progress: Progress) -> None:
-        self.student, self.progress = student, progress
+    def _report(self, step: str, progress: Progress) -> None:
+        self.step, self.progress = step, progress
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end; whether it came in time."""
@@ -55,8 +62,53 @@ class BackgroundSitting:
         return not self._thread.is_alive()
 
 
-_running: dict[str, BackgroundSitting] = {}
-_starting = threading.Lock()
+class BackgroundSitting(Background):
+    """A sitting in the background."""
+
+    def __init__(self, project: Project, request: Sit, author: str) -> None:
+        self.request = request
+        super().__init__("sitting", lambda report, reins: sit(project, request, author, report, reins))
+
+    @property
+    def student(self) -> str:
+        """The name of the one that is being asked, or was asked last."""
+        return self.step
+
+
+Work = TypeVar("Work", bound=Background)
+
+
+class Shelf(Generic[Work]):
+    """What runs, or ran last, of a kind, by project.
+
+    Args:
+        busy: says that one is under way.
+    """
+
+    def __init__(self, busy: str) -> None:
+        self._busy = busy
+        self._running: dict[str, Work] = {}
+        self._starting = threading.Lock()
+
+    def begin(self, project: Project, make: Callable[[], Work]) -> Work:
+        """Start one; a project has one at a time.
+
+        Raises:
+            GradingError: one is under way.
+        """
+        with self._starting:
+            known = self._running.get(str(project.path))
+            if known is not None and not known.over:
+                raise GradingError(self._busy, "Wait for it, or cancel it first.")
+            begun = self._running[str(project.path)] = make()
+            return begun
+
+    def current(self, project: Project) -> Work | None:
+        """The one that is under way, or was last, in this process for a project."""
+        return self._running.get(str(project.path))
+
+
+_sittings = Shelf[BackgroundSitting]("A sitting is under way already.")
 
 
 def start_sitting(project: Project, request: Sit, author: str) -> BackgroundSitting:
@@ -65,13 +117,9 @@ def start_sitting(project: Project, request: Sit, author: str) -> BackgroundSitt
     Raises:
         GradingError: one is under way.
     """
-    with _starting:
-        if (known := _running.get(str(project.path))) is not None and not known.over:
-            raise GradingError("A sitting is under way already.", "Wait for it, or cancel it first.")
-        _running[str(project.path)] = BackgroundSitting(project, request, author)
-        return _running[str(project.path)]
+    return _sittings.begin(project, lambda: BackgroundSitting(project, request, author))
 
 
 def current_sitting(project: Project) -> BackgroundSitting | None:
     """The sitting that is under way, or was last, in this process for a project."""
-    return _running.get(str(project.path))
+    return _sittings.current(project)

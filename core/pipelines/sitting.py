@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from core.bank import check_version, question_text_key
-from core.errors import InputError, WorkbenchError
+from core.errors import InputError
 from core.graders import Control, Steps, VectorStore, said_of_models
-from core.grading import Progress, ProjectVectors, budget
+from core.grading import Carrier, Progress, ProjectVectors, budget, carry
 from core.pipelines.answering import answering, by_rule
-from core.pipelines.keeping import Keeper
+from core.pipelines.reins import Reins
 from core.pipelines.sheets import Line, sheet
-from core.pipelines.sittings import end, start
+from core.pipelines.sittings import SITTINGS
 from core.pipelines.students import Ready, get_ready
 from core.pipelines.tasks import tasks, text_keys
-from core.project import Answer, Cursor, Project, Student, find_students, log, verdicts
+from core.project import Answer, Cursor, Project, Student, add_answers, find_students, log, verdicts
 from core.text import how_many
 from core.types import Grade
 
@@ -50,56 +49,6 @@ class Sit:
     concurrency: int = 8
     retry_failed: bool = False
     only_failed: bool = False
-
-
-class Reins:
-    """Pause and stop for a sitting of several students: they hold whichever is being asked."""
-
-    def __init__(self, report: Callable[[str], None] = lambda line: None) -> None:
-        self.report = report
-        self._control: Control | None = None
-        self._lock = threading.Lock()
-        self._paused = self._cancelled = False
-
-    def take(self, control: Control) -> None:
-        """Hold the next student."""
-        with self._lock:
-            self._control = control
-            if self._paused:
-                control.pause()
-            if self._cancelled:
-                control.cancel()
-
-    def pause(self) -> None:
-        """Let new calls wait until `resume`."""
-        with self._lock:
-            self._paused = not self._cancelled
-            if self._control is not None:
-                self._control.pause()
-
-    def resume(self) -> None:
-        """Let calls go on."""
-        with self._lock:
-            self._paused = False
-            if self._control is not None:
-                self._control.resume()
-
-    def cancel(self) -> None:
-        """Let no new call be made. Those in flight end and count."""
-        with self._lock:
-            self._cancelled, self._paused = True, False
-            if self._control is not None:
-                self._control.cancel()
-
-    @property
-    def paused(self) -> bool:
-        """Whether new calls wait."""
-        return self._paused
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether a person asked to stop."""
-        return self._cancelled
 
 
 def sit(
@@ -198,41 +147,29 @@ def _sit_one(
     }
     with project.transaction() as cursor:
         keys = {line.task.asked: question_text_key(cursor, line.task.asked) for line in wanted}
-        sitting = start(cursor, student.key, asked, len(wanted), author)
+        sitting = SITTINGS.start(cursor, {"student_key": student.key}, asked, len(wanted), author)
         log(cursor, author, "start sitting", sitting=sitting, student=student.name, items=len(wanted))
-    keeper = Keeper(project, student.key, sitting, Progress("running", len(wanted)), report, control)
-    state, message = "done", ""
-    try:
+
+    def batches() -> Iterator[list[Answer]]:
         for answers in _answers(ready, wanted, control, ProjectVectors(project)):
-            keeper.take([replace(answer, item_text_key=keys[line.task.asked], context=line.context)
-                         for line, answer in answers])  # fmt: skip
-        if control.cancelled:
-            state, message = "cancelled", "Stopped by a person. Sit again to answer the rest."
-        elif control.exhausted:
-            used_up = "The budget is used up. Sit again with a new one to answer the rest."
-            state, message = "stopped", "" if control.overrun else used_up
-    except KeyboardInterrupt:
-        state, message = "cancelled", "Stopped from the keyboard. Sit again to answer the rest."
-        reins.cancel()
-    except WorkbenchError as error:
-        state, message = "failed", str(error)
-    except Exception as error:
-        # A model may break in ways of its own; the sitting ends, what it gave is kept, and the reason is told.
-        state, message = "failed", f"The student broke: {type(error).__name__}: {error}"
-    keeper.commit()
-    unasked = f"It was not asked {how_many(without, 'items')} for which there is no passage to read." if without else ""
-    remarks = " ".join(filter(None, (control.overrun, said_of_models(student.model or "", control.models), unasked)))
-    message = " ".join(filter(None, (message, remarks)))
-    counts = {"answered": keeper.progress.graded, "failed": keeper.progress.failed}
+            yield [replace(answer, item_text_key=keys[line.task.asked], context=line.context)
+                   for line, answer in answers]  # fmt: skip
 
-    def finish(cursor: Cursor) -> None:
-        if end(cursor, sitting, state, message):
-            log(cursor, author, f"sitting {state}", sitting=sitting, student=student.name, **counts)
+    def remarks() -> str:
+        said = said_of_models(student.model or "", control.models)
+        unasked = f"It was not asked {how_many(without, 'items')} for which there is no passage to read."
+        return " ".join(filter(None, (said, unasked if without else "")))
 
-    project.write(finish)
-    final = replace(keeper.progress, state=state, message=message, remarks=remarks)
-    report(final)
-    return final
+    def told(cursor: Cursor, final: Progress) -> None:
+        counts = {"answered": final.graded, "failed": final.failed}
+        log(cursor, author, f"sitting {final.state}", sitting=sitting, student=student.name, **counts)
+
+    carrier = Carrier[Answer](
+        project, SITTINGS, sitting, Progress("running", len(wanted)), report, control,
+        lambda cursor, answers: add_answers(cursor, student.key, answers, sitting),
+        failed=lambda answer: answer.correct is None,
+    )  # fmt: skip
+    return carry(carrier, batches, "Sit again", "to answer the rest", "The student", remarks, told, reins.cancel)
 
 
 def _answers(

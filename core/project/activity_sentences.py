@@ -32,6 +32,8 @@ def sentence(act: str, detail: Detail) -> str:
         said = _ended(act, detail)
     elif act.startswith("sitting "):
         said = _sat(act, detail)
+    elif act.startswith(("answers ", "comparisons ")):
+        said = _answered(act, detail)
     elif act.startswith("export "):
         said = f"exported the {_EXPORTED.get(act[7:], act[7:])}" + _named(detail, "file", " as {}")
     else:
@@ -100,6 +102,8 @@ _IMPORTED = {
     "responses-matrix": "answers to an exam",
     "lm-eval": "answers to an exam",
     "students": "the components of students",
+    "answers": "answers that models wrote",
+    "answer-verdicts": "what people say of answers",
 }
 _EXPORTED = {"bank": "question bank", "graded": "graded file", "project": "project"}
 
@@ -130,6 +134,16 @@ def _sat(act: str, detail: Detail) -> str:
         f"sitting {detail.get('sitting', '')} of {detail.get('student', 'a student')} ended"
         f" ({act.removeprefix('sitting ')}): {counts}"
     )
+
+
+def _answered(act: str, detail: Detail) -> str:
+    things, _, how = act.partition(" ")
+    counts = f"{_count(detail.get('count', 0))} {things}, {_count(detail.get('failed', 0))} failed"
+    return f"job {detail.get('job', '')} of {detail.get('by', 'a model')} ended ({how}): {counts}"
+
+
+def _of_case(detail: Detail) -> str:
+    return f"of {_query(detail)} for {detail.get('run', 'a run')} at {detail.get('k', '?')}"
 
 
 def _overridden(detail: Detail) -> str:
@@ -199,6 +213,19 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f"let {d.get('student', 'a student')} sit an exam (sitting {d.get('sitting', '')}):"
         f" {_count(d.get('items', 0))} items"
     ),
+    "add answer generator": lambda d: f"added {d.get('name', 'a model')} to those that answer",
+    "add answer judge": lambda d: f"added {d.get('name', 'a model')} to those that compare answers",
+    "start answers": lambda d: (
+        f"let {d.get('by', 'a model')} answer queries (job {d.get('job', '')}): {_count(d.get('count', 0))} answers"
+    ),
+    "start comparisons": lambda d: (
+        f"let {d.get('by', 'a model')} compare answers (job {d.get('job', '')}):"
+        f" {_count(d.get('count', 0))} comparisons"
+    ),
+    "confirm case": lambda d: f"confirmed case {d.get('case', '?')} {_of_case(d)}{_named(d, 'note', ': {}')}",
+    "withdraw case": lambda d: f"took back a case {_of_case(d)}",
+    "add gold answer": lambda d: f"added the right answer {_quoted(d.get('answer'), '')} to {_query(d)}",
+    "withdraw gold answer": lambda d: f"took the right answer {_quoted(d.get('answer'), '')} of {_query(d)} away",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",

@@ -122,7 +122,8 @@ def _restore_queries(cursor: Cursor, keeper: Keeper, kept: str) -> None:
     keeper.keep_queries(f"SELECT query_key FROM replaced_queries WHERE {kept}")
     keeper.keep_subtopics(f"SELECT (query_key, subtopic_id) FROM replaced_subtopics WHERE {kept}")
     cursor.execute(
-        "UPDATE queries SET text = r.text, narrative = r.narrative, answer = r.answer FROM replaced_queries r"
+        "UPDATE queries SET text = r.text, narrative = r.narrative, answer = r.answer,"
+        " further_answers = r.further_answers FROM replaced_queries r"
         f" WHERE r.{kept} AND r.query_key = queries.query_key"
     )
     cursor.execute(

@@ -35,6 +35,7 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
             "text": [q.text or q.query_id for q in queries],
             "narrative": [q.narrative for q in queries],
             "answer": [q.answer for q in queries],
+            "further_answers": [list(q.further_answers) or None for q in queries],
             "position": list(range(len(queries))),
         },
         {
@@ -42,27 +43,32 @@ def add_queries(cursor: Cursor, queries: Sequence[Query], replace: bool, keeper:
             "text": "VARCHAR",
             "narrative": "VARCHAR",
             "answer": "VARCHAR",
+            "further_answers": "VARCHAR[]",
             "position": "INTEGER",
         },
     )
     _take_titles(cursor)
     added = cursor.execute(
-        "INSERT INTO queries SELECT nextval('keys'), query_id, text, narrative, answer FROM ("
+        "INSERT INTO queries SELECT nextval('keys'), query_id, text, narrative, answer, further_answers FROM ("
         " SELECT query_id, arg_min(text, position) AS text, arg_min(narrative, position) AS narrative,"
-        " arg_min(answer, position) AS answer, min(position) AS first"
+        " arg_min(answer, position) AS answer,"
+        " arg_min(further_answers, position) FILTER (answer IS NOT NULL) AS further_answers, min(position) AS first"
         " FROM new_queries ANTI JOIN queries USING (query_id)"
         " GROUP BY query_id ORDER BY first)"
     ).fetchall()[0][0]
     changing = (
         "n.query_id = queries.query_id"
-        " AND (n.text, n.narrative, n.answer) IS DISTINCT FROM (queries.text, queries.narrative, queries.answer)"
+        " AND (n.text, n.narrative, n.answer, n.further_answers) IS DISTINCT FROM"
+        " (queries.text, queries.narrative, queries.answer, queries.further_answers)"
         f" AND n.text <> n.query_id AND ({replace} OR queries.text = queries.query_id)"
     )
     if keeper is not None:
         keeper.keep_queries(f"SELECT queries.query_key FROM queries, new_queries n WHERE {changing}")
     cursor.execute(
         "UPDATE queries SET text = n.text, narrative = coalesce(n.narrative, queries.narrative),"
-        f" answer = coalesce(n.answer, queries.answer) FROM new_queries n WHERE {changing}"
+        " answer = coalesce(n.answer, queries.answer),"
+        " further_answers = coalesce(n.further_answers, queries.further_answers)"
+        f" FROM new_queries n WHERE {changing}"
     )
     _add_subtopics(cursor, queries, replace, keeper)
     return int(added)
@@ -78,6 +84,8 @@ _NAMES = {
     "subtopic": ("question_revisions", "subtopic_id", False),
     "student": ("students", "name", False),
     "retrieval": ("retrievals", "name", False),
+    "generator": ("generators", "name", False),
+    "judge": ("answer_judges", "name", False),
 }
 """Table and column of what has an id or a name here, and whether it stands in one column of TREC files as it is."""
 
@@ -106,6 +114,7 @@ def _clean_query(query: Query) -> Query:
         clean_or_none(query.narrative),
         tuple(Subtopic(clean_text(s.subtopic_id), clean_text(s.text)) for s in query.subtopics),
         clean_or_none(query.answer),
+        tuple(map(clean_text, query.further_answers)),
     )
 
 
@@ -162,8 +171,8 @@ def queries_of(project: Project) -> list[Query]:
     ):
         subtopics.setdefault(key, []).append(Subtopic(subtopic_id, text))
     return [
-        Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer)
-        for key, query_id, text, narrative, answer in project.rows(
-            "SELECT query_key, query_id, text, narrative, answer FROM queries ORDER BY query_key"
+        Query(query_id, text, narrative, tuple(subtopics.get(key, ())), answer, tuple(further or ()))
+        for key, query_id, text, narrative, answer, further in project.rows(
+            "SELECT query_key, query_id, text, narrative, answer, further_answers FROM queries ORDER BY query_key"
         )
     ]

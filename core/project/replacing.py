@@ -154,8 +154,9 @@ class Keeper:
         """
         self.cursor.execute(
             f"INSERT INTO replaced_queries SELECT {self._begin('queries', ''):d}, query_key, text, narrative, answer,"
-            f" {follows} FROM queries WHERE text <> query_id AND query_key IN ({of}) AND query_key NOT IN"
-            f" (SELECT query_key FROM replaced_queries WHERE replacement_key = {self._begin('queries', ''):d})"
+            f" {follows}, further_answers FROM queries WHERE text <> query_id AND query_key IN ({of})"
+            " AND query_key NOT IN (SELECT query_key FROM replaced_queries"
+            f" WHERE replacement_key = {self._begin('queries', ''):d})"
         )
 
     def keep_subtopics(self, of: str) -> None:
@@ -263,7 +264,7 @@ class Keeper:
     def _compare_queries(self, replacement: int) -> Replaced:
         lost = " OR ".join(
             f"(o.{column} IS NOT NULL AND o.{column} IS DISTINCT FROM q.{column})"
-            for column in ("text", "narrative", "answer")
+            for column in ("text", "narrative", "answer", "further_answers")
         )
         rows = self.cursor.execute(
             "SELECT query_id FROM replaced_queries o JOIN queries q USING (query_key)"

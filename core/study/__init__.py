@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.study.diagnostics import QueryDiagnosis, QuestionDiagnosis, bank_summary, diagnose
+from core.study.evaluations import compare_choices, score_table
 from core.study.figures import (
     PANEL_MEASURES,
     BoardChoice,
@@ -83,6 +84,7 @@ __all__ = [
     "caption",
     "cell_comparison",
     "choose_rows",
+    "compare_choices",
     "compare_neighbours",
     "compare_systems",
     "diagnose",
@@ -98,6 +100,7 @@ __all__ = [
     "panel",
     "query_points",
     "remembered_pairs",
+    "score_table",
     "select",
     "system_points",
     "to_grade",

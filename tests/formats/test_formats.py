@@ -467,3 +467,19 @@ def test_an_exported_board_of_original_ranks_says_the_same_when_it_is_read() -> 
     )
     (again,) = read_boards(Source("again.tsv", data=out.getvalue().encode()), Report())
     assert {row.run: row.score for row in again.rows} == {"r1": -1.0, "r2": -2.0}
+
+
+def test_a_query_may_have_several_correct_answers(tmp_path: Path) -> None:
+    file = tmp_path / "queries.jsonl"
+    file.write_text(
+        '{"query_id": "q1", "text": "who?", "answers": ["Ada", "Ada Lovelace", "Ada"]}\n'
+        '{"query_id": "q2", "text": "when?", "answer": "1843"}\n'
+        '{"query_id": "q3", "text": "where?", "answers": ["London", 3]}\n'
+    )
+    report = Report()
+    read = read_queries(Source.of(file), report)
+    assert [query.answers for query in read] == [("Ada", "Ada Lovelace"), ("1843",)]
+    assert [problem.line for problem in report.problems] == [3]
+    out = io.StringIO()
+    write_queries(read, out)
+    assert '"answers":["Ada","Ada Lovelace"]' in out.getvalue() and '"answer":"1843"' in out.getvalue()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.errors import InputError
-from core.measures import Correction, stakes
+from core.measures import NewScore, stakes
 from core.measures.answers import (
     CASES,
     RECALL_FAILURES,
@@ -123,8 +123,8 @@ def test_what_would_change_the_choice_comes_first() -> None:
     recall["last"]["q9"] = None
     tables = {"Recall@5": recall}
 
-    def gain(run: str, *missed: str) -> list[Correction]:
-        return [Correction("Recall@5", run, query, 1.0) for query in missed]
+    def gain(run: str, *missed: str) -> list[NewScore]:
+        return [NewScore("Recall@5", run, query, 1.0) for query in missed]
 
     found = stakes(tables, [gain("last", "q3"), gain("next", "q9"), gain("best", "q9"), gain("next", "q8", "q9"), []])
     assert [one.at for one in found] == [3, 1, 0, 4, 2]

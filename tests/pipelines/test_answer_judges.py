@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from bench.answers import PUBLISHED, answered, corpus
 from core.errors import InputError
 from core.graders import load_encoder, model_folder
+from core.measures.answers import against_people
 from core.pipelines.answer_judges import JUDGES, accepts, answer_judge, judge_scores
 
 ASKED = [name for name, judge in JUDGES.items() if judge.needs == "model"]
@@ -42,3 +46,25 @@ def test_token_vectors_are_those_of_the_tokens_alone() -> None:
     one, none, long = encoder.token_vectors(["Tulsa, Oklahoma", "", "word " * 400])
     assert len(one) == 3 and len(none) == 0 and len(long) == 254
     assert (one**2).sum(axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_on_real_answers_judges_agree_with_people_as_the_documentation_says(shared_data: Path) -> None:
+    rows = answered(shared_data / "openqa-eval")
+    people = [row.people for row in rows]
+    assert len(rows) == 3548 and len({row.question for row in rows}) == 301 and len({row.system for row in rows}) == 12
+    pairs = [(row.answer, row.gold) for row in rows]
+    said = {name: [accepts(name, one) for one in judge_scores(name, pairs)] for name in ("em", "f1", "contains")}
+    said |= {name: [row.published[name] for row in rows] for name in PUBLISHED}
+    kappas = {name: against_people(verdicts, people, samples=1).kappa.value for name, verdicts in said.items()}
+    assert {name: round(value or 0, 3) for name, value in kappas.items()} == {
+        "em": 0.467, "f1": 0.543, "contains": 0.55, "BEM": 0.635, "text-davinci-003": 0.675, "gpt-4": 0.671,
+    }  # fmt: skip
+
+
+def test_a_corpus_of_gold_passages_misses_some_and_has_others_in_another_version(shared_data: Path) -> None:
+    whole, less = (corpus(shared_data / "nq-open-gold", *shares) for shares in ((0, 0), (0.2, 0.2)))
+    assert len(whole.gold) == 2889 and set(whole.gold.values()) == set(whole.ids)
+    gone = set(whole.ids) - {one.removesuffix(" of 2019") for one in less.ids}
+    other = [one for one in less.ids if one.endswith(" of 2019")]
+    assert len(gone) == pytest.approx(0.2 * len(whole.ids), abs=1) == len(other)
+    assert not set(other) & set(less.gold_texts)

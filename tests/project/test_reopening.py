@@ -137,7 +137,7 @@ class OneByOne:
 
 def test_a_job_goes_on_and_every_grade_is_kept_once(filled: Project, monkeypatch: pytest.MonkeyPatch):
     reported: list[Progress] = []
-    monkeypatch.setattr("core.grading.running.COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr("core.grading.carrying.COMMIT_SECONDS", 0.0)
     final = run_job(filled, OneByOne(filled), Request(), "ann", reported.append)
     assert (final.state, final.graded, final.failed) == ("done", 12, 0)
     assert len(reported) > 3

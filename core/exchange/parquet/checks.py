@@ -178,6 +178,36 @@ RULES: Final = (
     Rule("answers", "chosen >= 0", "the choice is out of range"),
     Rule("answers", "list_bool_and(list_transform(scores, lambda s: coalesce(isfinite(s), false)))",
          "a score of a choice is no finite number"),
+    Rule("queries", "further_answers IS NULL OR answer IS NOT NULL", "there are further answers and no first one"),
+    Rule("generators", _id("name"), "the name of a generator is no name"),
+    Rule("answer_judges", _id("name"), "the name of a judge is no name"),
+    *(
+        Rule(table, _json("parameters", "OBJECT"), "the parameters are no JSON object")
+        for table in ("generators", "answer_judges")
+    ),
+    *(
+        Rule("answer_jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
+        for column in ("total", "written", "failed", "calls", "input_tokens", "output_tokens")
+    ),
+    Rule("answer_jobs", "cost >= 0", "the cost is below 0"),
+    Rule("answer_jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
+    Rule("answer_jobs", "(generator_key IS NULL) <> (judge_key IS NULL)",
+         "it is of no generator and no judge, or both"),
+    Rule("generated_answers", "(text_key IS NULL) = (reason IS NOT NULL)",
+         "an answer has neither a text nor a reason why there is none"),
+    Rule("generated_answers", "(context_keys IS NULL) = (run IS NOT NULL)", "it is not said what was read"),
+    Rule("generated_answers", "draw >= 1 AND k >= 1 AND seed >= 0 AND shortened >= 0 AND temperature >= 0",
+         "a draw, k, seed, temperature or length is out of range"),
+    Rule("comparisons", f"rating BETWEEN 0 AND {MAX_RATING}", f"the rating is not from 0 to {MAX_RATING}"),
+    Rule("comparisons", "(rating IS NULL) = (reason IS NOT NULL)",
+         "a comparison has neither a verdict nor a reason why there is none"),
+    Rule("comparisons", f"confidence {_SHARE}", "the confidence is not a number from 0 to 1"),
+    Rule("comparisons", "len(reference_keys) > 0", "there is nothing that the answer was compared with"),
+    Rule("answer_verdicts", "length(source) > 0", "the source of a verdict has no name"),
+    Rule("answer_cases", "k >= 1", "k is below 1"),
+    Rule("answer_cases", "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')",
+         "a case is no letter"),
+    Rule("answer_cases", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)", "it is not said who withdrew it, or when"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
         for table in ("subtopics", "listed", "pool", "published_passages", "response_sentences", "gold_passages")
@@ -257,6 +287,22 @@ REFERENCES: Final = tuple(
     answers student_key students student_key
     answers item_text_key question_texts text_key
     answers sitting_key sittings sitting_key
+    answer_jobs generator_key generators generator_key
+    answer_jobs judge_key answer_judges judge_key
+    generated_answers generator_key generators generator_key
+    generated_answers question_text_key question_texts text_key
+    generated_answers context_keys passage_texts text_key
+    generated_answers text_key answer_texts text_key
+    generated_answers answer_job_key answer_jobs answer_job_key
+    comparisons judge_key answer_judges judge_key
+    comparisons question_text_key question_texts text_key
+    comparisons answer_text_key answer_texts text_key
+    comparisons reference_keys answer_texts text_key
+    comparisons answer_job_key answer_jobs answer_job_key
+    answer_verdicts question_text_key question_texts text_key
+    answer_verdicts answer_text_key answer_texts text_key
+    answer_cases query_key queries query_key
+    answer_cases generator_key generators generator_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
@@ -281,6 +327,7 @@ KEYS: Final = {
     "retrieved": ("retrieval_key", "question_key", "passage_key"),
     "proposed_items": ("proposal_key",),
     "item_categories": ("question_key", "scheme"),
+    "answer_texts": ("text",),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 

@@ -14,7 +14,7 @@ from core.graders.local.batches import Batch, Group, default_budget
 from core.graders.local.extractive import ExtractiveBackEnd
 from core.graders.local.loading import loading, model_identity
 from core.graders.local.prompting import Prepared, Prompting
-from core.graders.reading.calls import Call, Completion, Per
+from core.graders.reading.calls import Call, Completion, Per, Sampling
 from core.graders.reading.settled import settled
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class TransformersBackEnd(LocalBackEnd):
         num_beams: texts that beam search goes on with at each step; 1 for greedy decoding, whose logits give
             probabilities of the ratings, which beams do not.
         must_chat: refuses a causal model without a chat template: its prompts would need another end.
+        sampling: draws what it writes by chance, with one beam; None for the likeliest.
 
     Attributes:
         tokens_computed: tokens of prompts that were run through the model so far.
@@ -78,6 +79,7 @@ class TransformersBackEnd(LocalBackEnd):
         share_prefixes: bool = True,
         num_beams: int = 1,
         must_chat: bool = False,
+        sampling: Sampling | None = None,
     ) -> None:
         super().__init__("text", model, revision, device, dtype, max_tokens_in, batch_tokens)
         if type(num_beams) is not int or not 1 <= num_beams <= MOST_BEAMS:
@@ -85,6 +87,9 @@ class TransformersBackEnd(LocalBackEnd):
         self._share = share_prefixes and num_beams == 1
         self._beams = num_beams
         self._must_chat = must_chat
+        if sampling is not None and num_beams > 1:
+            raise InputError("Beams search for the likeliest text; they draw none.", "Leave num_beams out.")
+        self._sampling = sampling
         self._tried = self._talkative = 0
         self._options: dict[tuple[str, ...], Options] = {}
         self.tokens_computed = self.tokens_plain = 0
@@ -138,10 +143,10 @@ class TransformersBackEnd(LocalBackEnd):
         if self._loaded.seq2seq:
             from core.graders.local.seq2seq import Seq2SeqRunner
 
-            return Seq2SeqRunner(self._loaded)
+            return Seq2SeqRunner(self._loaded, self._sampling)
         from core.graders.local.causal import CausalRunner
 
-        return CausalRunner(self._loaded, self._share)
+        return CausalRunner(self._loaded, self._share, self._sampling)
 
     @property
     def _budget(self) -> int:

@@ -12,6 +12,7 @@ import torch
 from core.graders.local.batches import Batch, Group, by_length
 from core.graders.local.loading import Loaded
 from core.graders.local.writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
+from core.graders.reading.calls import Sampling
 
 LEAST_SHARED = 16
 """Tokens that must be shared for a pass of their own to pay."""
@@ -30,13 +31,15 @@ class CausalRunner:
     Args:
         loaded: the model.
         share: whether shared beginnings are read once.
+        sampling: draws what it writes; None for the likeliest.
     """
 
-    def __init__(self, loaded: Loaded, share: bool = True) -> None:
+    def __init__(self, loaded: Loaded, share: bool = True, sampling: Sampling | None = None) -> None:
         from transformers import DynamicCache
         from transformers.cache_utils import DynamicLayer
 
         self._loaded = loaded
+        self._sampling = sampling
         # A sliding window counts the padding between the shared beginning and the rest as if it were text, and
         # a recurrent state cannot be copied to other rows this way.
         plain = all(type(layer) is DynamicLayer for layer in DynamicCache(config=loaded.model.config).layers)
@@ -106,7 +109,7 @@ class CausalRunner:
                 "attention_mask": torch.cat([mask, rest_mask], dim=1),
                 "past_key_values": cache,
             }
-        return write(self._loaded, inputs, max_tokens, settled, watched, beams)
+        return write(self._loaded, inputs, max_tokens, settled, watched, beams, self._sampling)
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]

@@ -10,6 +10,7 @@ import torch
 from core.graders.local.batches import Batch, by_length
 from core.graders.local.loading import Loaded
 from core.graders.local.writing import Likelihood, Written, pad_token, padded, regrouped, summed, write
+from core.graders.reading.calls import Sampling
 
 
 class Seq2SeqRunner:
@@ -17,10 +18,12 @@ class Seq2SeqRunner:
 
     Args:
         loaded: the model.
+        sampling: draws what it writes; None for the likeliest.
     """
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Loaded, sampling: Sampling | None = None) -> None:
         self._loaded = loaded
+        self._sampling = sampling
 
     def plan(self, prompts: Sequence[list[int]], budget: int) -> list[Batch]:
         """Batches of prompts of like length."""
@@ -46,7 +49,8 @@ class Seq2SeqRunner:
         """One answer a row, in the batch's order."""
         rows = [prompts[row] for group in batch for row in group.rows]
         ids, mask = padded(rows, pad_token(self._loaded), False, self._loaded.device)
-        return write(self._loaded, {"input_ids": ids, "attention_mask": mask}, max_tokens, settled, watched, beams)
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        return write(self._loaded, inputs, max_tokens, settled, watched, beams, self._sampling)
 
     def likelihoods(
         self, prompts: Sequence[str], tokens: Sequence[list[int]], options: Sequence[Sequence[str]]

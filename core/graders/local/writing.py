@@ -14,6 +14,8 @@ from core.errors import GradingError
 from core.graders.local.batches import Batch, halved
 from core.graders.local.loading import Loaded
 from core.graders.local.options import Watch
+from core.graders.local.sampling import Draw
+from core.graders.reading.calls import Sampling
 
 Likelihood = tuple[float, int]
 """Log-likelihood of an option's tokens, and their number."""
@@ -145,11 +147,12 @@ def write(
     settled: Callable[[str], bool] | None,
     watched: Sequence[int],
     beams: int = 1,
+    sampling: Sampling | None = None,
 ) -> list[Written]:
     """Let a model write as its own `generate` does.
 
-    With one beam that is greedy, and each row ends as soon as it is settled. Several beams are searched to their
-    end, since which of them is the best is known only then; their logits are those of no single text.
+    With one beam that is greedy, or drawn by chance, and each row ends as soon as it is settled. Several beams are
+    searched to their end, since which of them is the best is known only then; their logits are those of no single text.
 
     Args:
         inputs: what `generate` is given: tokens, mask, and what was computed before.
@@ -157,6 +160,7 @@ def write(
         settled: whether a text needs no more; None to write to the end.
         watched: tokens whose logits are kept.
         beams: texts that are gone on with at each step.
+        sampling: draws each token by chance, with one beam; None for the likeliest.
     """
     start = 1 if loaded.seq2seq else inputs["input_ids"].shape[1]
 
@@ -165,7 +169,12 @@ def write(
         return text
 
     watch = Watch(start, decode, settled, watched)
-    looking_on = {"logits_processor": [watch.process], "stopping_criteria": [watch.stop]} if beams == 1 else {}
+    processors: list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = [watch.process]
+    if sampling is not None:
+        rows = zip(inputs["input_ids"].tolist(), inputs["attention_mask"].tolist(), strict=True)
+        prompts = [[token for token, shown in zip(ids, mask, strict=True) if shown] for ids, mask in rows]
+        processors.append(Draw(sampling, prompts))
+    looking_on = {"logits_processor": processors, "stopping_criteria": [watch.stop]} if beams == 1 else {}
     with warnings.catch_warnings(), torch.inference_mode():
         # Sampling settings of the model's configuration, which greedy decoding does not use, are warned about.
         warnings.simplefilter("ignore", UserWarning)

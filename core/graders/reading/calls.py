@@ -46,6 +46,19 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """How a model draws what it writes, where it is not to write what is likeliest.
+
+    Args:
+        temperature: by which its logits are divided; above 0.
+        seed: of the chance; None to leave it to an endpoint.
+    """
+
+    temperature: float
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
 class Completion:
     """What a model gave.
 

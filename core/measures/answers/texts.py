@@ -17,15 +17,14 @@ SHINGLE = 5
 """Words of a shingle."""
 
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation + "“”‘’«»–—…")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 @lru_cache(maxsize=50_000)
 def plain(text: str) -> str:
     """A text as SQuAD compares it: lower case, without punctuation and articles, words parted by one space.
 
-    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script. Typographic quotation marks and dashes, which
-    models write, go with the ASCII signs that the script knows.
+    Source: Rajpurkar et al., SQuAD, EMNLP 2016, their evaluation script: punctuation is that of ASCII.
     """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 

@@ -1,0 +1,176 @@
+"""Commands about answers that models write from what was retrieved: generating them, importing them, listing them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from core import pipelines
+from core.cli.answer_options import caps_options, gold_options, model_options, say_end, say_price, watch
+from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.errors import InputError
+from core.exchange import Options, import_files
+from core.formats import Source
+from core.grading import close_interrupted
+from core.pipelines import (
+    ANSWER_RULES,
+    DRAWS,
+    KS,
+    MAX_TOKENS,
+    N_TOKENS,
+    SEED,
+    TEMPERATURE,
+    AnswerRule,
+    Caps,
+    GeneratorPlan,
+    Gold,
+    ReadyGenerator,
+    Reins,
+    WantedAnswers,
+    answers_price,
+    generate_answers,
+    generator_again,
+    make_generator,
+    plan_answers,
+)
+from core.project import Project, current_author, find_answer_model
+
+
+@click.group()
+def answers() -> None:
+    """Answers that models write from the top of runs and from gold passages."""
+
+
+@answers.command("generate")
+@project_option
+@click.option("--run", "runs", multiple=True, help="From the top of this run; may be repeated. All where not given.")
+@click.option("--k", "ks", type=Whole(1), multiple=True, help="Depth; may be repeated. 1, 5, 10 if not given.")
+@click.option(
+    "--from",
+    "sides",
+    multiple=True,
+    type=click.Choice(["runs", "gold"]),
+    help="From the top of runs, from the gold passages; both where not given.",
+)
+@click.option("--draws", type=Whole(1), default=DRAWS, show_default=True, help="Answers from the gold passages.")
+@click.option(
+    "--temperature", type=click.FloatRange(min=0), default=TEMPERATURE, show_default=True, help="Of these draws."
+)
+@click.option("--seed", type=Whole(0), default=SEED, show_default=True, help="Of the first draw.")
+@click.option("--query", "queries", multiple=True, help="Only for this query; may be repeated.")
+@click.option("--generator", help="A generator that answered before, in the place of a model.")
+@click.option("--rule", type=click.Choice(list(ANSWER_RULES)), help="A generator without a prompt.")
+@click.option("--prompt", default=GeneratorPlan.prompt, show_default=True, help="Name of the prompt.")
+@click.option(
+    "--n-tokens",
+    type=Whole(1),
+    default=N_TOKENS,
+    show_default=True,
+    help="Length of an answer by the prompt.",
+)
+@click.option("--max-tokens", type=Whole(1), default=MAX_TOKENS, show_default=True, help="Where an answer is cut off.")
+@click.option("--name", help="What the generator is called; made of the model where not given.")
+@gold_options
+@model_options
+@caps_options
+@json_option
+def generate(
+    project_path: Path | None,
+    runs: tuple[str, ...],
+    ks: tuple[int, ...],
+    sides: tuple[str, ...],
+    draws: int,
+    temperature: float,
+    seed: int,
+    queries: tuple[str, ...],
+    generator: str | None,
+    rule: str | None,
+    prompt: str,
+    n_tokens: int,
+    max_tokens: int,
+    name: str | None,
+    gold: Gold,
+    settings: dict[str, str],
+    caps: Caps,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Let a model answer queries from passages; only what is missing is asked. Stopped, it goes on where it was."""
+    from_runs, from_gold = "runs" in sides or not sides, "gold" in sides or not sides
+    wanted = WantedAnswers(
+        (runs or None) if from_runs else (), tuple(dict.fromkeys(ks)) or KS, from_gold, gold, draws, temperature, seed,
+        queries or None,
+    )  # fmt: skip
+    with opened(project_path) as project:
+        close_interrupted(project)
+        plan = GeneratorPlan(settings, cast(AnswerRule | None, rule), prompt, n_tokens, max_tokens, name)
+        ready = _generator(project, generator, plan)
+        planned = plan_answers(project, ready, wanted, caps)
+        shown = {
+            "needed": planned.needed, "known": planned.known, "shared": planned.shared, "skipped": planned.skipped,
+            "without_text": planned.without_text, "generator": ready.model.name,
+        }  # fmt: skip
+        if dry_run:
+            say_price("answers", answers_price(project, ready, planned), as_json, shown)
+            return
+        reins = Reins(lambda line: tell(f"exam: {line}"))
+        final = generate_answers(project, ready, wanted, current_author(), caps, watch("answers"), reins)
+    if planned.skipped or planned.without_text:
+        tell(
+            f"Not asked: {counted(planned.skipped, 'place')} where a run has no passage,"
+            f" {planned.without_text:,} where no passage has a text."
+        )
+    say_end("answers", final, as_json, {"generator": ready.model.name})
+
+
+def _generator(project: Project, name: str | None, plan: GeneratorPlan) -> ReadyGenerator:
+    if name is not None:
+        if plan.settings or plan.rule:
+            raise InputError("A generator that is there is asked as it was.", "Leave the model out, or --generator.")
+        return generator_again(project, find_answer_model(project, "generator", name))
+    if not plan.settings and plan.rule is None:
+        raise InputError("It is not said who answers.", "Give --model, --rule nearest-sentence, or --generator.")
+    return make_generator(project, plan)
+
+
+@answers.command("import")
+@project_option
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--name", help="Of the generator that wrote them; the file's where not given.")
+@json_option
+def import_(project_path: Path | None, files: tuple[Path, ...], name: str | None, as_json: bool) -> None:
+    """Import answers that a model wrote elsewhere: JSONL with query_id, run (or gold), k, draw and answer."""
+    with opened(project_path) as project:
+        done = import_files(
+            project, "answers", [Source.of(file) for file in files], current_author(), Options(source=name)
+        )
+    if as_json:
+        print_json(asdict(done))
+    else:
+        tell(", ".join(f"{count:,} {what}" for what, count in done.counts.items()) + ".")
+
+
+@answers.command("list")
+@project_option
+@json_option
+def list_(project_path: Path | None, as_json: bool) -> None:
+    """List who answered and who compared, how much, and the jobs in which they did."""
+    with opened(project_path) as project:
+        found = pipelines.answering_so_far(project)
+        jobs = pipelines.answer_jobs(project)
+    if as_json:
+        print_json({"models": [asdict(one) for one in found], "jobs": [asdict(one) for one in jobs]})
+        return
+    print_table(
+        ("role", "name", "model", "prompt", "written", "failed"),
+        [(one.role, one.name, one.model or None, one.prompt or None, one.written, one.failed) for one in found],
+    )
+    rows: list[tuple[Any, ...]] = [
+        (str(one.key), one.role, one.name, one.state, one.total, one.written, one.failed, one.calls) for one in jobs
+    ]
+    if rows:
+        click.echo()
+        print_table(("job", "role", "name", "state", "asked", "came", "failed", "calls"), rows)

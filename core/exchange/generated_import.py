@@ -1,0 +1,102 @@
+"""Importing answers that models wrote elsewhere, and what people say of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.bank import question_text_key
+from core.errors import InputError
+from core.formats import AnswerVerdict, WrittenAnswer
+from core.project import (
+    GOLD_RUN,
+    AnswerModel,
+    Cursor,
+    Generated,
+    add_generated,
+    answer_models_of,
+    fingerprint_of,
+    put_answer_model,
+    put_answer_verdicts,
+)
+from core.text import clean_text, first_few, how_many
+
+
+def write_generated(cursor: Cursor, name: str, read: Sequence[WrittenAnswer], file: str, author: str) -> dict[str, int]:
+    """Write the answers of a file; what they were written from is what it says: a run at a depth, or gold.
+
+    Args:
+        name: of the generator.
+        file: its name, for messages.
+
+    Returns:
+        Numbers of answers and of new ones.
+
+    Raises:
+        InputError: a query is not there, the generator answers here, or it has another answer at such a place already.
+    """
+    known = next((one for one in answer_models_of(cursor, "generator") if one.name == name), None)
+    if known is not None and not known.from_elsewhere:
+        raise InputError(
+            f"'{name}' answers queries here, so that its answers cannot come from a file.",
+            "Give the file's model another name (--source).",
+        )
+    keys = _text_keys(cursor, [one.query_id for one in read], file)
+    key = put_answer_model(
+        cursor, "generator", AnswerModel(name, fingerprint_of(["generator elsewhere", name])), author
+    )
+    answers = [
+        Generated(
+            (keys[one.query_id], (GOLD_RUN, 0) if one.run == GOLD_RUN else (one.run, one.k or 0), None, one.draw),
+            clean_text(one.answer),
+        )
+        for one in read
+    ]
+    said = {
+        (question, run, k or 0, draw): text
+        for question, run, k, draw, text in cursor.execute(
+            "SELECT question_text_key, run, k, draw, text FROM generated_answers JOIN answer_texts USING (text_key)"
+            " WHERE generator_key = ?",
+            [key],
+        ).fetchall()
+    }
+    others = [
+        one for one in answers if said.get((one.place[0], *one.place[1], one.place[3]), one.text) != one.text
+    ]  # fmt: skip
+    if others:
+        raise InputError(
+            f"'{name}' has other answers than {how_many(len(others), 'answers')} of {file} already.",
+            "An answer is never changed: give the model of this file another name (--source).",
+        )
+    return {"answers": len(answers), "new answers": add_generated(cursor, key, answers, None)}
+
+
+def write_answer_verdicts(
+    cursor: Cursor, source: str, read: Sequence[AnswerVerdict], file: str, author: str
+) -> dict[str, int]:
+    """Write what people say of answers.
+
+    Args:
+        source: under which they are kept.
+        file: its name, for messages.
+
+    Returns:
+        Numbers of verdicts and of those that are news.
+
+    Raises:
+        InputError: a query is not there.
+    """
+    keys = _text_keys(cursor, [one.query_id for one in read], file)
+    return put_answer_verdicts(
+        cursor, source, {(keys[one.query_id], one.answer): one.acceptable for one in read}, author
+    )
+
+
+def _text_keys(cursor: Cursor, query_ids: Sequence[str], file: str) -> dict[str, int]:
+    """The keys of the words of queries, by query id."""
+    texts = dict(cursor.execute("SELECT query_id, text FROM queries").fetchall())
+    if lost := [query_id for query_id in dict.fromkeys(query_ids) if query_id not in texts]:
+        raise InputError(
+            f"{file} names {how_many(len(lost), 'queries')} that the project does not have: {first_few(lost)}.",
+            "Import the queries first.",
+        )
+    return {query_id: question_text_key(cursor, texts[query_id]) for query_id in dict.fromkeys(query_ids)}

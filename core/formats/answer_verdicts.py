@@ -1,0 +1,85 @@
+"""What people say of answers: JSONL with a query, an answer and whether it is acceptable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TextIO
+
+import orjson
+
+from core.errors import Report
+from core.formats.file_kind import Beginning, FileKind
+from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_object
+
+WORDS = {"yes": True, "no": False}
+
+
+@dataclass(frozen=True)
+class AnswerVerdict:
+    """Whether an answer to a query is acceptable, as a person says."""
+
+    query_id: str
+    answer: str
+    acceptable: bool
+
+
+def read_answer_verdicts(source: Source, report: Report) -> list[AnswerVerdict]:
+    """Read verdicts.
+
+    Args:
+        source: JSONL with `query_id`, `answer` and `acceptable` (true or false, yes or no, 1 or 0).
+        report: takes refused lines, among them a second, other verdict on the same answer.
+
+    Returns:
+        The verdicts in file order, each once.
+    """
+    refused_before = report.count
+    found: dict[tuple[str, str], AnswerVerdict] = {}
+    for number, line in open_lines(source, report, Limits(WHOLE)):
+        if not line or line.isspace():
+            continue
+        try:
+            row = parse_object(line)
+            one = AnswerVerdict(
+                good_id(row.get("query_id"), "query"),
+                good_text(row.get("answer"), "answer"),
+                _acceptable(row.get("acceptable")),
+            )
+            if found.setdefault((one.query_id, one.answer), one) != one:
+                raise Refused(f"the same answer to query {one.query_id} has another verdict above")
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+    if not found and report.count == refused_before:
+        report.refuse(source.name, None, "the file has no verdicts in it")
+    return list(found.values())
+
+
+def write_answer_verdicts(verdicts: Iterable[AnswerVerdict], out: TextIO) -> None:
+    """Write verdicts as JSONL that `read_answer_verdicts` reads."""
+    for one in verdicts:
+        row = {"query_id": one.query_id, "answer": one.answer, "acceptable": one.acceptable}
+        out.write(orjson.dumps(row).decode() + "\n")
+
+
+def _acceptable(value: object) -> bool:
+    if isinstance(value, str) and value.strip().lower() in WORDS:
+        return WORDS[value.strip().lower()]
+    if value in (0, 1) and isinstance(value, int):
+        return bool(value)
+    raise Refused("acceptable is neither true nor false")
+
+
+def _is_record(beginning: Beginning) -> bool:
+    return {"query_id", "answer", "acceptable"} <= beginning.keys
+
+
+KIND = FileKind(
+    name="answer-verdicts",
+    title="Verdicts on answers",
+    what="what people say of answers: JSONL with query_id, answer and acceptable",
+    extensions=("jsonl",),
+    read=read_answer_verdicts,
+    write=write_answer_verdicts,
+    looks_like={"record": _is_record},
+)

@@ -1,0 +1,99 @@
+"""Answers that a model wrote elsewhere from the top of runs or from gold passages: JSONL, one answer a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+import orjson
+
+from core.errors import Report
+from core.formats.file_kind import Beginning, FileKind
+from core.formats.source import WHOLE, Limits, Refused, Source, good_id, good_text, open_lines, parse_object
+
+GOLD = "gold"
+MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """One answer of a file.
+
+    Args:
+        run: whose top it was written from; `gold` for the gold passages.
+        k: how many passages of it; None for gold.
+        draw: number of the draw, from 1.
+    """
+
+    query_id: str
+    run: str
+    k: int | None
+    draw: int
+    answer: str
+
+
+def read_answers(source: Source, report: Report) -> list[WrittenAnswer]:
+    """Read answers.
+
+    Args:
+        source: JSONL with `query_id`, `run` (or "gold"), `k` (not with gold), `draw` (1 where it is not there) and
+            `answer`.
+        report: takes refused lines, among them a second answer at the same place.
+
+    Returns:
+        The answers in file order.
+    """
+    refused_before = report.count
+    found: dict[tuple[str, str, int | None, int], WrittenAnswer] = {}
+    for number, line in open_lines(source, report, Limits(WHOLE)):
+        if not line or line.isspace():
+            continue
+        try:
+            one = _answer(parse_object(line))
+            place = (one.query_id, one.run, one.k, one.draw)
+            if found.setdefault(place, one) is not one:
+                raise Refused(f"query {one.query_id} has an answer from {one.run} there already")
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+    if not found and report.count == refused_before:
+        report.refuse(source.name, None, "the file has no answers in it")
+    return list(found.values())
+
+
+def write_answers(answers: Iterable[WrittenAnswer], out: TextIO) -> None:
+    """Write answers as JSONL that `read_answers` reads."""
+    for one in answers:
+        row: dict[str, Any] = {"query_id": one.query_id, "run": one.run}
+        row |= ({} if one.k is None else {"k": one.k}) | {"draw": one.draw, "answer": one.answer}
+        out.write(orjson.dumps(row).decode() + "\n")
+
+
+def _answer(row: dict[str, Any]) -> WrittenAnswer:
+    run = good_id(row.get("run"), "run")
+    k = row.get("k")
+    if run == GOLD:
+        k = None
+    elif type(k) is not int or not 1 <= k <= MOST:
+        raise Refused("k is no whole number from 1")
+    draw = row.get("draw", 1)
+    if type(draw) is not int or not 1 <= draw <= MOST:
+        raise Refused("draw is no whole number from 1")
+    return WrittenAnswer(
+        good_id(row.get("query_id"), "query"), run, k, draw, good_text(row.get("answer"), "answer")
+    )  # fmt: skip
+
+
+def _is_record(beginning: Beginning) -> bool:
+    return {"query_id", "run", "answer"} <= beginning.keys and not {"k", "draw"}.isdisjoint(beginning.keys)
+
+
+KIND = FileKind(
+    name="answers",
+    title="Generated answers",
+    what="answers that a model wrote elsewhere: JSONL with query_id, run (or gold), k, draw and answer",
+    extensions=("jsonl",),
+    read=read_answers,
+    write=write_answers,
+    looks_like={"record": _is_record},
+)

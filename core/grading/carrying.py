@@ -1,0 +1,143 @@
+"""Carrying a long job to its end: what comes is committed in small batches, and however it ends, that is told."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Generic, TypeVar
+
+from core.errors import WorkbenchError
+from core.graders import Control
+from core.grading.ledgers import Ledger
+from core.grading.progress import Progress
+from core.project import Cursor, Project
+
+COMMIT_SHARE = 0.2
+"""Part of a job's time that may go into commits: what came since the last one is all that a crash can lose."""
+COMMIT_SECONDS = 1.0
+"""Results are committed at least this often."""
+
+Result = TypeVar("Result")
+
+
+class Carrier(Generic[Result]):
+    """Commits results as they come, as long as committing takes a small part of the time.
+
+    Args:
+        ledger, job: where the job is on record.
+        progress: at its start.
+        report: is told of the progress after every commit.
+        write: writes results within a transaction.
+        failed: whether nothing usable came.
+        defaulted: whether what came could not be read and the default stands for it.
+    """
+
+    def __init__(
+        self,
+        project: Project,
+        ledger: Ledger,
+        job: int,
+        progress: Progress,
+        report: Callable[[Progress], None],
+        control: Control,
+        write: Callable[[Cursor, Sequence[Result]], object],
+        failed: Callable[[Result], bool],
+        defaulted: Callable[[Result], bool] = lambda result: False,
+    ) -> None:
+        self.project, self.ledger, self.job, self.control = project, ledger, job, control
+        self.progress, self.report = progress, report
+        self._write, self._failed, self._defaulted = write, failed, defaulted
+        self.started = self.committed = time.monotonic()
+        self.rest = 0.0
+        self.waiting: list[Result] = []
+        report(progress)
+
+    def take(self, results: Sequence[Result]) -> None:
+        """Take results, and commit them where it is time to."""
+        self.waiting.extend(results)
+        # While a job is paused nothing more may come for long.
+        if self.control.paused or time.monotonic() - self.committed >= self.rest:
+            self.commit()
+
+    def commit(self) -> None:
+        """Write what waits, and tell how far the job is."""
+        begun = time.monotonic()
+        if self.waiting:
+            failed = sum(map(self._failed, self.waiting))
+            done = len(self.waiting) - failed
+
+            def write(cursor: Cursor) -> None:
+                # Where the engine gave up while it committed, it may have kept these nevertheless.
+                if self.ledger.committed(cursor, self.job) == self.progress.done:
+                    self._write(cursor, self.waiting)
+                    self.ledger.advance(cursor, self.job, done, failed, self.control.usage)
+
+            self.project.write(write)
+            self.progress = replace(
+                self.progress,
+                graded=self.progress.graded + done,
+                failed=self.progress.failed + failed,
+                defaulted=self.progress.defaulted + sum(map(self._defaulted, self.waiting)),
+            )
+            self.waiting = []
+        self.committed = time.monotonic()
+        self.rest = min((self.committed - begun) * (1 / COMMIT_SHARE - 1), COMMIT_SECONDS)
+        seconds = self.committed - self.started - self.control.paused_seconds
+        self.progress = replace(self.progress, seconds=seconds, usage=self.control.usage)
+        self.report(self.progress)
+
+
+def carry(
+    carrier: Carrier[Result],
+    batches: Callable[[], Iterable[Sequence[Result]]],
+    again: str,
+    rest: str,
+    who: str,
+    remarks: Callable[[], str],
+    told: Callable[[Cursor, Progress], None],
+    cancel: Callable[[], None] = lambda: None,
+) -> Progress:
+    """Take a job from its first result to its end, commit what came, and put down how it ended.
+
+    Args:
+        batches: gives the results as they come; they end early where the carrier's control says so.
+        again, rest: what to do where it stopped early, and to what end, as "Run it again" and "to grade the rest".
+        who: what broke where a fault is nobody's, as "The grader".
+        remarks: sentences that are known at the end.
+        told: logs the end, within the transaction that puts it down.
+        cancel: is called where it is stopped from the keyboard.
+
+    Returns:
+        The final progress; its state is done, cancelled, stopped or failed.
+    """
+    control = carrier.control
+    state, message = "done", ""
+    try:
+        for results in batches():
+            carrier.take(results)
+        if control.cancelled:
+            state, message = "cancelled", f"Stopped by a person. {again} {rest}."
+        elif control.exhausted:
+            used_up = f"The budget is used up. {again} with a new one {rest}."
+            state, message = "stopped", "" if control.overrun else used_up
+    except KeyboardInterrupt:
+        state, message = "cancelled", f"Stopped from the keyboard. {again} {rest}."
+        cancel()
+    except WorkbenchError as error:
+        state, message = "failed", str(error)
+    except Exception as error:
+        # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
+        state, message = "failed", f"{who} broke: {type(error).__name__}: {error}"
+    carrier.commit()
+    said = " ".join(filter(None, (control.overrun, remarks())))
+    message = " ".join(filter(None, (message, said)))
+    final = replace(carrier.progress, state=state, message=message, remarks=said)
+
+    def finish(cursor: Cursor) -> None:
+        if carrier.ledger.end(cursor, carrier.job, state, message):
+            told(cursor, final)
+
+    carrier.project.write(finish)
+    carrier.report(final)
+    return final

@@ -1,0 +1,71 @@
+"""Records of what runs long: what was asked of whom, how far it is, what it used, how it ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from core.graders import Usage
+from core.project import Cursor
+
+LARGEST = 2**63 - 1
+"""The largest number that a column of whole numbers holds; no count of tokens may keep results from being written."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """A table with a row for each job of a kind.
+
+    Args:
+        table: its name.
+        key: its key column.
+        done: the column that counts what came and can be used; `failed` counts the rest.
+    """
+
+    table: str
+    key: str
+    done: str
+
+    def start(self, cursor: Cursor, of: Mapping[str, int], asked: Mapping[str, Any], total: int, author: str) -> int:
+        """Record a new job as running.
+
+        Args:
+            of: key columns that say who is asked, with their values.
+            asked: what of the request is kept; a JSON object.
+            total: how many results there will be.
+
+        Returns:
+            Its key.
+        """
+        rows = cursor.execute(
+            f"INSERT INTO {self.table} ({self.key}, {', '.join(of)}, asked, state, total, {self.done}, failed, message,"
+            f" author, started_at) VALUES (nextval('keys'), {', '.join('?' * len(of))}, ?, 'running', ?, 0, 0, '', ?,"
+            f" now()::TIMESTAMP) RETURNING {self.key}",
+            [*of.values(), json.dumps(asked), total, author],
+        ).fetchall()
+        return int(rows[0][0])
+
+    def advance(self, cursor: Cursor, job: int, done: int, failed: int, usage: Usage) -> None:
+        """Add to the counts of a job, in the transaction that writes the results, and write what it used so far."""
+        tokens = (min(number, LARGEST) for number in (usage.input_tokens, usage.output_tokens))
+        cursor.execute(
+            f"UPDATE {self.table} SET {self.done} = {self.done} + ?, failed = failed + ?, calls = ?, input_tokens = ?,"
+            f" output_tokens = ?, cost = ? WHERE {self.key} = ?",
+            [done, failed, usage.calls, *tokens, usage.cost, job],
+        )
+
+    def committed(self, cursor: Cursor, job: int) -> int:
+        """How many results of a job are written, failures too."""
+        rows = cursor.execute(f"SELECT {self.done} + failed FROM {self.table} WHERE {self.key} = ?", [job]).fetchall()
+        return int(rows[0][0])
+
+    def end(self, cursor: Cursor, job: int, state: str, message: str = "") -> bool:
+        """Record how a job ended; whether that was not on record yet."""
+        ended = cursor.execute(
+            f"UPDATE {self.table} SET state = ?, message = ?, ended_at = now()::TIMESTAMP"
+            f" WHERE {self.key} = ? AND state = 'running'",
+            [state, message, job],
+        ).fetchall()
+        return bool(ended[0][0])

@@ -1,0 +1,297 @@
+"""Comparing answers: by judges that compute, at once; by a model that reads, in a job that asks what is missing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.bank import question_text_key
+from core.catalogue import prices, prompts
+from core.errors import InputError
+from core.graders import BackEnd, Call, Completion, Control, Prompt, back_end_name, fill, make_back_end, read
+from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress, answers
+from core.pipelines.answer_judges import accepts, answer_judge, judge_scores
+from core.pipelines.answers.jobs import COMPARISONS, UNCAPPED, Caps, Report, Work, run_job
+from core.pipelines.item_filters import kept_vectors
+from core.pipelines.reins import Reins
+from core.project import (
+    AnswerModel,
+    Comparison,
+    Cursor,
+    Project,
+    add_comparisons,
+    answer_models,
+    answer_text_keys,
+    answer_texts,
+    comparisons_of,
+    fingerprint_of,
+)
+
+USE = "compare answers"
+PROMPTS = {"llm": "reteval-compare", "graded": "reteval-compare-graded"}
+"""The usual prompt of each judge that asks a model."""
+TOKENS = 32
+WRITTEN = 4
+"""Tokens of a verdict as models write it."""
+SAMPLE = 200
+
+Pair = tuple[str, str, tuple[str, ...]]
+"""A question, an answer to it, and the right answers that it is compared with, sorted."""
+
+
+def pair(question: str, answer: str, references: Sequence[str]) -> Pair:
+    """What is compared, in the one form in which equal texts are equal."""
+    return question, answer, tuple(sorted(set(references)))
+
+
+@dataclass(frozen=True)
+class JudgePlan:
+    """How a judge that asks a model is made.
+
+    Args:
+        judge: llm or graded.
+        settings: of the model, as a grader takes them.
+        prompt: its name; the usual one for None.
+        name: what people call it; None for a name made of the model's.
+    """
+
+    judge: str = "llm"
+    settings: Mapping[str, Any] | None = None
+    prompt: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class ReadyJudge:
+    """A judge that a model answers for, ready to be asked."""
+
+    model: AnswerModel
+    judge: str
+    prompt: Prompt
+    fence: bool
+    back_end: BackEnd
+
+
+def make_judge(project: Project, plan: JudgePlan) -> ReadyJudge:
+    """A judge as it will be added with its first comparison; nothing is written, and no model is loaded.
+
+    Raises:
+        InputError: it asks no model, a setting makes no sense, or there is no such prompt.
+    """
+    if answer_judge(plan.judge).needs != "model":
+        raise InputError(f"The judge {plan.judge} asks no model.", "It computes at once: exam reteval --judge NAME.")
+    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
+    prompt = fitting.get(plan.prompt or PROMPTS[plan.judge])
+    form = "yes-no" if plan.judge == "llm" else "rating"
+    if prompt is None or prompt.form != form:
+        raise InputError(
+            f"There is no prompt '{plan.prompt}' for the judge {plan.judge}.",
+            f"There are: {', '.join(sorted(fitting))}.",
+        )
+    where = back_end_name(settings)
+    back_end, model = make_back_end(settings)
+    fence = bool(settings.pop("fence", where == "openai"))
+    own = {name: settings[name] for name in ("max_tokens_in", "extra", "api", "structured", "temperature", "dtype")
+           if name in settings}  # fmt: skip
+    told = {"judge": plan.judge, "fence": fence, "at": where}
+    short = model.rsplit("/", 1)[-1].split("@", 1)[0]
+    name = plan.name or short + ("" if plan.judge == "llm" else ", graded")
+    spec = AnswerModel(
+        name, fingerprint_of(["answer judge", model, prompt.hash, told, own]), model, prompt.name, prompt.hash,
+        {"settings": settings, "prompt": prompt.name} | told,
+    )  # fmt: skip
+    return ReadyJudge(spec, plan.judge, prompt, fence, back_end)
+
+
+def judge_again(project: Project, model: AnswerModel) -> ReadyJudge:
+    """A judge of the project, made ready again.
+
+    Raises:
+        InputError: it cannot be made here any more, or is another one by now.
+    """
+    kept = model.parameters
+    settings = dict(kept["settings"]) | {"fence": kept["fence"]}
+    ready = make_judge(project, JudgePlan(kept["judge"], settings, kept["prompt"], model.name))
+    if ready.model.fingerprint != model.fingerprint:
+        raise InputError(
+            f"The model or the prompt of '{model.name}' is another one than when it was added.",
+            "Give it another name, so that its verdicts are told apart from those before.",
+        )
+    return ready
+
+
+State = Literal["known", "failed", "waiting"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a judge says of one pair.
+
+    Args:
+        yes: whether the answer is right; None where that failed or nobody was asked yet.
+        score: from which that follows; None where there is none.
+        state: whether it is known, failed or waits.
+        reason: why it failed; None where it did not.
+        raw: what a model wrote.
+    """
+
+    yes: bool | None
+    score: float | None = None
+    state: State = "known"
+    reason: str | None = None
+    raw: str | None = None
+
+
+WAITING = Verdict(None, None, "waiting")
+
+
+def verdicts(
+    project: Project,
+    judge: str,
+    pairs: Sequence[Pair],
+    model: AnswerModel | None = None,
+    threshold: float | None = None,
+) -> dict[Pair, Verdict]:
+    """What a judge says of pairs: computed at once, or as far as its model was asked.
+
+    Args:
+        judge: its name.
+        pairs: each with at least one right answer.
+        model: whose comparisons count, for a judge that asks one; None where none was asked yet.
+        threshold: from which a score says yes; the judge's usual one for None.
+
+    Raises:
+        InputError: there is no such judge, or the threshold is out of range.
+        GradingError: the encoder cannot be loaded.
+    """
+    told = answer_judge(judge)
+    if threshold is not None and not 0 <= threshold <= told.top:
+        raise InputError(f"The threshold {threshold:g} is out of range.", f"Use 0 to {told.top:g}.")
+    wanted = list(dict.fromkeys(pairs))
+    if told.needs != "model":
+        scores = judge_scores(judge, [(answer, refs) for _, answer, refs in wanted], kept_vectors(project))
+        return {
+            one: Verdict(accepts(judge, score, threshold), score) for one, score in zip(wanted, scores, strict=True)
+        }
+    if model is None:
+        return dict.fromkeys(wanted, WAITING)
+    said = comparisons_of(project, model.key)
+    texts = {text: key for key, text in answer_texts(project).items()}
+    questions = dict(project.rows("SELECT text, text_key FROM question_texts WHERE text IS NOT NULL"))
+    found = {}
+    for one in wanted:
+        question, answer, references = one
+        if question not in questions or answer not in texts or not all(ref in texts for ref in references):
+            found[one] = WAITING
+            continue
+        about = (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in references)))
+        found[one] = _told(judge, said.get(about), threshold)
+    return found
+
+
+def _told(judge: str, said: Comparison | None, threshold: float | None) -> Verdict:
+    if said is None:
+        return WAITING
+    if said.rating is None:
+        return Verdict(None, None, "failed", said.reason, said.raw)
+    return Verdict(accepts(judge, float(said.rating), threshold), float(said.rating), "known", None, said.raw)
+
+
+def pairs_to_compare(project: Project, ready: ReadyJudge, pairs: Sequence[Pair], caps: Caps = UNCAPPED) -> list[Pair]:
+    """The pairs of which this judge has said nothing yet, each once."""
+    stored = next((one for one in answer_models(project, "judge") if one.fingerprint == ready.model.fingerprint), None)
+    known = verdicts(project, ready.judge, pairs, stored)
+    return [
+        one for one, verdict in known.items() if caps.opens(verdict.state != "waiting", verdict.state == "failed")
+    ][: caps.limit]  # fmt: skip
+
+
+def comparing_price(project: Project, ready: ReadyJudge, pairs: Sequence[Pair]) -> PriceTag:
+    """Estimate what comparing pairs would take, from a sample of them; nothing is asked."""
+    if not pairs:
+        return PriceTag(0, 0, 0, 0, 0.0, None, True)
+    sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
+    tokens, counted = 0, True
+    for one in sample:
+        text = fill(ready.prompt, _values(one), ready.fence).joined()
+        found = ready.back_end.count_tokens(text)
+        counted = counted and found is not None
+        tokens += len(text) // CHARACTERS_A_TOKEN + 1 if found is None else found
+    tokens_in, tokens_out = round(tokens * len(pairs) / len(sample)), WRITTEN * len(pairs)
+    price = prices(project).get(ready.model.model)
+    cost = None if price is None else price.of(tokens_in, tokens_out)
+    return PriceTag(len(pairs), len(pairs), tokens_in, tokens_out, cost, None, counted)
+
+
+def compare_answers(
+    project: Project,
+    ready: ReadyJudge,
+    pairs: Sequence[Pair],
+    author: str,
+    caps: Caps = UNCAPPED,
+    report: Report = lambda name, progress: None,
+    reins: Reins | None = None,
+) -> Progress:
+    """Let a model say of each pair whether the answer is right, in this thread; only what is missing is asked.
+
+    Args:
+        pairs: equal ones are asked once.
+        report: is told the judge's name and the progress after every commit.
+        reins: to pause and stop it from elsewhere.
+
+    Returns:
+        The final progress; `graded` is the number of verdicts.
+
+    Raises:
+        InputError: money is capped and the model has no price.
+    """
+    wanted = pairs_to_compare(project, ready, pairs, caps)
+    kept = {name: value for name, value in (("max_calls", caps.max_calls), ("max_cost", caps.max_cost)) if value}
+    work = Work(ready.model, {"judge": ready.judge} | kept, len(wanted), COMPARISONS, ready.back_end, caps)
+
+    def batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Comparison]]]:
+        questions = {text: question_text_key(cursor, text) for text in {question for question, _, _ in wanted}}
+        texts = answer_text_keys(cursor, [text for _, answer, refs in wanted for text in (answer, *refs)])
+        places = [
+            (questions[question], texts[answer], tuple(sorted(texts[ref] for ref in refs)))
+            for question, answer, refs in wanted
+        ]
+        options = ("Yes", "No") if ready.judge == "llm" else tuple(map(str, range(ready.prompt.top + 1)))
+        form: Literal["yes-no", "rating"] = "yes-no" if ready.judge == "llm" else "rating"
+        calls = [Call(ready.prompt, _values(one), form, ready.fence, options, TOKENS) for one in wanted]
+
+        def come(control: Control) -> Iterator[list[Comparison]]:
+            for batch in answers(ready.back_end, calls, control):
+                yield [_read(places[i], calls[i], completion) for i, completion in batch]
+
+        return come
+
+    return run_job(
+        project, work, author, report, reins or Reins(), batches,
+        lambda cursor, key, some, job: add_comparisons(cursor, key, some, job),
+        failed=lambda one: one.rating is None,
+    )  # fmt: skip
+
+
+def _values(one: Pair) -> dict[str, str]:
+    question, answer, references = one
+    # Each on a line of its own, with a dash; the paper does not say how.
+    told = "\n".join(f"- {reference}" for reference in references)
+    return {"question": question, "correct_answer": f"\n{told}", "result": answer}
+
+
+def _read(about: tuple[int, int, tuple[int, ...]], call: Call, completion: Completion) -> Comparison:
+    if completion.error is not None:
+        return Comparison(about, None, completion.error)
+    parsed = read(call, completion)
+    note = None if completion.model is None else f"answered by {completion.model}"
+    # A rating that stands in for an answer that could not be read is none here: the three states are kept apart.
+    if parsed.rating is None or parsed.status != "graded":
+        return Comparison(about, None, parsed.reason or "neither yes nor no", completion.text, note=note)
+    confidence = None
+    if completion.distribution is not None:
+        confidence = max(completion.distribution.values())
+    return Comparison(about, parsed.rating, None, completion.text, confidence, note)

@@ -1,0 +1,280 @@
+"""LLM-retEval: what the answers say of each run at each depth, beside what Recall, Precision and F1 say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.measures.answers import NEAR, conventional, likeness, retrieved, score
+from core.pipelines.answer_judges import answer_judge
+from core.pipelines.answers.comparing import WAITING, Pair, Verdict, pair, verdicts
+from core.pipelines.answers.contexts import (
+    AskedQuery,
+    Read,
+    asked_queries,
+    context_of,
+    gold_passages,
+    named_runs,
+    passage_id_of,
+    passage_texts,
+    tops,
+)
+from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, Row, View, numbers
+from core.pipelines.item_filters import kept_vectors
+from core.project import (
+    GOLD_RUN,
+    AnswerModel,
+    AnswerPlace,
+    Generated,
+    Project,
+    answer_models,
+    answer_verdicts,
+    find_answer_model,
+    generated_of,
+)
+
+
+def evaluate(project: Project, view: View) -> Evaluation:
+    """What the answers say under a view; nothing is asked and nothing is written.
+
+    retEval_k(q) says whether the judge finds the answer from the top k among the draws from the gold passages,
+    gptEval_k(q) whether it is right by the gold answers, goldEval(q) whether any draw is (llm-reteval specification,
+    section 4). An answer that failed makes no comparison: it is left out and counted, as a comparison that failed.
+
+    Raises:
+        InputError: there is no such run, source, judge or generator.
+        GradingError: the encoder cannot be loaded.
+    """
+    generator = find_answer_model(project, "generator", view.generator)
+    runs = tuple(named_runs(project, view.runs))
+    counts = project.rows(
+        "SELECT (SELECT count(*) FROM generated_answers), (SELECT count(*) FROM comparisons),"
+        " (SELECT count(*) FROM answer_verdicts)"
+    )[0]
+    key = ("reteval", view, generator.key, runs, *counts)
+    return project.remember(key, lambda: _evaluate(project, view, generator, runs))
+
+
+def _evaluate(project: Project, view: View, generator: AnswerModel, runs: tuple[str, ...]) -> Evaluation:
+    if not view.ks or min(view.ks) < 1:
+        raise InputError("There is no depth to look at.", "Give k from 1.")
+    gold = gold_passages(project, view.gold)
+    queries = [query for query in asked_queries(project) if query.query_id in gold]
+    if not queries:
+        raise InputError("No query has gold passages with a text.", "Import their texts, or name another source.")
+    said = _Said(generated_of(project, generator.key), view.temperature)
+    ranked = tops(project, runs, max(view.ks))
+    drawn = {one.query_id: said.draws(one, context_of(gold[one.query_id])) for one in queries}
+    answered = {
+        (run, k, query.query_id): said.from_run(query, run, k, context_of(ranked[run].get(query.query_id, [])[:k]))
+        for run in runs
+        for k in view.ks
+        for query in queries
+    }
+    judged = _Judged(project, view)
+    for query in queries:
+        draws = drawn[query.query_id][0]
+        judged.add_draws(query, draws)
+        for run in runs:
+            for k in view.ks:
+                if (answer := answered[run, k, query.query_id]) is not None and answer.text is not None:
+                    judged.add_answer(query, answer.text, draws)
+    judged.ask()
+    sides = {
+        query.query_id: GoldSide(
+            query, tuple(gold[query.query_id]), *drawn[query.query_id], judged.goldeval(query, drawn[query.query_id][0])
+        )
+        for query in queries
+    }
+    same = _same(project, ranked, gold) if view.same_text else {}
+    people = answer_verdicts(project) if view.people else {}
+    lines: dict[tuple[str, int], dict[str, Line]] = {}
+    for run in runs:
+        for k in view.ks:
+            lines[run, k] = {
+                query.query_id: _line(
+                    query, run, k, ranked[run].get(query.query_id, [])[:k], answered[run, k, query.query_id],
+                    sides[query.query_id], judged, people, same.get(query.query_id),
+                )
+                for query in queries
+            }  # fmt: skip
+    answers = [query.query_id for query in queries if query.answers or _has_people(query, people)]
+    rows = [_row(run, k, lines[run, k], answers) for run in runs for k in view.ks]
+    ideal = None
+    if with_answers := [one.query_id for one in queries if one.answers]:
+        told = {query_id: sides[query_id].goldeval for query_id in with_answers}
+        ideal = score({q: _number(one) for q, one in told.items() if one.state != "waiting"}, with_answers)
+    return Evaluation(
+        replace(view, runs=runs), generator, judged.model, sides, lines, rows, ideal, judged.pairs,
+    )  # fmt: skip
+
+
+class _Said:
+    """What a generator answered, found by what it read; or, for answers from a file, by run and depth."""
+
+    def __init__(self, known: Mapping[AnswerPlace, Generated], temperature: float) -> None:
+        self._known = known
+        self._temperature = temperature
+        self._draws: dict[tuple[int, tuple[int, ...] | tuple[str, int]], list[Generated]] = {}
+        for (question, context, *_), one in known.items():
+            self._draws.setdefault((question, context), []).append(one)
+
+    def from_run(self, query: AskedQuery, run: str, k: int, context: tuple[int, ...]) -> Generated | None:
+        """The answer from the top k of a run; None where there is none yet."""
+        found = self._known.get((query.text_key, context, 0.0, 1)) if context else None
+        imported = [one for one in self._draws.get((query.text_key, (run, k)), []) if one.place[3] == 1]
+        return found or (imported[0] if imported else None)
+
+    def draws(self, query: AskedQuery, context: tuple[int, ...]) -> tuple[tuple[str, ...], int]:
+        """The answers from the gold passages, equal ones once, and how many failed.
+
+        They are those at the temperature that is looked at, else those that came with a file, else those at another.
+        """
+        every = self._draws.get((query.text_key, context), []) + self._draws.get((query.text_key, (GOLD_RUN, 0)), [])
+        for temperature in dict.fromkeys((self._temperature, None, *sorted({one.place[2] or 0.0 for one in every}))):
+            some = sorted((one for one in every if one.place[2] == temperature), key=lambda one: one.place[3])
+            if some:
+                texts = tuple(dict.fromkeys(one.text for one in some if one.text is not None))
+                return texts, sum(one.text is None for one in some)
+        return (), 0
+
+
+class _Judged:
+    """What is compared, gathered first so that it is judged in one go."""
+
+    def __init__(self, project: Project, view: View) -> None:
+        self._project, self._view = project, view
+        self.model: AnswerModel | None = None
+        if answer_judge(view.judge).needs == "model":
+            known = [one for one in answer_models(project, "judge") if one.parameters.get("judge") == view.judge]
+            if view.judge_model is not None:
+                self.model = find_answer_model(project, "judge", view.judge_model)
+                if self.model not in known:
+                    raise InputError(
+                        f"'{self.model.name}' is no judge of the kind {view.judge}.",
+                        f"Use --judge {self.model.parameters.get('judge')}.",
+                    )
+            elif known:
+                self.model = known[-1]
+        self._wanted: dict[Pair, None] = {}
+        self._found: Mapping[Pair, Verdict] = {}
+
+    @property
+    def pairs(self) -> list[Pair]:
+        return list(self._wanted)
+
+    def add_draws(self, query: AskedQuery, draws: Sequence[str]) -> None:
+        for draw in draws if query.answers else ():
+            self._wanted[pair(query.text, draw, query.answers)] = None
+
+    def add_answer(self, query: AskedQuery, answer: str, draws: Sequence[str]) -> None:
+        for references in (draws, query.answers):
+            if references:
+                self._wanted[pair(query.text, answer, references)] = None
+
+    def ask(self) -> None:
+        view = self._view
+        self._found = verdicts(self._project, view.judge, self.pairs, self.model, view.threshold)
+
+    def of(self, query: AskedQuery, answer: str, references: Sequence[str]) -> Verdict:
+        return self._found[pair(query.text, answer, references)] if references else WAITING
+
+    def goldeval(self, query: AskedQuery, draws: Sequence[str]) -> Verdict:
+        """Yes where any draw is right; no where all are known to be wrong."""
+        found = [self.of(query, draw, query.answers) for draw in draws]
+        return next(
+            (one for state in (True, None) for one in found if one.yes is state), found[0] if found else WAITING
+        )
+
+
+def _line(
+    query: AskedQuery,
+    run: str,
+    k: int,
+    passages: Sequence[Read | str],
+    answer: Generated | None,
+    side: GoldSide,
+    judged: _Judged,
+    people: Mapping[tuple[int, int], Mapping[str, bool]],
+    same: Mapping[str, list[str]] | None,
+) -> Line:
+    ids = [passage_id_of(one) for one in passages]
+    found = retrieved(ids, [one.passage_id for one in side.passages], k, same)
+    imported = answer is not None and isinstance(answer.place[1][0], str)
+    state: AnswerState = "waiting"
+    if not passages and not imported:
+        state = "skipped"
+    elif answer is not None:
+        state = "answered" if answer.text is not None else "failed"
+    text = answer.text if answer is not None and state == "answered" else None
+    note = None if answer is None else answer.note or answer.reason
+    reteval = gpteval = WAITING
+    if state == "failed":
+        reteval = gpteval = Verdict(None, None, "failed", f"There is no answer: {note}.")
+    by_person = None
+    if text is not None and answer is not None:
+        no_draw = Verdict(None, None, "failed", "There is no answer from the gold passages.")
+        reteval = no_draw if side.failed and not side.draws else judged.of(query, text, side.draws)
+        gpteval = judged.of(query, text, query.answers)
+        by_person = _by_people(people.get((query.text_key, answer.text_key), {}))
+    if by_person is not None:
+        gpteval = Verdict(by_person)
+    return Line(
+        query.query_id, run, k, tuple(passages), state, text, note, found, reteval, gpteval, by_person is not None
+    )
+
+
+def _by_people(said: Mapping[str, bool]) -> bool | None:
+    """What most people say of an answer; None where nobody does, or as many say the contrary."""
+    yes = sum(said.values())
+    return None if 2 * yes == len(said) else 2 * yes > len(said)
+
+
+def _has_people(query: AskedQuery, people: Mapping[tuple[int, int], object]) -> bool:
+    return any(question == query.text_key for question, _ in people) if people else False
+
+
+def _number(verdict: Verdict) -> float | None:
+    return None if verdict.yes is None else float(verdict.yes)
+
+
+def _row(run: str, k: int, lines: Mapping[str, Line], with_answers: Sequence[str]) -> Row:
+    skipped = [query_id for query_id, line in lines.items() if line.state == "skipped"]
+    gpteval = score(numbers(lines, "gpteval"), with_answers, [one for one in skipped if one in set(with_answers)])
+    states = [line.state for line in lines.values()]
+    return Row(
+        run, k, score(numbers(lines, "reteval"), lines.keys(), skipped), gpteval if with_answers else None,
+        conventional([line.found for line in lines.values()]),
+        states.count("answered"), states.count("failed"), states.count("waiting"),
+    )  # fmt: skip
+
+
+def _same(
+    project: Project, ranked: Mapping[str, Mapping[str, Sequence[Read | str]]], gold: Mapping[str, Sequence[Read]]
+) -> dict[str, dict[str, list[str]]]:
+    """By query, the retrieved passages whose text is nearly that of gold passages, with the ids of these."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for query_id, right in gold.items():
+        every = {one for run in ranked.values() for one in run.get(query_id, []) if isinstance(one, Read)}
+        others = sorted(every - set(right), key=lambda one: one.text_key)
+        if not others:
+            continue
+        alike = near(project, others, right)
+        found[query_id] = {
+            other.passage_id: [one.passage_id for one, value in zip(right, row, strict=True) if value >= NEAR]
+            for other, row in zip(others, alike.tolist(), strict=True)
+            if max(row) >= NEAR
+        }
+    return found
+
+
+def near(project: Project, passages: Sequence[Read], gold: Sequence[Read]) -> NDArray[np.float64]:
+    """How alike passages are to gold passages, (passages, gold): by their words, or by all-MiniLM-L6-v2 if more so."""
+    texts = passage_texts(project, {one.text_key for one in (*passages, *gold)})
+    ours, theirs = ([texts[one.text_key] for one in some] for some in (passages, gold))
+    vectors = kept_vectors(project)([*ours, *theirs])
+    return likeness(ours, theirs, vectors[: len(ours)] @ vectors[len(ours) :].T)

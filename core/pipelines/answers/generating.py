@@ -1,0 +1,298 @@
+"""Generating answers: from the top of runs at temperature 0, from the gold passages in several draws; only what is
+missing, and the same context once."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.bank import question_text_key
+from core.catalogue import prices
+from core.errors import InputError
+from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, Sampling, current, fill, without_thoughts
+from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress, answers
+from core.pipelines.answers.contexts import (
+    USUAL_GOLD,
+    AskedQuery,
+    Gold,
+    asked_queries,
+    context_of,
+    gold_passages,
+    named_runs,
+    passage_texts,
+    tops,
+)
+from core.pipelines.answers.generators import PARTING, ReadyGenerator, nearest_sentences
+from core.pipelines.answers.jobs import ANSWERS, UNCAPPED, Caps, Report, Work, run_job
+from core.pipelines.reins import Reins
+from core.project import Cursor, Generated, Project, add_generated, answer_models, generated_of
+from core.text import how_many
+
+KS = (1, 5, 10)
+"""Depths at which runs are answered from where nobody says (llm-reteval, table 1)."""
+DRAWS = 3
+TEMPERATURE = 0.5
+"""Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
+SEED = 1
+SAMPLE = 200
+BLOCK = 512
+"""Answers whose contexts are in memory at a time."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which answers are wanted.
+
+    Args:
+        runs: from the top of these runs; of all for None, of none for an empty tuple.
+        ks: how many passages of each.
+        from_gold: whether from the gold passages, too.
+        gold: which these are.
+        draws: from the gold passages, of each query.
+        temperature: at which these are drawn; above 0 where there are several.
+        seed: of the first draw; the others have the numbers that follow.
+        query_ids: only these queries; for None all that have gold passages, or all where nothing says what is gold.
+    """
+
+    runs: tuple[str, ...] | None = None
+    ks: tuple[int, ...] = KS
+    from_gold: bool = True
+    gold: Gold = USUAL_GOLD
+    draws: int = DRAWS
+    temperature: float = TEMPERATURE
+    seed: int = SEED
+    query_ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One answer that is asked for."""
+
+    query: AskedQuery
+    context: tuple[int, ...]
+    temperature: float
+    draw: int
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class AnswerPlan:
+    """What generating would ask.
+
+    Args:
+        needed: answers that are wanted, each context once.
+        known: of these, those that are there.
+        failed: of these, those that failed and are not asked again.
+        to_ask: what is left.
+        shared: wanted answers that another run or depth needs as well, from the same context.
+        skipped: places (query, run, depth) of which the run has no passage.
+        without_text: places of which no passage has a text.
+    """
+
+    needed: int
+    known: int
+    failed: int
+    to_ask: list[Line]
+    shared: int
+    skipped: int
+    without_text: int
+
+
+def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: Caps = UNCAPPED) -> AnswerPlan:
+    """What of the wanted answers is missing; nothing is asked.
+
+    Raises:
+        InputError: there is no such run, source or query, nothing is wanted, or a number is out of range.
+    """
+    _check(wanted)
+    gold = gold_passages(project, wanted.gold) if wanted.from_gold or wanted.query_ids is None else {}
+    queries = asked_queries(project, wanted.query_ids)
+    if wanted.query_ids is None and gold:
+        queries = [query for query in queries if query.query_id in gold]
+    lines: dict[tuple[str, tuple[int, ...], float, int], Line] = {}
+    shared = skipped = without_text = 0
+    runs = named_runs(project, wanted.runs) if wanted.runs != () else []
+    ranked = tops(project, runs, max(wanted.ks, default=1)) if runs else {}
+    for query in queries:
+        for run in runs:
+            passages = ranked[run].get(query.query_id, [])
+            for k in wanted.ks:
+                context = context_of(passages[:k])
+                if not context:
+                    skipped, without_text = (skipped + (not passages), without_text + bool(passages))
+                    continue
+                place = (query.text, context, 0.0, 1)
+                shared += place in lines
+                lines[place] = Line(query, context, 0.0, 1, None)
+        if wanted.from_gold and (context := context_of(gold.get(query.query_id, []))):
+            for draw, temperature, seed in _draws(ready, wanted):
+                place = (query.text, context, temperature, draw)
+                lines[place] = Line(query, context, temperature, draw, seed)
+    stored = next(
+        (one for one in answer_models(project, "generator") if one.fingerprint == ready.model.fingerprint), None
+    )
+    said = generated_of(project, stored.key) if stored else {}
+    to_ask, known, failed = [], 0, 0
+    for line in lines.values():
+        found = said.get((line.query.text_key, line.context, line.temperature, line.draw))
+        if caps.opens(found is not None, found is not None and found.text is None):
+            to_ask.append(line)
+        elif found is not None:
+            known, failed = known + (found.text is not None), failed + (found.text is None)
+    return AnswerPlan(len(lines), known, failed, to_ask[: caps.limit], shared, skipped, without_text)
+
+
+def _draws(ready: ReadyGenerator, wanted: Wanted) -> list[tuple[int, float, int | None]]:
+    """Number, temperature and seed of each draw; a generator that draws nothing has one."""
+    if not ready.draws_differ:
+        return [(1, 0.0, None)]
+    seeded = ready.model.parameters.get("at") != "openai" or current().any_address
+    return [(1 + at, wanted.temperature, wanted.seed + at if seeded else None) for at in range(wanted.draws)]
+
+
+def _check(wanted: Wanted) -> None:
+    if wanted.runs == () and not wanted.from_gold:
+        raise InputError("No answers are asked for.", "Name runs, or ask for answers from the gold passages.")
+    if any(k < 1 for k in wanted.ks) or wanted.draws < 1 or wanted.seed < 0:
+        raise InputError("A number is out of range.", "k and draws are at least 1, the seed at least 0.")
+    if not wanted.ks and wanted.runs != ():
+        raise InputError("It is not said from how many passages.", "Give at least one k.")
+    if wanted.temperature < 0 or (wanted.temperature == 0 and wanted.draws > 1):
+        raise InputError(
+            f"{wanted.draws} draws at temperature {wanted.temperature:g} cannot be told apart.",
+            "Draw at a temperature above 0, or once.",
+        )
+
+
+def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> PriceTag:
+    """Estimate what a plan would take, from a sample of it; nothing is asked."""
+    lines = plan.to_ask
+    if not ready.asks or not lines:
+        return PriceTag(len(lines), 0, 0, 0, 0.0, None, True)
+    sample = random.Random(0).sample(lines, min(SAMPLE, len(lines)))
+    texts = passage_texts(project, {key for line in sample for key in line.context})
+    back_end = ready.back_end()
+    read, counted = 0, True
+    for line in sample:
+        text = fill(ready.prompt, _values(ready, line, texts), ready.fence).joined()
+        tokens = back_end.count_tokens(text)
+        counted = counted and tokens is not None
+        read += len(text) // CHARACTERS_A_TOKEN + 1 if tokens is None else tokens
+    tokens_in, tokens_out = round(read * len(lines) / len(sample)), len(lines) * (ready.n_tokens + 1)
+    price = prices(project).get(ready.model.model)
+    cost = None if price is None else price.of(tokens_in, tokens_out)
+    return PriceTag(len(lines), len(lines), tokens_in, tokens_out, cost, None, counted)
+
+
+def _values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:
+    context = PARTING.join(texts[key] for key in line.context if key in texts)
+    return {"question": line.query.text, "context": context, "n_tokens": str(ready.n_tokens)}
+
+
+def generate_answers(
+    project: Project,
+    ready: ReadyGenerator,
+    wanted: Wanted,
+    author: str,
+    caps: Caps = UNCAPPED,
+    report: Report = lambda name, progress: None,
+    reins: Reins | None = None,
+) -> Progress:
+    """Let a generator write the answers that are missing, in this thread; what came before is kept whatever happens.
+
+    All passages go into one prompt, the best first. Where they do not fit, their end is cut off, which is the last
+    passage first, never the question (llm-reteval specification, section 4.1).
+
+    Args:
+        report: is told the generator's name and the progress after every commit.
+        reins: to pause and stop it from elsewhere.
+
+    Returns:
+        The final progress; `graded` is the number of answers.
+
+    Raises:
+        InputError: see `plan_answers`; or money is capped and the model has no price.
+    """
+    plan = plan_answers(project, ready, wanted, caps)
+    remark = ""
+    if left := [
+        f"{how_many(plan.skipped, 'places')} of which a run has no passage" if plan.skipped else "",
+        f"{how_many(plan.without_text, 'places')} of which no passage has a text" if plan.without_text else "",
+    ]:
+        remark = ", ".join(filter(None, left))
+    asked = {
+        "runs": wanted.runs, "ks": list(wanted.ks), "from_gold": wanted.from_gold, "draws": wanted.draws,
+        "temperature": wanted.temperature, "left_out": remark, "max_calls": caps.max_calls, "max_cost": caps.max_cost,
+    }  # fmt: skip
+    kept = {name: value for name, value in asked.items() if value not in (None, "", False)}
+    back_end = ready.back_end() if ready.asks else None
+    work = Work(ready.model, kept, len(plan.to_ask), ANSWERS, back_end, caps)
+
+    def batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Generated]]]:
+        keys = {text: question_text_key(cursor, text) for text in {line.query.text for line in plan.to_ask}}
+        return lambda control: _written(project, ready, plan.to_ask, keys, control)
+
+    return run_job(
+        project, work, author, report, reins or Reins(), batches,
+        lambda cursor, key, some, job: add_generated(cursor, key, some, job),
+        failed=lambda one: one.text is None,
+    )  # fmt: skip
+
+
+def _written(
+    project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
+) -> Iterator[list[Generated]]:
+    """Answers in batches as they come; they end early where `control` says so."""
+    for sampling in _samplings(lines):
+        some = [line for line in lines if _sampling(line) == sampling]
+        back_end = ready.back_end(sampling) if ready.asks else None
+        for at in range(0, len(some), BLOCK):
+            control.wait_while_paused()
+            if control.stopping:
+                return
+            block = some[at : at + BLOCK]
+            texts = passage_texts(project, {key for line in block for key in line.context})
+            if back_end is None:
+                read = [(line.query.text, [texts[key] for key in line.context]) for line in block]
+                yield [
+                    Generated(_place(line, keys), said or None, None if said else EMPTY)
+                    for line, said in zip(block, nearest_sentences(read), strict=True)
+                ]
+                continue
+            form: Literal["span", "text"] = "span" if ready.rule == "extractive" else "text"
+            calls = [
+                Call(ready.prompt, _values(ready, line, texts), form, ready.fence, max_tokens=ready.max_tokens)
+                for line in block
+            ]
+            for batch in answers(back_end, calls, control):
+                yield [_read(block[i], completion, keys) for i, completion in batch]
+
+
+def _sampling(line: Line) -> Sampling | None:
+    return None if line.temperature == 0 else Sampling(line.temperature, line.seed)
+
+
+def _samplings(lines: Collection[Line]) -> list[Sampling | None]:
+    return list(dict.fromkeys(map(_sampling, lines)))
+
+
+def _place(line: Line, keys: dict[str, int]) -> tuple[int, tuple[int, ...], float, int]:
+    return keys[line.query.text], line.context, line.temperature, line.draw
+
+
+def _read(line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
+    """What came back as an answer: its text without the thoughts before it, or why there is none."""
+    place = _place(line, keys)
+    if completion.error is not None:
+        return Generated(place, None, completion.error, line.seed, completion.shortened)
+    text = without_thoughts(completion.text).strip()
+    if not text:
+        return Generated(place, None, EMPTY if completion.complete else CUT_OFF, line.seed, completion.shortened)
+    notes = [] if completion.complete else ["it was cut off at the greatest length"]
+    if completion.shortened:
+        notes.append(f"the passages were shortened by {how_many(completion.shortened, 'tokens')} at their end")
+    if completion.model is not None:
+        notes.append(f"answered by {completion.model}")
+    return Generated(place, text, None, line.seed, completion.shortened, "; ".join(notes) or None)

@@ -1,0 +1,260 @@
+"""Who writes answers: a model with the prompt, or a rule that needs none; made, and made ready to write."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from core.catalogue import prompts
+from core.errors import GradingError, InputError
+from core.graders import (
+    BackEnd,
+    Prompt,
+    ReadingGrader,
+    Sampling,
+    back_end_name,
+    load_encoder,
+    make_back_end,
+    make_grader,
+    model_folder,
+)
+from core.project import AnswerModel, Project, fingerprint_of
+from core.sentences import split_sentences
+
+USE = "answer from passages"
+PROMPT = "reteval-answer"
+N_TOKENS = 5
+"""As many tokens as the prompt allows where nobody says: the authors' number, which fits NQ-open."""
+MAX_TOKENS = 32
+"""Tokens that a model may write: room for words around the answer."""
+ORDER = "best first"
+PARTING = "\n\n"
+"""Stands between the passages of a context."""
+
+Rule = Literal["nearest-sentence", "extractive"]
+RULES: dict[Rule, str] = {
+    "nearest-sentence": "The sentence of the passages that is nearest to the question by all-MiniLM-L6-v2: no key, no"
+    " prompt; it reads nothing and writes nothing of its own.",
+    "extractive": "An extractive model cuts the answer out of the passages: no prompt, nothing of its own.",
+}
+"""Generators without a prompt, and what each does. They draw nothing: every draw would be the same."""
+
+
+@dataclass(frozen=True)
+class GeneratorPlan:
+    """How a generator is made.
+
+    Args:
+        settings: of the model, as a grader takes them: model, back_end, base_url, key_variable, dtype and so on.
+        rule: one of `RULES` in the place of a model with a prompt.
+        prompt: name of the prompt.
+        n_tokens: how long an answer may be by the words of the prompt.
+        max_tokens: how long it may be before it is cut off.
+        name: what people call it; None for a name made of the model's.
+    """
+
+    settings: Mapping[str, Any] | None = None
+    rule: Rule | None = None
+    prompt: str = PROMPT
+    n_tokens: int = N_TOKENS
+    max_tokens: int = MAX_TOKENS
+    name: str | None = None
+
+
+@dataclass(frozen=True)
+class ReadyGenerator:
+    """A generator that can be asked.
+
+    Args:
+        model: who it is.
+        rule: None for a model with a prompt.
+        prompt: with places for question, context and number of tokens; of a rule that of an extractive model.
+        fence: whether passages are marked as data.
+        n_tokens, max_tokens: see `GeneratorPlan`.
+        settings: of the model.
+    """
+
+    model: AnswerModel
+    rule: str | None
+    prompt: Prompt
+    fence: bool
+    n_tokens: int
+    max_tokens: int
+    settings: Mapping[str, Any]
+
+    @property
+    def draws_differ(self) -> bool:
+        """Whether it can draw answers by chance."""
+        return self.rule is None
+
+    @property
+    def asks(self) -> bool:
+        """Whether a model is asked that costs something."""
+        return self.rule != "nearest-sentence"
+
+    def back_end(self, sampling: Sampling | None = None) -> BackEnd:
+        """The model; nothing is loaded before the first call.
+
+        Args:
+            sampling: how it draws; None for its likeliest answer.
+
+        Raises:
+            InputError: a setting makes no sense.
+        """
+        if self.rule == "extractive":
+            return _extractive(self.settings).back_end
+        return make_back_end(self.settings, sampling=sampling)[0]
+
+
+def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
+    """A generator as it will be added with its first answer; nothing is written, and no model is loaded.
+
+    Raises:
+        InputError: a setting makes no sense, there is no such prompt, or no model is named.
+    """
+    settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    if plan.rule is not None:
+        return _by_rule(plan.rule, settings, plan.name)
+    if "temperature" in settings:
+        raise InputError(
+            "A generator has no temperature of its own.", "Answers from runs have 0; give that of the draws from gold."
+        )
+    if plan.n_tokens < 1 or plan.max_tokens < 1:
+        raise InputError("A number of tokens is below 1.", "Give whole numbers from 1.")
+    prompt = _prompt(project, plan.prompt)
+    where = back_end_name(settings)
+    _, model = make_back_end(settings)
+    fence = bool(settings.pop("fence", where == "openai"))
+    # What of the settings changes an answer; where it runs and how patient one is with it does not.
+    own: dict[str, Any] = {
+        name: settings[name] for name in ("max_tokens_in", "extra", "api", "num_beams") if name in settings
+    }
+    if where == "transformers":
+        own["dtype"] = settings["dtype"] = _dtype(settings)
+    told = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": ORDER, "fence": fence, "at": where}
+    parameters = {"settings": settings, "prompt": prompt.name} | told
+    return ReadyGenerator(
+        AnswerModel(
+            plan.name or _short(model) + ("" if prompt.name == PROMPT else f", {prompt.name}"),
+            fingerprint_of(["generator", model, prompt.hash, told, own]),
+            model, prompt.name, prompt.hash, parameters,
+        ),
+        None, prompt, fence, plan.n_tokens, plan.max_tokens, settings,
+    )  # fmt: skip
+
+
+def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
+    """A generator of the project, made ready again.
+
+    Raises:
+        InputError: its answers came with a file, or it cannot be made here any more.
+        GradingError: its model or prompt changed since.
+    """
+    if model.from_elsewhere:
+        raise InputError(
+            f"The answers of '{model.name}' came with a file: nothing says how it is asked.",
+            "Choose another generator.",
+        )
+    kept = model.parameters
+    rule = kept.get("rule")
+    if rule is not None:
+        ready = _by_rule(rule, kept["settings"], model.name)
+    else:
+        settings = dict(kept["settings"]) | {"fence": kept["fence"]}
+        ready = make_generator(
+            project, GeneratorPlan(settings, None, kept["prompt"], kept["n_tokens"], kept["max_tokens"], model.name)
+        )
+    if ready.model.fingerprint != model.fingerprint:
+        raise GradingError(
+            f"The model or the prompt of '{model.name}' is another one than when it was added.",
+            "Give it another name, so that its answers are told apart from those before.",
+        )
+    return ready
+
+
+def _by_rule(rule: Rule, settings: Mapping[str, Any], name: str | None) -> ReadyGenerator:
+    if rule not in RULES:
+        raise InputError(f"There is no generator '{rule}'.", f"There are: {', '.join(RULES)}; or name a model.")
+    prompt = prompts_of_extraction()
+    if rule == "nearest-sentence":
+        if settings:
+            raise InputError(f"The rule {rule} takes no settings of a model.", "Leave them out.")
+        model = "all-MiniLM-L6-v2"
+    else:
+        model = _extractive(settings).spec.model
+    told = {"rule": rule, "order": ORDER, "settings": dict(settings)}
+    return ReadyGenerator(
+        AnswerModel(
+            name or (rule if rule == "nearest-sentence" else f"extractive ({_short(model)})"),
+            fingerprint_of(["generator", model, rule, ORDER, settings.get("dtype")]),
+            model, "", "", told,
+        ),
+        rule, prompt, False, N_TOKENS, MAX_TOKENS, settings,
+    )  # fmt: skip
+
+
+@functools.cache
+def prompts_of_extraction() -> Prompt:
+    """What an extractive model is given beside the passage: the question and nothing else."""
+    return Prompt("question", "Question", "answer", "{question}\n{context}", "text", "ours")
+
+
+def _extractive(settings: Mapping[str, Any]) -> ReadingGrader:
+    """The grader whose model an extractive generator has.
+
+    Raises:
+        InputError: a setting makes no sense.
+    """
+    from core.graders import built_in
+
+    made = make_grader("extractive", dict(settings), built_in())
+    assert isinstance(made, ReadingGrader)
+    return made
+
+
+def _dtype(settings: Mapping[str, Any]) -> str:
+    # Where nobody says, the computer at hand decides: another one must not make it another generator.
+    given = settings.get("dtype")
+    return "float32" if given in (None, "", "auto") else str(given)
+
+
+def _prompt(project: Project, name: str) -> Prompt:
+    fitting = {prompt.name: prompt for prompt in prompts(project).values() if prompt.use == USE}
+    if name not in fitting:
+        raise InputError(f"There is no prompt '{name}' for answers.", f"There are: {', '.join(sorted(fitting))}.")
+    return fitting[name]
+
+
+def _short(model: str) -> str:
+    return model.rsplit("/", 1)[-1].split("@", 1)[0]
+
+
+def nearest_sentences(asked: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """The sentence nearest to each question by the cosine of the vectors of all-MiniLM-L6-v2; the first of equals.
+
+    Args:
+        asked: n questions, each with the texts that it is to be answered from.
+
+    Returns:
+        n sentences; empty where the texts have none.
+
+    Raises:
+        GradingError: the encoder cannot be loaded.
+    """
+    cut = [[text[begin:end] for text in texts for begin, end in split_sentences(text)] for _, texts in asked]
+    rows = {text: 0 for (question, _), sentences in zip(asked, cut, strict=True) for text in (question, *sentences)}
+    rows = {text: row for row, text in enumerate(rows)}
+    vectors = load_encoder(model_folder()).encode(list(rows))
+    found = []
+    for (question, _), sentences in zip(asked, cut, strict=True):
+        if not sentences:
+            found.append("")
+            continue
+        cosines = vectors[[rows[text] for text in sentences]] @ vectors[rows[question]]
+        # Rounded, so that batches and their order, which change the last digits, change no answer.
+        found.append(sentences[int(np.argmax(np.round(cosines.astype(np.float64), 4)))].strip())
+    return found

@@ -1,0 +1,256 @@
+"""How far LLM-retEval and Recall say the same, which run each chooses, and how far judges agree with people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.errors import InputError
+from core.measures import Choosing, choosing
+from core.measures.answers import (
+    RECALL_FAILURES,
+    Against,
+    Point,
+    QueryCorrelation,
+    Tested,
+    against_people,
+    correlate_queries,
+    halves_test,
+    threshold_curve,
+)
+from core.pipelines.answer_judges import JUDGES, AnswerJudge
+from core.pipelines.answers.casework import cases
+from core.pipelines.answers.comparing import Pair, pair, verdicts
+from core.pipelines.answers.contexts import asked_queries
+from core.pipelines.answers.evaluation import Evaluation, numbers
+from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts
+from core.text import first_few
+
+Refined = Literal["confirmed", "proposed"]
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Spearman between Recall and LLM-retEval over the queries of a run at a depth.
+
+    Args:
+        every: over all queries with gold passages ("ALL").
+        refined: without those where Recall is wrong: cases A, B, C.
+        by: whether these were confirmed by people, or only proposed.
+    """
+
+    run: str
+    k: int
+    every: QueryCorrelation
+    refined: QueryCorrelation
+    by: Refined
+
+
+def correlations(project: Project, evaluation: Evaluation, by: Refined = "confirmed") -> list[Correlation]:
+    """Spearman between what Recall and LLM-retEval say of each query, by run and depth (llm-reteval, table 2).
+
+    Args:
+        by: whether the refined set leaves out confirmed cases A, B and C, or proposed ones as well.
+    """
+    found = []
+    failures = cases(project, evaluation)
+    for (run, k), lines in evaluation.lines.items():
+        removed = [
+            row.line.query_id
+            for row in failures
+            if (row.line.run, row.line.k) == (run, k)
+            and (row.confirmed or by == "proposed")
+            and row.case in RECALL_FAILURES
+        ]
+        recall, reteval = numbers(lines, "recall"), numbers(lines, "reteval")
+        found.append(
+            Correlation(run, k, correlate_queries(recall, reteval), correlate_queries(recall, reteval, removed), by)
+        )
+    return found
+
+
+def choice_of_runs(evaluation: Evaluation, k: int, samples: int = 1000) -> Choosing:
+    """Which run each evaluation chooses at a depth, and how far their orders agree.
+
+    Args:
+        samples: of the bootstrap over queries.
+
+    Raises:
+        InputError: the depth is not looked at, or there are too few runs.
+    """
+    if k not in evaluation.view.ks:
+        raise InputError(f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}.")
+    tables = {
+        f"Recall@{k}": _measure(evaluation, k, "recall"),
+        f"Precision@{k}": _measure(evaluation, k, "precision"),
+        f"F1@{k}": _measure(evaluation, k, "f1"),
+        f"LLM-retEval@{k}": evaluation.verdicts_of("reteval", k),
+    }
+    if any(side.query.answers for side in evaluation.gold.values()):
+        known = [query_id for query_id, side in evaluation.gold.items() if side.query.answers]
+        tables[f"GPT-Eval@{k}"] = {
+            run: {query_id: said for query_id, said in by_query.items() if query_id in set(known)}
+            for run, by_query in evaluation.verdicts_of("gpteval", k).items()
+        }
+    told = {name: table for name, table in tables.items() if any(table.values())}
+    return choosing(told, "common", samples=samples)
+
+
+def _measure(evaluation: Evaluation, k: int, name: str) -> dict[str, dict[str, float | None]]:
+    return {
+        run: {query_id: float(getattr(line.found, name)) for query_id, line in evaluation.lines[run, k].items()}
+        for run in evaluation.view.runs or ()
+    }
+
+
+@dataclass(frozen=True)
+class PeopleSaid:
+    """What people say of one answer to a question that has right answers.
+
+    Args:
+        query_id: of the question.
+        acceptable: whether most of them hold it for right.
+    """
+
+    query_id: str
+    pair: Pair
+    acceptable: bool
+
+
+def verdict_sources(project: Project) -> list[tuple[str, int]]:
+    """Who says of answers whether they are right: each source with the number of its verdicts."""
+    found: dict[str, int] = {}
+    for said in answer_verdicts(project).values():
+        for source in said:
+            found[source] = found.get(source, 0) + 1
+    return list(found.items())
+
+
+def people_said(project: Project, source: str | None = None) -> list[PeopleSaid]:
+    """The answers of which people say whether they are right, of queries with gold answers.
+
+    Args:
+        source: only this one; for None all, where most of them count and those with as many for as against do not.
+
+    Raises:
+        InputError: there are none.
+    """
+    texts = answer_texts(project)
+    asked = {query.text_key: query for query in asked_queries(project) if query.answers and query.text_key}
+    found = []
+    for (question, answer), said in answer_verdicts(project, source).items():
+        yes = sum(said.values())
+        if question in asked and 2 * yes != len(said):
+            query = asked[question]
+            found.append(
+                PeopleSaid(query.query_id, pair(query.text, texts[answer], query.answers), 2 * yes > len(said))
+            )
+    if not found:
+        raise InputError(
+            "There are no verdicts of people on answers to queries with gold answers.",
+            "Import some: exam import answer-verdicts FILE.",
+        )
+    return found
+
+
+def said_in_file(project: Project, said: Sequence[tuple[str, str, bool]]) -> list[PeopleSaid]:
+    """The same from verdicts that the project does not hold.
+
+    Args:
+        said: query id, answer, and whether it is acceptable.
+
+    Raises:
+        InputError: none is of a query with gold answers.
+    """
+    asked = {query.query_id: query for query in asked_queries(project) if query.answers}
+    found = [
+        PeopleSaid(query_id, pair(asked[query_id].text, answer, asked[query_id].answers), acceptable)
+        for query_id, answer, acceptable in said
+        if query_id in asked
+    ]
+    if not found:
+        raise InputError("No verdict is of a query with gold answers.", "Import the queries with their answers.")
+    return found
+
+
+@dataclass(frozen=True)
+class AgreementRow:
+    """How far one judge agrees with people.
+
+    Args:
+        judge: its row of the table of judges.
+        model: who was asked; None for one that computes.
+        against: at its threshold.
+        threshold: that one.
+        waiting: answers that it was not asked about yet; they are left out.
+        curve: at other thresholds; empty where its scores are yes and no alone.
+        tested: at the best threshold of one half of the questions, on the other half; None likewise, or with too few.
+    """
+
+    judge: AnswerJudge
+    model: str | None
+    against: Against
+    threshold: float
+    waiting: int
+    curve: list[Point]
+    tested: Tested | None
+
+
+def agreement(
+    project: Project,
+    said: Sequence[PeopleSaid],
+    judges: Sequence[str] | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    samples: int = 1000,
+) -> list[AgreementRow]:
+    """How far judges agree with people on the same answers; intervals resample questions.
+
+    Args:
+        said: see `people_said`.
+        judges: their names; for None all, those that ask a model only where one was asked.
+        thresholds: by judge, in the place of the usual one.
+        samples: of the bootstrap.
+
+    Raises:
+        InputError: there is no such judge.
+        GradingError: the encoder cannot be loaded.
+    """
+    if strange := [name for name in judges or () if name not in JUDGES]:
+        raise InputError(f"'{strange[0]}' is no judge of answers.", f"There are: {', '.join(JUDGES)}.")
+    found = []
+    models = answer_models(project, "judge")
+    for name, judge in JUDGES.items():
+        if judges is not None and name not in judges:
+            continue
+        asked: list[AnswerModel | None] = [None]
+        if judge.needs == "model":
+            asked = [one for one in models if one.parameters.get("judge") == name]
+        threshold = (thresholds or {}).get(name, judge.threshold)
+        found += [_agreement(project, said, judge, model, threshold, samples) for model in asked]
+    return found
+
+
+def _agreement(
+    project: Project,
+    said: Sequence[PeopleSaid],
+    judge: AnswerJudge,
+    model: AnswerModel | None,
+    threshold: float,
+    samples: int,
+) -> AgreementRow:
+    told = verdicts(project, judge.name, [one.pair for one in said], model, threshold)
+    known = [one for one in said if told[one.pair].state != "waiting"]
+    people = [one.acceptable for one in known]
+    questions = [one.query_id for one in known]
+    scores = [told[one.pair].score for one in known]
+    yes = [None if (verdict := told[one.pair].yes) is None else int(verdict) for one in known]
+    return AgreementRow(
+        judge,
+        None if model is None else model.name,
+        against_people(yes, people, questions, samples=samples),
+        threshold,
+        len(said) - len(known),
+        threshold_curve(scores, people) if judge.graded and known else [],
+        halves_test(scores, people, threshold, questions, samples=samples) if judge.graded and known else None,
+    )

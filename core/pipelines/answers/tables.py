@@ -1,0 +1,89 @@
+"""The table of LLM-retEval for a paper, and as plain rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.measures.answers import Scored
+from core.pipelines.answers.evaluation import Evaluation, Row
+from core.tables import LATEX
+
+HEADER = ("run", "k", "Recall", "Precision", "F1", "LLM-retEval", "GPT-Eval")
+
+
+def row_values(row: Row) -> dict[str, tuple[float | None, float | None]]:
+    """Mean and standard error of each measure of a row, by the name of its column."""
+    told = row.conventional
+    return {
+        "Recall": told.recall,
+        "Precision": told.precision,
+        "F1": told.f1,
+        "LLM-retEval": (row.reteval.mean, row.reteval.error),
+        "GPT-Eval": (None, None) if row.gpteval is None else (row.gpteval.mean, row.gpteval.error),
+    }
+
+
+def told(evaluation: Evaluation) -> dict[str, Any]:
+    """The table as plain values, for JSON: choices, rows with what each rests on, and the ideal retriever."""
+    return {
+        "generator": evaluation.generator.name,
+        "judge": evaluation.view.judge,
+        "judge_model": None if evaluation.judge_model is None else evaluation.judge_model.name,
+        "queries": len(evaluation.gold),
+        "complete": evaluation.complete,
+        "ideal": _scored(evaluation.ideal),
+        "rows": [
+            {"run": row.run, "k": row.k}
+            | {name: {"mean": mean, "std_error": error} for name, (mean, error) in row_values(row).items()}
+            | {
+                "f1_of_means": row.conventional.f1_of_means,
+                "reteval": _scored(row.reteval),
+                "gpteval": _scored(row.gpteval),
+                "answers": {"written": row.answers, "failed": row.failed, "waiting": row.waiting},
+            }
+            for row in evaluation.rows
+        ],
+    }
+
+
+def _scored(one: Scored | None) -> dict[str, Any] | None:
+    return None if one is None else vars(one) | {"complete": one.complete}
+
+
+def reteval_latex(evaluation: Evaluation, digits: int = 3) -> str:
+    """The table as a LaTeX tabular, as table 1 of llm-reteval has it, the best of each column and depth in bold.
+
+    Args:
+        digits: after the point.
+    """
+    lines = ["\\begin{tabular}{lrrrrrr}", "\\hline", " & ".join(map(_latex, HEADER)) + " \\\\", "\\hline"]
+    names = HEADER[2:]
+    for k in evaluation.view.ks:
+        rows = [row for row in evaluation.rows if row.k == k]
+        best = {
+            name: max((mean for row in rows if (mean := row_values(row)[name][0]) is not None), default=None)
+            for name in names
+        }
+        for row in rows:
+            values = row_values(row)
+            cells = [_cell(*values[name], best[name], digits) for name in names]
+            lines.append(" & ".join([_latex(row.run), str(row.k), *cells]) + " \\\\")
+        lines.append("\\hline")
+    lines.append("\\end{tabular}")
+    judge = evaluation.view.judge if evaluation.judge_model is None else evaluation.judge_model.name
+    lines.append(f"% {len(evaluation.gold)} queries; answers by {_latex(evaluation.generator.name)}; judge {judge}")
+    if not evaluation.complete:
+        lines.append("% incomplete: answers or comparisons are missing or failed, and are left out")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(mean: float | None, error: float | None, best: float | None, digits: int) -> str:
+    if mean is None:
+        return "--"
+    text = f"{mean:.{digits}f}"
+    text = f"\\textbf{{{text}}}" if mean == best else text
+    return text if error is None else f"{text} $\\pm$ {error:.{digits}f}"
+
+
+def _latex(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in " ".join(text.split()))

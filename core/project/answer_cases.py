@@ -1,0 +1,172 @@
+"""Cases that people confirmed, and correct answers that they add to queries: written, taken back, and read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.errors import InputError
+from core.project.project import Cursor, Project, as_name, log
+from core.text import clean_text
+
+
+@dataclass(frozen=True)
+class ConfirmedCase:
+    """Why the answer of a run and its ranking part for a query, as a person confirmed it.
+
+    Args:
+        key: of the record.
+        case: its letter.
+        proposed: the letter that was proposed; empty where none was.
+    """
+
+    key: int
+    query_id: str
+    run: str
+    k: int
+    generator: str
+    case: str
+    proposed: str
+    note: str
+    author: str
+    confirmed_at: datetime
+    withdrawn_by: str | None = None
+    withdrawn_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class CasePlace:
+    """Of which a case is: a query, a run at a depth, and the generator that answered (its key and name)."""
+
+    query_id: str
+    run: str
+    k: int
+    generator_key: int
+    generator: str
+
+
+def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: str, author: str) -> int:
+    """Put down a case; one that the same person confirmed before at this place is withdrawn by it.
+
+    Returns:
+        Its key.
+
+    Raises:
+        InputError: there is no such query, or nobody is named.
+    """
+    if not (author := as_name(author)):
+        raise InputError("It is not said who confirms the case.", "Cases are kept under the name of who confirms them.")
+    with project.transaction() as cursor:
+        query = _query(cursor, place.query_id)
+        _withdraw(cursor, place, query, author)
+        key = cursor.execute(
+            "INSERT INTO answer_cases (case_key, query_key, run, k, generator_key, case_name, proposed, note, author,"
+            " confirmed_at) VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING case_key",
+            [query, place.run, place.k, place.generator_key, case, proposed, note.strip(), author],
+        ).fetchall()[0][0]
+        log(
+            cursor, author, "confirm case", query=place.query_id, run=place.run, k=place.k, case=case,
+            proposed=proposed, generator=place.generator, note=note.strip(),
+        )  # fmt: skip
+    return int(key)
+
+
+def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
+    """Take back the case that a person confirmed.
+
+    Raises:
+        InputError: this person has confirmed none there.
+    """
+    author = as_name(author)
+    with project.transaction() as cursor:
+        if not _withdraw(cursor, place, _query(cursor, place.query_id), author):
+            raise InputError(
+                f"{author} has confirmed no case of {place.query_id} for {place.run} at {place.k}.",
+                "Only one's own case can be taken back: see exam reteval cases.",
+            )
+        log(cursor, author, "withdraw case", query=place.query_id, run=place.run, k=place.k)
+
+
+def _withdraw(cursor: Cursor, place: CasePlace, query: int, author: str) -> bool:
+    changed = cursor.execute(
+        "UPDATE answer_cases SET withdrawn_by = ?, withdrawn_at = now()::TIMESTAMP WHERE query_key = ? AND run = ?"
+        " AND k = ? AND generator_key = ? AND author = ? AND withdrawn_at IS NULL",
+        [author, query, place.run, place.k, place.generator_key, author],
+    ).fetchall()
+    return bool(changed[0][0])
+
+
+def confirmed_cases(project: Project, generator_key: int | None = None, withdrawn: bool = False) -> list[ConfirmedCase]:
+    """The cases that people confirmed, in the order in which they did.
+
+    Args:
+        generator_key: only about the answers of this generator; of all for None.
+        withdrawn: whether those are among them that were taken back.
+    """
+    return [
+        ConfirmedCase(*row)
+        for row in project.rows(
+            "SELECT case_key, query_id, run, k, g.name, case_name, proposed, note, c.author, confirmed_at,"
+            " withdrawn_by, withdrawn_at FROM answer_cases c JOIN queries USING (query_key)"
+            " JOIN generators g USING (generator_key)"
+            " WHERE ($generator IS NULL OR generator_key = $generator) AND ($withdrawn OR withdrawn_at IS NULL)"
+            " ORDER BY case_key",
+            {"generator": generator_key, "withdrawn": withdrawn},
+        )
+    ]
+
+
+def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -> bool:
+    """Add a correct answer to a query.
+
+    Returns:
+        Whether it was not there yet.
+
+    Raises:
+        InputError: there is no such query, or the answer is empty.
+    """
+    if not (answer := clean_text(answer).strip()):
+        raise InputError("The answer is empty.", "Give the words of the answer.")
+    with project.transaction() as cursor:
+        known = _answers(cursor, query_id)
+        if answer in known:
+            return False
+        _put_answers(cursor, query_id, [*known, answer])
+        log(cursor, author, "add gold answer", query=query_id, answer=answer)
+    return True
+
+
+def withdraw_gold_answer(project: Project, query_id: str, answer: str, author: str) -> None:
+    """Take a correct answer of a query away again.
+
+    Raises:
+        InputError: there is no such query, or it has no such answer.
+    """
+    with project.transaction() as cursor:
+        known = _answers(cursor, query_id)
+        if answer not in known:
+            raise InputError(f"Query {query_id} has no such answer.", "Its answers stand on the screen Cases.")
+        _put_answers(cursor, query_id, [one for one in known if one != answer])
+        log(cursor, author, "withdraw gold answer", query=query_id, answer=answer)
+
+
+def _answers(cursor: Cursor, query_id: str) -> list[str]:
+    query = _query(cursor, query_id)
+    ((first, further),) = cursor.execute(
+        "SELECT answer, further_answers FROM queries WHERE query_key = ?", [query]
+    ).fetchall()
+    return [] if first is None else [first, *(further or ())]
+
+
+def _put_answers(cursor: Cursor, query_id: str, answers: list[str]) -> None:
+    cursor.execute(
+        "UPDATE queries SET answer = ?, further_answers = ? WHERE query_id = ?",
+        [answers[0] if answers else None, answers[1:] or None, query_id],
+    )
+
+
+def _query(cursor: Cursor, query_id: str) -> int:
+    found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
+    if not found:
+        raise InputError(f"There is no query {query_id}.", "Check the id, or import the queries.")
+    return int(found[0][0])

@@ -1,0 +1,274 @@
+"""Answers that models wrote and what judges said of them: facts about texts, written and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.project.project import Cursor, Project, stage
+from core.text import clean_or_none, clean_text
+
+GOLD_RUN = "gold"
+"""In the place of a run, where answers that came with a file were written from the gold passages."""
+
+AnswerContext = tuple[int, ...] | tuple[str, int]
+"""What was read: the keys of passage texts, the best first; or the run and the depth that a file names (0 for none)."""
+
+AnswerPlace = tuple[int, AnswerContext, float | None, int]
+"""Of which an answer of a generator is: text key of the question, context, temperature, draw from 1."""
+
+Compared = tuple[int, int, tuple[int, ...]]
+"""What a comparison is about: text keys of question and answer, and the sorted ones of all references."""
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What a generator answered.
+
+    Args:
+        place: what it answered, from what.
+        text: the answer; None where nothing usable came.
+        reason: why it failed; None where it did not.
+        seed: with which an endpoint was asked to draw; None where it was not, or that is not known.
+        shortened: tokens of the context that were left out so that the prompt fits, from its end.
+        note: what else should be known.
+        text_key: of the answer; 0 before it is written.
+    """
+
+    place: AnswerPlace
+    text: str | None
+    reason: str | None = None
+    seed: int | None = None
+    shortened: int = 0
+    note: str | None = None
+    text_key: int = 0
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a judge said of an answer beside the references.
+
+    Args:
+        about: the texts, by their keys.
+        rating: 1 and 0 for yes and no, 0 to 5 of a graded judge; None where nothing usable came.
+        reason: why it failed; None where it did not.
+        raw: what the model wrote.
+        confidence: 0 to 1, where the model's likelihoods can be seen.
+        note: what else should be known.
+    """
+
+    about: Compared
+    rating: int | None
+    reason: str | None = None
+    raw: str | None = None
+    confidence: float | None = None
+    note: str | None = None
+
+
+def answer_text_keys(cursor: Cursor, texts: Iterable[str]) -> dict[str, int]:
+    """The key of each answer text, by text; new ones are added."""
+    wanted = list(dict.fromkeys(texts))
+    stage(cursor, "new_answer_texts", {"text": wanted}, {"text": "VARCHAR"})
+    cursor.execute(
+        "INSERT INTO answer_texts SELECT nextval('keys'), text FROM"
+        " (SELECT text FROM new_answer_texts ANTI JOIN answer_texts USING (text) ORDER BY new_answer_texts.rowid)"
+    )
+    return dict(
+        cursor.execute("SELECT text, text_key FROM answer_texts SEMI JOIN new_answer_texts USING (text)").fetchall()
+    )
+
+
+def answer_texts(project: Project) -> dict[int, str]:
+    """Every answer that was written or compared, by key."""
+    return dict(project.rows("SELECT text_key, text FROM answer_texts"))
+
+
+_GENERATED = {
+    "generator_key": "INTEGER",
+    "question_text_key": "INTEGER",
+    "context_keys": "INTEGER[]",
+    "run": "VARCHAR",
+    "k": "INTEGER",
+    "temperature": "DOUBLE",
+    "draw": "INTEGER",
+    "seed": "INTEGER",
+    "text_key": "INTEGER",
+    "reason": "VARCHAR",
+    "shortened": "INTEGER",
+    "note": "VARCHAR",
+    "answer_job_key": "INTEGER",
+}
+
+
+def add_generated(cursor: Cursor, generator_key: int, answers: Sequence[Generated], job: int | None) -> int:
+    """Write what a generator answered. What it answered before stays, and is not answered again.
+
+    Args:
+        job: in which it did; None where a file says so.
+
+    Returns:
+        The number of rows that were written: answers that are new, and every failure.
+    """
+    cleaned = [clean_or_none(one.text) for one in answers]
+    keys = answer_text_keys(cursor, [text for text in cleaned if text is not None])
+    columns: dict[str, list[Any]] = {name: [] for name in _GENERATED}
+    for one, text in zip(answers, cleaned, strict=True):
+        question, context, temperature, draw = one.place
+        told = _told(context)
+        values = (
+            *(generator_key, question, *told, temperature, draw, one.seed, None if text is None else keys[text]),
+            *(clean_or_none(one.reason), one.shortened, clean_or_none(one.note), job),
+        )
+        for name, value in zip(_GENERATED, values, strict=True):
+            columns[name].append(value)
+    stage(cursor, "new_generated", columns, _GENERATED)
+    same = " AND ".join(
+        f"g.{name} IS NOT DISTINCT FROM n.{name}" for name in ("context_keys", "run", "k", "temperature", "draw")
+    )
+    return int(
+        cursor.execute(
+            "INSERT INTO generated_answers FROM new_generated n WHERE NOT EXISTS (SELECT * FROM generated_answers g"
+            " WHERE g.generator_key = n.generator_key AND g.question_text_key = n.question_text_key"
+            f" AND {same} AND g.text_key IS NOT NULL) ORDER BY n.rowid"
+        ).fetchall()[0][0]
+    )
+
+
+def _told(context: AnswerContext) -> tuple[list[int] | None, str | None, int | None]:
+    """A context as its columns: keys of texts, or run and k."""
+    run, *rest = context
+    if isinstance(run, str):
+        return None, run, rest[0] or None
+    return [run, *rest], None, None
+
+
+def generated_of(project: Project, generator_key: int) -> dict[AnswerPlace, Generated]:
+    """What counts of a generator's answers: the first that has a text, else the last failure."""
+    found: dict[AnswerPlace, Generated] = {}
+    for row in project.rows(
+        "SELECT question_text_key, context_keys, run, k, temperature, draw, text, reason, seed, shortened, note,"
+        " text_key FROM generated_answers LEFT JOIN answer_texts USING (text_key) WHERE generator_key = ?"
+        " ORDER BY generated_answers.rowid",
+        [generator_key],
+    ):
+        question, keys, run, k, temperature, draw, *rest = row
+        context: AnswerContext = tuple(keys) if keys is not None else (run, k or 0)
+        text, reason, seed, shortened, note, key = rest
+        one = Generated((question, context, temperature, draw), text, reason, seed, shortened, note, key or 0)
+        known = found.get(one.place)
+        if known is None or known.text is None:
+            found[one.place] = one
+    return found
+
+
+_COMPARISONS = {
+    "judge_key": "INTEGER",
+    "question_text_key": "INTEGER",
+    "answer_text_key": "INTEGER",
+    "reference_keys": "INTEGER[]",
+    "rating": "TINYINT",
+    "reason": "VARCHAR",
+    "raw": "VARCHAR",
+    "confidence": "DOUBLE",
+    "note": "VARCHAR",
+    "answer_job_key": "INTEGER",
+}
+
+
+def add_comparisons(cursor: Cursor, judge_key: int, said: Sequence[Comparison], job: int | None) -> int:
+    """Write what a judge said; what it said before stays.
+
+    Returns:
+        The number of rows that were written: verdicts that are new, and every failure.
+    """
+    columns: dict[str, list[Any]] = {name: [] for name in _COMPARISONS}
+    for one in said:
+        question, answer, references = one.about
+        texts = [clean_or_none(text) for text in (one.reason, one.raw, one.note)]
+        values = (
+            *(judge_key, question, answer, list(references), one.rating, texts[0], texts[1], one.confidence, texts[2]),
+            job,
+        )
+        for name, value in zip(_COMPARISONS, values, strict=True):
+            columns[name].append(value)
+    stage(cursor, "new_comparisons", columns, _COMPARISONS)
+    return int(
+        cursor.execute(
+            "INSERT INTO comparisons FROM new_comparisons n WHERE NOT EXISTS (SELECT * FROM comparisons c"
+            " WHERE c.judge_key = n.judge_key AND c.question_text_key = n.question_text_key"
+            " AND c.answer_text_key = n.answer_text_key AND c.reference_keys = n.reference_keys"
+            " AND c.rating IS NOT NULL) ORDER BY n.rowid"
+        ).fetchall()[0][0]
+    )
+
+
+def comparisons_of(project: Project, judge_key: int) -> dict[Compared, Comparison]:
+    """What counts of what a judge said: the first verdict, else the last failure."""
+    found: dict[Compared, Comparison] = {}
+    for question, answer, references, *rest in project.rows(
+        "SELECT question_text_key, answer_text_key, reference_keys, rating, reason, raw, confidence, note"
+        " FROM comparisons WHERE judge_key = ? ORDER BY rowid",
+        [judge_key],
+    ):
+        one = Comparison((question, answer, tuple(references)), *rest)
+        known = found.get(one.about)
+        if known is None or known.rating is None:
+            found[one.about] = one
+    return found
+
+
+def put_answer_verdicts(
+    cursor: Cursor, source: str, said: Mapping[tuple[int, str], bool | None], author: str
+) -> dict[str, int]:
+    """Write what people say of answers; what they said before in the same source stays on record.
+
+    Args:
+        source: the file, or the assessor.
+        said: whether an answer is acceptable, by text key of the question and text of the answer; None withdraws.
+
+    Returns:
+        Numbers of verdicts and of those that are news.
+    """
+    texts = {place: clean_text(place[1]) for place in said}
+    keys = answer_text_keys(cursor, texts.values())
+    known = _verdicts(cursor, source)
+    new = {
+        (question, keys[texts[question, answer]]): verdict
+        for (question, answer), verdict in said.items()
+        if known.get((question, keys[texts[question, answer]]), {}).get(source) is not verdict
+    }
+    types = {"question_text_key": "INTEGER", "answer_text_key": "INTEGER", "acceptable": "BOOLEAN"}
+    columns: dict[str, list[Any]] = {
+        "question_text_key": [question for question, _ in new],
+        "answer_text_key": [answer for _, answer in new],
+        "acceptable": list(new.values()),
+    }
+    stage(cursor, "new_verdicts", columns, types)
+    cursor.execute(
+        "INSERT INTO answer_verdicts SELECT question_text_key, answer_text_key, ?, acceptable, ?, now()::TIMESTAMP"
+        " FROM new_verdicts ORDER BY rowid",
+        [source, author],
+    )
+    return {"verdicts": len(said), "new verdicts": len(new)}
+
+
+def answer_verdicts(project: Project, source: str | None = None) -> dict[tuple[int, int], dict[str, bool]]:
+    """What people say of answers now: by text keys of question and answer, whether it is acceptable, by source.
+
+    Args:
+        source: only this one; all for None.
+    """
+    return project.read(lambda cursor: _verdicts(cursor, source))
+
+
+def _verdicts(cursor: Cursor, source: str | None) -> dict[tuple[int, int], dict[str, bool]]:
+    found: dict[tuple[int, int], dict[str, bool]] = {}
+    for question, answer, of, acceptable in cursor.execute(
+        "SELECT question_text_key, answer_text_key, source, arg_max_null(acceptable, rowid) FROM answer_verdicts"
+        " WHERE $source IS NULL OR source = $source GROUP BY ALL ORDER BY min(rowid)",
+        {"source": source},
+    ).fetchall():
+        if acceptable is not None:
+            found.setdefault((question, answer), {})[of] = acceptable
+    return found

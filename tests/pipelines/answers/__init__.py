@@ -1,0 +1,1 @@
+"""Tests of answers that models write from what was retrieved."""

@@ -1,0 +1,159 @@
+"""Answers are paid for once: what is missing is asked and nothing else, in any order, through faults and stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from core.errors import InputError
+from core.grading import close_interrupted
+from core.pipelines import (
+    AnswerPlan,
+    Caps,
+    GeneratorPlan,
+    JudgePlan,
+    ReadyGenerator,
+    Reins,
+    View,
+    WantedAnswers,
+    answer_jobs,
+    answers_price,
+    compare_answers,
+    evaluate,
+    generate_answers,
+    make_generator,
+    make_judge,
+    pairs_to_compare,
+    plan_answers,
+)
+from core.project import Project, generated_of
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, refuse
+from tests.made.tiny_models import build_tiny_t5, shared_model
+from tests.pipelines.answers.made import Script, Told, collection, put_run
+
+GOLD = "The bridge was opened in 1894. It is made of stone."
+NAMES = ("q1", "q2", "q3")
+TOLD = {
+    name: Told(GOLD, (f"gold-{name}", "p1"), ("1894",), ("1894", "in 1894", "1894"), "1894", {"p1": "A bridge."})
+    for name in NAMES
+}
+RUNS = {
+    "one": {name: [f"gold-{name}", "p1"] for name in NAMES},
+    # The same top as run one at 1, and at 5 and 10 no more than two.
+    "two": {name: [f"gold-{name}", "gold-q1"] for name in NAMES},
+}
+
+
+class Moody(Script):
+    """Refuses whatever is asked about the third query, until it is well."""
+
+    ill = True
+
+    def __call__(self, seen: Seen) -> Reply:
+        if self.ill and "asked in q3?" in seen.prompt:
+            return refuse()
+        return super().__call__(seen)
+
+
+@pytest.fixture
+def script() -> Moody:
+    return Moody(TOLD)
+
+
+@pytest.fixture
+def server(script: Moody) -> Iterator[EndpointServer]:
+    with EndpointServer(script) as running:
+        yield running
+
+
+def ready(project: Project, server: EndpointServer) -> ReadyGenerator:
+    return make_generator(project, GeneratorPlan({"model": "m", "base_url": server.url, "attempts": 1}))
+
+
+WANTED = WantedAnswers(ks=(1, 2, 5))
+
+
+def test_the_same_context_is_asked_once_and_failures_apart(
+    project: Project, server: EndpointServer, script: Moody
+) -> None:
+    collection(project, TOLD, RUNS)
+    model = ready(project, server)
+    plan = plan_answers(project, model, WANTED)
+    # Three queries: the gold text alone (also twice over, under two ids), with the other passage, and three draws. The
+    # answer from the gold text alone is none of the draws: those are drawn.
+    assert isinstance(plan, AnswerPlan) and len(plan.to_ask) == plan.needed == 3 * 2 + 3 * 3
+    price = answers_price(project, model, plan)
+    assert (price.calls, price.cost, price.counted) == (15, None, False) and price.input_tokens > 15 * 50
+    first = generate_answers(project, model, WANTED, "ann")
+    assert (first.state, first.graded, first.failed, first.usage.calls) == ("done", 10, 5, 15)
+    assert generate_answers(project, model, WANTED, "ann").total == 0
+    assert plan_answers(project, model, WANTED).failed == 5
+    script.ill = False
+    again = generate_answers(project, model, WANTED, "ann", Caps(only_failed=True))
+    assert (again.graded, again.failed) == (5, 0)
+    # A third run with a top that is known costs nothing, in whatever order the runs are named.
+    put_run(project, "three", RUNS["one"])
+    assert not plan_answers(project, model, WantedAnswers(("three", "two", "one"), (5, 2, 1))).to_ask
+    found = evaluate(project, View(ks=(1,)))
+    assert found.gold["q1"].draws == ("1894", "in 1894")
+    # Equal texts are compared once: the answer beside both draws, beside the gold answer, and the other draw.
+    judge = make_judge(project, JudgePlan("llm", {"model": "m", "base_url": server.url, "attempts": 1}))
+    assert len(pairs_to_compare(project, judge, found.pairs)) == 3 * 3
+    done = compare_answers(project, judge, found.pairs, "ann")
+    assert (done.graded, done.usage.calls) == (9, 9)
+    assert compare_answers(project, judge, evaluate(project, View(ks=(1, 2, 5))).pairs, "ann").total == 0
+    assert [job.state for job in answer_jobs(project)] == ["done"] * 5
+    assert {row.reteval.mean for row in evaluate(project, View()).rows} == {1.0}
+
+
+def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
+    project: Project, server: EndpointServer, script: Moody
+) -> None:
+    script.ill = False
+    collection(project, TOLD, RUNS)
+    model = ready(project, server)
+    with pytest.raises(InputError, match="no price for m"):
+        generate_answers(project, model, WANTED, "ann", Caps(max_cost=1.0))
+    stopped = generate_answers(project, model, WANTED, "ann", Caps(max_calls=4, concurrency=1))
+    assert (stopped.state, stopped.done) == ("stopped", 4) and "Start again with a new one" in stopped.message
+    reins = Reins()
+    reins.cancel()
+    assert generate_answers(project, model, WANTED, "ann", reins=reins).state == "cancelled"
+    # A process that dies leaves its job as running; whoever opens the project closes it.
+    with project.transaction() as cursor:
+        cursor.execute("UPDATE answer_jobs SET state = 'running', ended_at = NULL WHERE written = 4")
+    assert close_interrupted(project) == 1
+    assert {job.state for job in answer_jobs(project)} == {"interrupted", "cancelled"}
+    rest = generate_answers(project, model, WANTED, "ann")
+    assert (rest.total, rest.state) == (11, "done") and len(script.asked) == 15
+
+
+def test_a_new_user_sees_it_without_a_key(project: Project) -> None:
+    collection(project, TOLD, RUNS)
+    model = make_generator(project, GeneratorPlan(rule="nearest-sentence"))
+    assert answers_price(project, model, plan_answers(project, model, WANTED)).calls == 0
+    done = generate_answers(project, model, WantedAnswers(ks=(1,)), "ann")
+    # One draw: whoever draws nothing would draw the same again; and it is the answer from the top as well.
+    assert (done.state, done.graded, done.usage.calls) == ("done", 3, 0)
+    found = evaluate(project, View(ks=(1,), judge="contains"))
+    assert all(row.reteval.mean == 1.0 for row in found.rows) and found.gold["q1"].draws[0] in GOLD
+
+
+def test_a_local_model_draws_the_same_for_a_seed_in_any_batch(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    collection(project, TOLD, RUNS)
+    folder = shared_model(tmp_path_factory, build_tiny_t5)
+    model = make_generator(project, GeneratorPlan({"model": str(folder)}, max_tokens=4))
+    done = generate_answers(project, model, WantedAnswers((), (), temperature=30.0), "ann")
+    assert done.state == "done" and done.total == 9
+    (key,) = project.rows("SELECT generator_key FROM generators")[0]
+    drawn = {place[3]: one.text for place, one in generated_of(project, key).items()}
+    alone = make_generator(project, GeneratorPlan({"model": str(folder)}, max_tokens=4, name="again"))
+    assert alone.model.fingerprint == model.model.fingerprint
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM generated_answers WHERE draw = 2")
+    generate_answers(project, model, WantedAnswers((), (), temperature=30.0, query_ids=("q3",)), "ann")
+    after = {place[3]: one.text for place, one in generated_of(project, key).items()}
+    assert after == drawn and len(set(drawn.values())) > 1
