@@ -31,7 +31,7 @@ from core.grading import (
     run_job,
     start_job,
 )
-from core.grading import running as grading
+from core.grading import carrying
 from core.labels import Policy, basis, readiness
 from core.project import Project, add_passages, open_project, refresh_pool
 from core.review import changes
@@ -328,7 +328,7 @@ def test_an_unknown_bank_version_is_refused_before_a_job_begins(filled: Project)
 def test_a_second_job_is_refused_while_one_runs_and_progress_can_be_watched(
     filled: Project, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(grading, "COMMIT_SECONDS", 0.0)
+    monkeypatch.setattr(carrying, "COMMIT_SECONDS", 0.0)
     reached, go_on = threading.Event(), threading.Event()
 
     def before(number: int) -> None:
@@ -381,7 +381,7 @@ KILLED = """
     import sys
     from pathlib import Path
     from core import grading
-    from core.grading import running
+    from core.grading import carrying
     from core.project import open_project
     from tests.grading.test_grading import HashGrader
 
@@ -390,7 +390,7 @@ KILLED = """
             print("five asked", flush=True)
             sys.stdin.read()
 
-    running.COMMIT_SECONDS = 0.0
+    carrying.COMMIT_SECONDS = 0.0
     project = open_project(Path(sys.argv[1]))
     grading.run_job(project, HashGrader(before=wait_to_be_killed), grading.Request(), "ann")
 """
