@@ -7,23 +7,25 @@ from random import Random
 
 from core.errors import InputError
 from core.graders import Prompt, built_in, fill, read_prompt, variables, write_prompt
-from core.graders.prompts.prompt import OF_ANSWERS, OF_COMPARISONS, OF_ITEMS, VARIABLES
+from core.graders.prompts.prompt import VARIABLES
 from tests.fuzz import mutations
 from tests.fuzz.bench import Bench
 from tests.fuzz.inputs import Input
 from tests.fuzz.oracles import Broken, refused_well
 
 FILE = "prompt.yaml"
-NAMES = {"generate items": OF_ITEMS, "answer from passages": OF_ANSWERS, "compare answers": OF_COMPARISONS}
-"""What is put into the templates of a use; any other use has all variables, and the examples."""
-SAME = {
-    "direct": {"passage": "context", "question": "query_title", "answer": "correct_answer"},
-    "generate items": {"passage": "context", "documentation": "context"},
+FENCED = (("context", "passage"), ("answer", "answer"), ("result", "answer"))
+# What stands in braces in the prompts of some uses, and by what other names they have their values.
+OWN_VARIABLES = {
+    "generate items": ("task_domain", "documentation", "passage", "context"),
+    "answer from passages": ("question", "passage", "context", "n_tokens"),
+    "compare answers": ("question", "query", "correct_answer", "answer", "result"),
+}
+OTHER_NAMES = {
+    "direct": {"question": "query_title", "answer": "correct_answer"},
+    "generate items": {"documentation": "context"},
     "compare answers": {"query": "question", "answer": "correct_answer"},
 }
-"""By use, the names that templates have for others; any other use calls the context passage."""
-FENCED = (("context", "passage"), ("answer", "answer"), ("result", "answer"))
-"""What came out of passages, and what its tags say."""
 
 
 def a_filling(random: Random) -> Input:
@@ -88,8 +90,8 @@ def _fill(sent: Input) -> bool:
 
 def _expected(prompt: Prompt, values: dict[str, str]) -> str:
     """The filled template, put together from its pieces: no text that was put in is looked at again."""
-    aliases = SAME.get(prompt.use, {"passage": "context"})
-    names = NAMES.get(prompt.use, (*VARIABLES, "examples"))
+    aliases = {"passage": "context", **OTHER_NAMES.get(prompt.use, {})}
+    names = OWN_VARIABLES.get(prompt.use, (*VARIABLES, "examples"))
     pieces = re.split(r"\{(" + "|".join(names) + r")\}", prompt.template)
     examples = []
     for one in prompt.examples:
