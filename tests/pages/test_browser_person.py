@@ -264,6 +264,14 @@ def test_a_query_is_found_and_opened_by_keyboard(link: str, path: Path, tab_of: 
     expect(page).to_have_url(re.compile("query=q1"))
 
 
+def test_home_opens_in_a_new_tab(link: str, path: Path, server: Server, tab_of: Callable[[str], Page]) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    home = page.get_by_role("link", name="Home")
+    home.hover()
+    assert home.evaluate("link => link.href") == f"{server.address}/?project={path.stem}"
+
+
 def test_the_tour_stands_over_the_menu_and_goes_on_when_the_page_is_loaded_anew(
     server: Server, projects: Path, tab_of: Callable[[str], Page]
 ) -> None:

@@ -266,6 +266,15 @@ class TestQueue:
         assert app.selectbox("order").value == "right"
         assert "passage" not in app.query_params
 
+    def test_whoever_comes_back_before_the_passage_was_there_is_where_they_were(self, shared: Project) -> None:
+        app = visit("disagreements", view="record")
+        # The other screen began and was left again: what its address names is none of this one's.
+        app.session_state["address"].screen = "passages"
+        del app.query_params["view"]
+        app.query_params.update(query="q1", passage="p1")
+        sound(app.run())
+        assert app.session_state["view"] == "record" and url(app, "view") == "record"
+
     def test_whoever_had_no_filter_has_none_after_a_passage(self, shared: Project) -> None:
         app = visit("disagreements")
         sound(app.switch_page("pages/passages.py").run())

@@ -127,11 +127,6 @@ class TestExport:
         assert app.code[0].value == expected.rstrip("\n")
         assert {line.split()[-1] for line in expected.splitlines()} == {"0", "1"}
 
-    def test_it_stays_binary_while_other_screens_are_looked_at(self, small: Project) -> None:
-        app = choose(visit("export"), "Binary", True)
-        sound(app.switch_page("pages/passages.py").run())
-        assert sound(app.switch_page("pages/export.py").run()).checkbox("binary").value
-
     def test_without_labels_there_is_nothing_to_download(self, small: Project) -> None:
         reworded = [Question(q.question_id, q.query_id, f"{q.text} Really?") for q in QUESTIONS]
         bank.save(small, reworded, "all reworded", "tester")

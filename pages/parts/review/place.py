@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from pages.parts.shared import address
+
 NAMES = ("left", "right", "view", "order", "settled", "query", "cell", "case", "at")
 """What of an address is about this screen."""
 WIDGETS = {"query": "query_listed"}
@@ -24,8 +26,8 @@ def arrive() -> bool:
         Whether somebody comes from another screen or place, so that the widgets are to be set anew.
     """
     given = _given()
-    # What a widget held is gone once another screen was drawn.
-    came = "left" not in st.session_state
+    # What a widget held is gone once another screen was drawn; where one was left before it was, it is still there.
+    came = "left" not in st.session_state or address.arrived()
     # On the way to a passage the browser notes this screen with the address of that one: it is a step of nobody's.
     # Where one was may be the place without any filter.
     if came and _KEPT in st.session_state and (not given or "passage" in st.query_params):
@@ -76,10 +78,10 @@ def say(said: dict[str, str]) -> None:
         said: by name; what is empty is taken out of the address.
     """
     # Of a list of nothing nothing stands in the address; to delete a name would be a step of its own.
-    address: dict[str, str | list[str]] = {
+    wanted: dict[str, str | list[str]] = {
         name: value or [] for name, value in said.items() if value or name in st.query_params
     }
-    st.query_params.update(address)
+    st.query_params.update(wanted)
 
 
 def set_widget(name: str, options: Iterable[str], default: str) -> None:

@@ -42,6 +42,24 @@ The first is where one arrives.
 SCREENS = dict(chain.from_iterable(screens.items() for screens in GROUPS.values()))
 
 
+# The address of the first screen is empty, so that Streamlit's link to it from another screen is the other screen's own
+# in a new tab. It is put right when somebody comes near it, as it is drawn anew whenever what it takes along changes.
+_home = st.components.v2.component(
+    "links_to_home",
+    js="""
+export default function () {
+  if (window.examLinksHome) return;
+  window.examLinksHome = true;
+  const mend = ({ target }) => {
+    const link = target.closest?.('a[data-testid^="stPageLink"][href^="?"]');
+    if (link) link.setAttribute("href", "./" + link.getAttribute("href"));
+  };
+  for (const kind of ["pointerover", "pointerdown", "focusin"]) document.addEventListener(kind, mend, true);
+}
+""",
+)
+
+
 def navigation() -> tuple[str, st.Page]:
     """Declare the screens; returns the name of the one that the person is on, and the screen."""
     pages = {
@@ -61,6 +79,7 @@ def menu(choices: Mapping[str, str]) -> None:
     Args:
         choices: what goes along to the next screen, as the address says it.
     """
+    _home(key="links-to-home")
     with st.container(key="menu"):
         for group, screens in GROUPS.items():
             st.caption(group)
