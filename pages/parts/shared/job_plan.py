@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.bank import latest_version, overview, speaking_passages
+from core.bank import exam_queries, latest_version, overview, speaking_passages
 from core.catalogue import prices
 from core.graders import Grader, ReadingGrader, back_end_name, usual_address
 from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
@@ -44,12 +44,23 @@ class Chosen:
 
 def plan(project: Project, grader: Grader) -> Request | None:
     """What a job would do; returns what to start, or None."""
-    queries = {query.query_id: ui.shortened(query.text, ui.LISTED) for query in overview(project)}
+    version = latest_version(project)
+    exams = exam_queries(project, version)
+    queries = {
+        query.query_id: ui.shortened(query.text, ui.LISTED)
+        for query in overview(project)
+        if query.query_id not in exams
+    }
+    if exams:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(":material/info: The items of exams are not graded: students sit them.")
+            ui.go("students")
+        if not queries:
+            return None
     chosen = st.multiselect(
         "Queries", list(queries), format_func=queries.__getitem__, placeholder="All queries", key="queries",
         persist_state="session",
     )  # fmt: skip
-    version = latest_version(project)
     scope = Scope(queries=tuple(chosen) or None)
     found = _planned(project, grader, scope)
     if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
