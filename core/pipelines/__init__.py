@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.pipelines.abilities import AnswerTable, abilities, answer_table, planted, shorter
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
+from core.pipelines.background_writing import BackgroundWriting, current_writing, start_writing
 from core.pipelines.boards import (
     LEAST,
     TESTS,
@@ -82,6 +83,7 @@ __all__ = [
     "VALUE_COLUMNS",
     "AnswerTable",
     "BackgroundSitting",
+    "BackgroundWriting",
     "Checked",
     "Comparison",
     "ExamStatistics",
@@ -120,6 +122,7 @@ __all__ = [
     "chunks_to_ask",
     "compare",
     "current_sitting",
+    "current_writing",
     "exam_board",
     "exam_items",
     "generate_items",
@@ -151,6 +154,7 @@ __all__ = [
     "sittings",
     "standing",
     "start_sitting",
+    "start_writing",
     "statistics",
     "usual_thresholds",
     "value_row",

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 
 from core.errors import GradingError
+from core.graders import acting, current
 from core.grading import Progress
 from core.pipelines.sitting import Reins, Sit, sit
 from core.project import Project
@@ -34,12 +35,15 @@ class BackgroundSitting:
         self.over = False
         self.log: deque[str] = deque(maxlen=LOGGED_LINES)
         self.reins = Reins(self.log.append)
+        # Models are made ready in the thread, which may use what whoever began it may use.
+        self._access = current()
         self._thread = threading.Thread(target=self._run, args=(project, request, author), name="sitting", daemon=True)
         self._thread.start()
 
     def _run(self, project: Project, request: Sit, author: str) -> None:
         try:
-            self.ended = sit(project, request, author, self._report, self.reins)
+            with acting(self._access):
+                self.ended = sit(project, request, author, self._report, self.reins)
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
             self.progress = Progress("failed", message=f"The sitting could not go on: {error}")

@@ -129,22 +129,31 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
         if found.seconds is not None:
             st.caption(f"Takes about {ui.duration(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
         return
+    show_tag(found, grader.spec.model)
+    if found.seconds is not None:
+        st.caption(f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs.")
+
+
+def show_tag(found: PriceTag, model: str) -> None:
+    """Calls, tokens and cost of what a model is to be asked.
+
+    Args:
+        model: its name in the price table.
+    """
     about = "" if found.counted else "≈ "
     columns = st.columns(4)
     columns[0].metric("Calls", f"{found.calls:,}", help="Of the model, without retries.")
     columns[1].metric(
         "Tokens read", f"{about}{count(found.input_tokens)}",
-        help="Counted by the model's tokenizer on a sample of the pairs." if found.counted
+        help="Counted by the model's tokenizer on a sample." if found.counted
         else "Estimated from the characters of a sample: the model's tokenizer is not at hand.",
     )  # fmt: skip
     columns[2].metric("Tokens written", f"≈ {count(found.output_tokens)}")
     columns[3].metric(
         "Cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
         help="In the currency of the price table." if found.cost is not None
-        else f"There is no price for {ui.plain(grader.spec.model)}: set it in the price table below.",
+        else f"There is no price for {ui.plain(model)}: set it in the price table of the Grading screen.",
     )  # fmt: skip
-    if found.seconds is not None:
-        st.caption(f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs.")
 
 
 def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -> PriceTag | None:
