@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.pipelines import making_of, statistics
-from pages.parts.exams import facts, filters
+from pages.parts.exams import facts, filters, writing
 from pages.parts.exams.opened import opened
 from pages.parts.shared import ui
 
@@ -13,6 +13,8 @@ VIEWS = {"items": "Items", "filters": "Filters", "statistics": "Statistics"}
 
 ui.begin()
 project = ui.project()
+writing.offer(project)
+writing.progress(project)
 exam, items = opened(project)
 known = statistics(items, making_of(project, exam))
 facts.summary(known)

@@ -52,7 +52,7 @@ def standing(project: Project) -> None:
             ui.go(step.screen)
     with st.container(key="doors", horizontal=True):
         for name, door in (
-            ("curate", doors.curate(work, person, found["queries"])),
+            ("curate", doors.curate(work, person, found["queries"] - found["exams"], found["items"])),
             ("review", doors.review(agreement, stale)),
             ("publish", doors.publish(progress, len(stale), next(iter(publications(project)), None))),
         ):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from core.bank.asked import bank_for
 from core.bank.questions import latest_version
+from core.bank.topics import EXAMS
 from core.project import Project
 from core.text import how_many
 from core.types import GraderSpec
@@ -23,6 +24,10 @@ _COUNTS = {
         "SELECT count(DISTINCT question_key) FROM question_revisions JOIN question_texts USING (text_key)"
         " WHERE text IS NULL"
     ),
+    "exams": f"SELECT count(*) FROM {EXAMS}",
+    "items": f"SELECT count(*) FROM questions SEMI JOIN {EXAMS} USING (query_key)",
+    "students": "SELECT count(*) FROM students",
+    "answers of students": "SELECT count(*) FROM answers WHERE correct IS NOT NULL",
     "bank versions": "SELECT count(*) FROM bank_versions",
     "pooled passages": "SELECT count(*) FROM pool",
     "graders": "SELECT count(*) FROM graders",
@@ -35,9 +40,10 @@ _COUNTS = {
 
 
 def counts(project: Project) -> dict[str, int]:
-    """Numbers of things in a project, by what they are."""
+    """Numbers of things in a project, by what they are; queries have exams among them, and questions their items."""
     names = list(_COUNTS)
-    row = project.rows("SELECT " + ", ".join(f"({sql})" for sql in _COUNTS.values()))[0]
+    columns = ", ".join(f"({sql})" for sql in _COUNTS.values())
+    row = project.rows(f"SELECT {columns}", {"version": latest_version(project)})[0]
     return dict(zip(names, row, strict=True))
 
 
@@ -98,6 +104,8 @@ def next_step(
         stale: overrides whose question was reworded since.
         asked: what is asked of a passage; "query" for a grader that judges a query as a whole.
     """
+    if found["exams"] and found["exams"] == found["queries"]:
+        return _next_of_exam(found, unsaved)
     for open_now, sentence, screen in (
         (
             not found["queries"],
@@ -112,7 +120,7 @@ def next_step(
         ),
         (not found["grades"], "Grade the pool: every passage against every question of its query.", "grading"),
         (ungraded, f"Grade what is missing: {how_many(ungraded, 'pairs')} of a {asked} and a passage.", "grading"),
-        (unsaved, f"Look at what your {how_many(unsaved, 'unsaved changes')} would do, and save.", "question_bank"),
+        (unsaved, _unsaved(unsaved), "question_bank"),
         (
             stale,
             f"Confirm or withdraw {how_many(stale, 'overrides')}: the question was reworded since.",
@@ -123,3 +131,18 @@ def next_step(
         if open_now:
             return NextStep(sentence, screen)
     return NextStep("Look at the leaderboard that your questions make, beside the official one.", "leaderboard")
+
+
+def _next_of_exam(found: dict[str, int], unsaved: int) -> NextStep:
+    """The same for a project that has exams and no other query."""
+    if unsaved:
+        return NextStep(_unsaved(unsaved), "question_bank")
+    if not found["students"]:
+        return NextStep("Add students: chance and other rules need no model, and show what reading earns.", "students")
+    if not found["answers of students"]:
+        return NextStep("Let the students sit the exam.", "students")
+    return NextStep("Look at what each item tells of the students, and what the exam could do without.", "items")
+
+
+def _unsaved(number: int) -> str:
+    return f"Look at what your {how_many(number, 'unsaved changes')} would do, and save."

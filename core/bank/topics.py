@@ -75,8 +75,32 @@ def add_topics(cursor: Cursor, topic_ids: Sequence[str]) -> int:
     return int(made)
 
 
-EXAMS = "(SELECT DISTINCT query_key FROM questions JOIN items USING (question_key) ANTI JOIN pool USING (query_key))"
-"""Queries with items that have no passages: students are asked their questions, and no system answers them."""
+EXAMS = (
+    "(SELECT query_key FROM (SELECT query_key, question_key, arg_max(kind, version) AS kind,"
+    " arg_max(active, version) AS active FROM queries ANTI JOIN pool USING (query_key) JOIN questions USING (query_key)"
+    " JOIN question_revisions USING (question_key) WHERE version <= $version GROUP BY ALL)"
+    " LEFT JOIN (SELECT question_key, true AS item FROM items) USING (question_key)"
+    " GROUP BY query_key HAVING bool_or(item) OR (bool_or(active) AND bool_and(kind = 'choice' OR NOT active)"
+    " AND query_key NOT IN (SELECT query_key FROM all_subtopics())))"
+)
+"""Exams of the bank at `$version`: students are asked their questions, and no system answers them.
+
+They are the queries without passages that have items, or ask nothing but multiple-choice questions, as an exam that was
+written by hand does. A query with subtopics is none, since its topics may have the passages.
+"""
+
+
+def exam_queries(project: Project, version: int) -> list[str]:
+    """The ids of the queries that are exams, as `EXAMS` has them, in the order of the project.
+
+    Args:
+        version: bank version.
+    """
+    rows = project.rows(
+        f"SELECT query_id FROM {EXAMS} JOIN queries USING (query_key) ORDER BY query_key", {"version": version}
+    )
+    return [query_id for (query_id,) in rows]
+
 
 Place = tuple[str, str | None]
 """Where the bank keeps a question: its query id and subtopic id."""
@@ -115,9 +139,9 @@ def asked_questions(
     def own(query: str) -> Sequence[Question]:
         return instead[query] if query in instead else bank_questions(project, version, query)
 
-    if project.rows(f"SELECT 1 FROM {EXAMS} JOIN queries USING (query_key) WHERE query_id = ?", [query_id]):
-        return []
     found = list(own(query_id))
+    if _is_exam(project, query_id, found):
+        return []
     ends = [at for at, letter in enumerate(query_id) if letter == "/"]
     known = _queries_among(project, [query_id[:at] for at in ends])
     # An id may be read in several ways: a/b/c is the subtopic c of a/b, and the subtopic b/c of a.
@@ -126,6 +150,22 @@ def asked_questions(
         if subtopic in _topics_of(project, _places(questions)).get(query, ()):
             found += [question for question in questions if question.subtopic_id in (None, subtopic)]
     return found
+
+
+def _is_exam(project: Project, query_id: str, own: Sequence[Question]) -> bool:
+    """Whether a query is one of `EXAMS`, or would be with some questions in place of its own."""
+    rows = project.rows(
+        "SELECT EXISTS (FROM questions o JOIN items USING (question_key) WHERE o.query_key = q.query_key),"
+        " EXISTS (FROM all_subtopics() s WHERE s.query_key = q.query_key)"
+        " FROM queries q ANTI JOIN pool USING (query_key) WHERE query_id = ?",
+        [query_id],
+    )
+    if not rows:
+        return False
+    has_items, has_subtopics = rows[0]
+    active = [question for question in own if question.active]
+    by_hand = bool(active) and all(question.kind == "choice" and question.subtopic_id is None for question in active)
+    return has_items or (by_hand and not has_subtopics)
 
 
 def questions_by_query(project: Project, questions: Iterable[Question]) -> dict[str, list[Question]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from core.bank import overview, query_as_question, questions
+from core.bank import exam_queries, overview, query_as_question, questions
 from core.project import Project
 from core.types import GraderSpec
 
@@ -39,6 +39,8 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
         queries: ids of the queries to look at; all for None.
     """
     other_kind = no_text = no_answer_key = no_choices = 0
+    # Items of exams are sat by students, and no grader is to be blamed for them.
+    sat = set(exam_queries(project, version))
     untitled = {query_id for (query_id,) in project.rows("SELECT query_id FROM queries WHERE text = query_id")}
     if spec.method == "direct":
         ids = [query.query_id for query in overview(project)]
@@ -46,7 +48,7 @@ def left_out(project: Project, spec: GraderSpec, version: int, queries: Collecti
     else:
         asked = [question for question in questions(project, version) if question.active]
     for question in asked:
-        if queries is not None and question.query_id not in queries:
+        if question.query_id in sat or (queries is not None and question.query_id not in queries):
             continue
         if spec.method != "direct" and question.kind not in spec.takes:
             other_kind += 1

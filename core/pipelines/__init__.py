@@ -72,6 +72,7 @@ from core.pipelines.answers.studying import (
 from core.pipelines.answers.tables import reteval_latex, row_values
 from core.pipelines.answers.tables import told as reteval_told
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
+from core.pipelines.background_writing import BackgroundWriting, current_writing, start_writing
 from core.pipelines.bm25 import BM25
 from core.pipelines.boards import (
     LEAST,
@@ -170,6 +171,7 @@ __all__ = [
     "AnsweringSoFar",
     "AskedQuery",
     "BackgroundSitting",
+    "BackgroundWriting",
     "Caps",
     "CaseDesk",
     "CaseRow",
@@ -246,6 +248,7 @@ __all__ = [
     "confirm_case",
     "correlations",
     "current_sitting",
+    "current_writing",
     "evaluate",
     "exam_board",
     "exam_items",
@@ -295,6 +298,7 @@ __all__ = [
     "sittings",
     "standing",
     "start_sitting",
+    "start_writing",
     "statistics",
     "take_back_case",
     "usual_thresholds",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from core.errors import GradingError
+from core.graders import acting, current
 from core.grading import Progress
 from core.pipelines.reins import Reins
 from core.pipelines.sitting import Sit, sit
@@ -41,12 +42,15 @@ class Background:
         self.log: deque[str] = deque(maxlen=LOGGED_LINES)
         self.reins = Reins(self.log.append)
         self._name = name
+        # Models are made ready in the thread, which may use what whoever began it may use.
+        self._access = current()
         self._thread = threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
         self._thread.start()
 
     def _run(self, work: Steps) -> None:
         try:
-            self.ended = work(self._report, self.reins)
+            with acting(self._access):
+                self.ended = work(self._report, self.reins)
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
             self.progress = Progress("failed", message=f"The {self._name} could not go on: {error}")

@@ -24,6 +24,7 @@ from core.grading import (
     Progress,
     Request,
     Scope,
+    carrying,
     close_interrupted,
     current_job,
     jobs,
@@ -31,7 +32,6 @@ from core.grading import (
     run_job,
     start_job,
 )
-from core.grading import carrying
 from core.labels import Policy, basis, readiness
 from core.project import Project, add_passages, open_project, refresh_pool
 from core.review import changes

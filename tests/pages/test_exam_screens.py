@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +15,7 @@ from core.pipelines import (
     abilities,
     add_student,
     current_sitting,
+    current_writing,
     exam_board,
     planted,
     responses,
@@ -21,10 +24,11 @@ from core.pipelines import (
     statistics,
 )
 from core.pipelines import exam_items as items_of
-from core.project import Project
+from core.project import Project, add_passages
 from pages.parts.exams import planting
-from tests.made.exams import put_exam
-from tests.made.screens import charts, choose, looking_at, press, said, served, shared, visit
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat
+from tests.made.exams import item, put_exam, source
+from tests.made.screens import charts, choose, looking_at, metric, named, press, said, served, shared, sound, visit
 
 __all__ = ["served", "shared"]
 
@@ -126,3 +130,46 @@ def test_bad_items_are_planted_on_request_and_nothing_is_changed(shared: Project
     rows = planted(shared, "exam")
     assert list(table["Discrimination (d)"]) == [row.found["d"] for row in rows]
     assert f"Of {ITEMS} items 4 were spoilt" in said(app) and not bank.drafts(shared, "ann")
+
+
+@pytest.fixture
+def writer() -> Iterator[EndpointServer]:
+    """A model that writes an item about each passage, but none about jar number 3."""
+
+    def answer(seen: Seen) -> Reply:
+        jar = re.search(r"Jar number (\d+)", seen.prompt)
+        assert jar is not None
+        if jar[1] == "3":
+            return chat("I would rather not.")
+        question = f"Which of these metals is it that they kept in the jar with the number {jar[1]}?"
+        choices = [f"{metal} {jar[1]}" for metal in ("tin", "zinc", "gold", "lead")]
+        written = {"question": question, "choices": choices, "correct_answer": choices[1], "explanation": ""}
+        return chat(json.dumps(written))
+
+    with EndpointServer(answer) as server:
+        yield server
+
+
+def test_a_model_writes_items_that_are_proposed_with_choices_and_key(project: Project, writer: EndpointServer) -> None:
+    with project.transaction() as cursor:
+        add_passages(cursor, [source(item(number)) for number in range(1, 5)])
+    app = visit("exam")
+    named(app.get("button_group"), "Where the model runs").set_value("openai")
+    sound(app.run())
+    named(app.text_input, "Address").set_value(writer.url)
+    named(app.text_input, "Model").set_value("writer-1")
+    app = sound(app.run())
+    assert metric(app, "Calls") == "4" and metric(app, "Cost") == "–"
+    app = press(app, "Write items")
+    writing = current_writing(project)
+    assert writing is not None and writing.wait(60)
+    app = visit("exam")
+    assert "3 items from 4 passages are proposed." in said(app)
+    assert "Passages that gave no item (1)" in [box.label for box in app.expander]
+    proposals = bank.proposals(project, "exam")
+    assert len(proposals) == 3 and not bank.questions(project, query_id="exam")
+    words = said(visit("question_bank", query="exam"))
+    for one in proposals:
+        assert one.item is not None
+        assert f"{one.item.answer_key}** (the right one)" in words
+        assert all(choice in words for choice in one.item.choices)

@@ -21,6 +21,7 @@ from core.labels import override
 from core.project import Project, official_sources, open_project
 from core.types import Question
 from pages.parts.home import tour
+from tests.made.exams import put_exam
 from tests.made.projects import fill, new_project
 from tests.made.screens import (
     QUESTIONS,
@@ -226,6 +227,17 @@ class TestHome:
         assert "These are notes of a meeting" in marked
         assert "runs of systems in TREC's six columns" in said(app)
         assert "Import" not in [button.label for button in app.button]
+
+
+def test_home_and_grading_know_that_an_exam_is_sat_and_not_graded(project: Project) -> None:
+    put_exam(project)
+    app = visit("home")
+    assert "Add students" in said(app) and links(app) == ["students"]
+    assert counted(app) == {"queries": "0", "passages": "6", "runs": "0", "judgments": "0", "questions": "0",
+                            "grades": "0", "items": "6", "students": "0"}  # fmt: skip
+    (curate,) = holds(app, "door curate")["panels"]
+    assert "6 items of exams, which students sit" in str(curate["blocks"])
+    assert "The items of exams are not graded: students sit them." in said(visit("grading"))
 
 
 @pytest.fixture

@@ -121,6 +121,12 @@ def test_prompts_are_tried_on_offered_models_alone_and_can_be_read_without_any(a
     assert nothing_to_type(app)
 
 
+def test_items_are_written_by_what_is_offered_alone(asked: Project) -> None:
+    app = visit("exam")
+    assert "No model on its own computer is offered by this server." in words(app) and nothing_to_type(app)
+    assert not [one for one in app.button if one.label == "Write items"]
+
+
 def test_drafting_asks_offered_endpoints_alone(asked: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with EndpointServer() as ours, EndpointServer() as other:
         parameters = {"model": "mini", "base_url": other.url, "key_variable": "MY_DB_PASSWORD"}

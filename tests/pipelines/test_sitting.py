@@ -14,7 +14,7 @@ import torch
 from core import bank
 from core.errors import InputError
 from core.exchange import export_project, import_project
-from core.graders import fill
+from core.graders import Access, acting, fill, origin
 from core.graders.local.loading import load_model
 from core.grading import close_interrupted
 from core.pipelines import Plan, Reins, Sit, add_student, responses, sit, sittings, standing, start_sitting
@@ -136,11 +136,14 @@ def test_in_the_background_a_sitting_pauses_resumes_and_ends(project: Project) -
     put_exam(project, 5)
     with EndpointServer(lambda seen: letter(seen, "A")) as server:
         add_student(project, at(server), "ann")
-        under_way = start_sitting(project, Sit(), "ann")
+        # A key that somebody typed on a screen is known to whoever acts for them, and to no other thread.
+        with acting(Access(any_address=True, typed={origin(server.url): "typed"})):
+            under_way = start_sitting(project, Sit(), "ann")
         under_way.reins.pause()
         assert under_way.reins.paused
         under_way.reins.resume()
         assert under_way.wait(60) and under_way.over
+    assert {seen.headers["authorization"] for seen in server.seen} == {"Bearer typed"}
     assert under_way.ended["remote"].graded == 5 and under_way.student == "remote"
 
 

@@ -8,7 +8,6 @@ import streamlit as st
 
 from core.bank import QueryOverview, drafted_bank
 from core.errors import WorkbenchError
-from core.graders import BACK_ENDS, LOCAL_MODEL
 from core.grading import (
     DEFAULT_PROMPT,
     KINDS,
@@ -21,13 +20,11 @@ from core.grading import (
     make_drafter,
     passages_for_key,
     suggest,
-    usual_settings,
 )
 from core.project import Project
 from core.types import Question
-from pages.parts.shared import model_place, policy_widgets, ui
+from pages.parts.shared import drafting_model, policy_widgets, ui
 
-WHERE = {"transformers": "On this computer", "openai": "Behind an endpoint"}
 WHAT = {"question": "Questions", "nugget": "Key facts"}
 USUAL = ""
 """The choice of no prompt in particular."""
@@ -43,7 +40,7 @@ def suggest_dialog(project: Project, query: QueryOverview) -> None:
     titles = {USUAL: "The usual one: by subtopic where there are some"}
     titles |= {prompt.name: f"{prompt.name}: {prompt.title}" for prompt in fitting_prompts(project, str(what))}
     prompt = st.selectbox("Prompt", list(titles), format_func=titles.__getitem__, key=f"prompt for {what}")
-    settings = _model(project)
+    settings = drafting_model.choose(project, "drafter")
     if settings is not None and st.button("Ask the model", type="primary", key="ask for questions"):
         _ask(
             query.query_id,
@@ -86,7 +83,7 @@ def answer_key_dialog(project: Project, query: QueryOverview) -> None:
         st.text(passage.text)
     names = [prompt.name for prompt in fitting_prompts(project, "answer key")]
     prompt = st.selectbox("Prompt", names, index=names.index(DEFAULT_PROMPT), key="prompt for key")
-    settings = _model(project)
+    settings = drafting_model.choose(project, "drafter")
     if settings is not None and st.button("Ask the model", type="primary", key="ask for key"):
         _ask(
             query.query_id,
@@ -107,33 +104,9 @@ def _offered(passage: KeyPassage) -> str:
     return f"{', '.join(said)}: {ui.shortened(passage.text, 100)}"
 
 
-def _model(project: Project) -> dict[str, str] | None:
-    """Which model is asked: as it was the last time here, else as for grading; None where it cannot be, as is said."""
-    with ui.errors():
-        return _chosen_model(project)
-    return None
-
-
-def _chosen_model(project: Project) -> dict[str, str]:
-    usual: dict[str, str] = st.session_state.get("drafter") or usual_settings(project)
-    where = st.segmented_control(
-        "Where the model runs", BACK_ENDS, default=usual["back_end"], format_func=WHERE.__getitem__, required=True
-    )
-    known = usual if where == usual["back_end"] else {}
-    settings = {"back_end": str(where)}
-    stored = known.get("model", "")
-    if where == "openai":
-        address, endpoint = model_place.choose_endpoint(known, "drafter", bound=False)
-        settings |= address
-        settings["model"] = model_place.choose_model(stored, endpoint, "drafter model openai")
-    else:
-        settings["model"] = model_place.choose_local(stored, LOCAL_MODEL, "drafter model transformers", bound=False)
-    return {name: value for name, value in settings.items() if value}
-
-
 def _ask(query_id: str, settings: dict[str, str], work: Callable[[Watch], Report]) -> None:
     """Ask the model and show how far it is; the dialog closes when it has answered."""
-    st.session_state["drafter"] = settings
+    drafting_model.remember(settings)
     bar = st.progress(0.0, text="The model is being asked. What it has answered is kept, whatever happens.")
 
     def watch(done: int, total: int) -> None:

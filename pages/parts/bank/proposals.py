@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
+
 import streamlit as st
 
 from core import bank
-from core.bank import Proposal, QueryOverview, Repeat, drafted_bank, edit_proposal, empty_generations, marks, put_back
+from core.bank import (
+    DraftedItem,
+    Proposal,
+    QueryOverview,
+    Repeat,
+    drafted_bank,
+    edit_proposal,
+    empty_generations,
+    marks,
+    put_back,
+)
 from core.errors import WorkbenchError
 from core.project import Project, passage_texts
 from pages.parts.bank import drafting as bank_drafting
@@ -136,9 +148,21 @@ def _proposal(project: Project, one: Proposal, mark: Repeat | None, chosen: bool
             args=(area,),
             disabled=not ui.person(),
         )
+        if one.item is not None:
+            st.markdown(f":small[{_choices(one.item)}]")
         if refused := st.session_state.pop(f"not reworded {one.key}", None):
             st.caption(f":red[{ui.plain(refused)}]")
         st.markdown(f":small[{_facts(one, mark)}]")
+
+
+def _choices(item: DraftedItem) -> str:
+    """The choices of an item with their letters; the key is bold, and said to be it."""
+    said = []
+    for letter, choice in zip(ascii_uppercase, item.choices, strict=False):
+        shown = ui.plain(f"{letter}) {choice}")
+        said.append(f"**{shown}** (the right one)" if choice == item.answer_key else shown)
+    topic = [f":gray[{ui.plain(item.topic)}]"] if item.topic else []
+    return " · ".join([*said, *topic])
 
 
 def _facts(one: Proposal, mark: Repeat | None) -> str:

@@ -10,8 +10,8 @@ from core.project import Project
 from pages.parts.shared import ui
 
 HOW = (
-    "Import an exam on the Home screen, write questions of the kind choice in the question bank, or let a model draft"
-    " items from the passages: exam items generate."
+    "Import an exam on the Home screen, write questions of the kind choice in the question bank, or let a model write"
+    " items from the passages: on the Exam screen, or with exam items generate."
 )
 
 

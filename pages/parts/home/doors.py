@@ -12,11 +12,12 @@ from core.text import how_many
 from pages.parts.home.panels import count, lines, panel, text, to
 
 
-def curate(found: ToCurate, person: str, queries: int) -> dict[str, Any]:
+def curate(found: ToCurate, person: str, queries: int, items: int) -> dict[str, Any]:
     """The door to the question bank.
 
     Args:
-        queries: how many there are.
+        queries: how many there are beside exams.
+        items: of exams.
         person: who works here; empty for somebody who has not said a name.
     """
     unsaved = sum(one.count for one in found.drafts)
@@ -33,7 +34,12 @@ def curate(found: ToCurate, person: str, queries: int) -> dict[str, Any]:
         else None,
         _queries(found.proposed, "with proposed questions to decide on"),
     ]
-    nothing = "Every query has questions, and all their pairs are graded." if queries else "There are no queries yet."
+    if queries:
+        nothing = "Every query has questions, and all their pairs are graded."
+    elif items:
+        nothing = f"The bank has {how_many(items, 'items')} of exams, which students sit."
+    else:
+        nothing = "There are no queries yet."
     blocks = [lines(waiting) if any(waiting) else text(nothing)]
     if person and not unsaved:
         blocks.append(text("You have no unsaved changes."))

@@ -22,6 +22,8 @@ COUNTED = {
     "judgments": "disagreements",
     "questions": "question_bank",
     "grades": "grading",
+    "items": "exam",
+    "students": "students",
 }
 """What a project holds, and the screen where it is."""
 
@@ -36,7 +38,10 @@ def counted(found: dict[str, int]) -> dict[str, Any]:
         )
         if found[name]
     ]
-    held = [count(found[name], name, to(screen)) for name, screen in COUNTED.items()]
+    # Beside an exam's items stands what is asked of passages.
+    shown = found | {"queries": found["queries"] - found["exams"], "questions": found["questions"] - found["items"]}
+    of_exams = () if found["items"] or found["students"] else ("items", "students")
+    held = [count(shown[name], name, to(screen)) for name, screen in COUNTED.items() if name not in of_exams]
     return panel("What is here", [{"kind": "counts", "lines": held}, lines(missing) if missing else None])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.bank import latest_version, overview, speaking_passages
+from core.bank import exam_queries, latest_version, overview, speaking_passages
 from core.catalogue import prices
 from core.graders import Grader, ReadingGrader, back_end_name, usual_address
 from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
@@ -44,12 +44,23 @@ class Chosen:
 
 def plan(project: Project, grader: Grader) -> Request | None:
     """What a job would do; returns what to start, or None."""
-    queries = {query.query_id: ui.shortened(query.text, ui.LISTED) for query in overview(project)}
+    version = latest_version(project)
+    exams = exam_queries(project, version)
+    queries = {
+        query.query_id: ui.shortened(query.text, ui.LISTED)
+        for query in overview(project)
+        if query.query_id not in exams
+    }
+    if exams:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(":material/info: The items of exams are not graded: students sit them.")
+            ui.go("students")
+        if not queries:
+            return None
     chosen = st.multiselect(
         "Queries", list(queries), format_func=queries.__getitem__, placeholder="All queries", key="queries",
         persist_state="session",
     )  # fmt: skip
-    version = latest_version(project)
     scope = Scope(queries=tuple(chosen) or None)
     found = _planned(project, grader, scope)
     if found.failed and st.checkbox(f"Ask the {found.failed:,} failed pairs again"):
@@ -118,22 +129,31 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
         if found.seconds is not None:
             st.caption(f"Takes about {ui.duration(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
         return
+    show_tag(found, grader.spec.model)
+    if found.seconds is not None:
+        st.caption(f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs.")
+
+
+def show_tag(found: PriceTag, model: str) -> None:
+    """Calls, tokens and cost of what a model is to be asked.
+
+    Args:
+        model: its name in the price table.
+    """
     about = "" if found.counted else "≈ "
     columns = st.columns(4)
     columns[0].metric("Calls", f"{found.calls:,}", help="Of the model, without retries.")
     columns[1].metric(
         "Tokens read", f"{about}{count(found.input_tokens)}",
-        help="Counted by the model's tokenizer on a sample of the pairs." if found.counted
+        help="Counted by the model's tokenizer on a sample." if found.counted
         else "Estimated from the characters of a sample: the model's tokenizer is not at hand.",
     )  # fmt: skip
     columns[2].metric("Tokens written", f"≈ {count(found.output_tokens)}")
     columns[3].metric(
         "Cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
         help="In the currency of the price table." if found.cost is not None
-        else f"There is no price for {ui.plain(grader.spec.model)}: set it in the price table below.",
+        else f"There is no price for {ui.plain(model)}: set it in the price table of the Grading screen.",
     )  # fmt: skip
-    if found.seconds is not None:
-        st.caption(f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs.")
 
 
 def _price_tag(project: Project, grader: Grader, request: Request, pairs: int) -> PriceTag | None:

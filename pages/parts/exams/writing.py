@@ -1,0 +1,128 @@
+"""Letting a model write items: which model, from which passages, what it takes, how far it is, and what came of it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.grading import PriceTag, make_drafter
+from core.pipelines import EXAM, BackgroundWriting, Wanted, current_writing, generation_price, start_writing
+from core.project import Project, run_names
+from pages.parts.shared import drafting_model, presses, ui
+from pages.parts.shared.job_plan import show_tag
+
+PACE = 1.0
+"""Seconds between two looks at the work."""
+USUAL_NUMBER = 50
+SHOWN_FAILURES = 20
+EVERY_PASSAGE = ""
+"""The choice of no run in particular."""
+
+
+def offer(project: Project) -> None:
+    """A place to let a model write items; nothing while one is at work."""
+    running = current_writing(project)
+    if running is not None and not running.over:
+        return
+    with st.popover("Let a model write items", icon=":material/edit_note:"):
+        st.caption("One item a passage. What comes is a proposal until you accept it, and in the bank once you save.")
+        settings = drafting_model.choose(project, "writer")
+        if settings is None:
+            return
+        wanted = _wanted(project)
+        with ui.errors():
+            tag = _price(project, settings, wanted)
+            if not tag.calls:
+                st.caption("There is no passage left that this model was not asked about.")
+                return
+            show_tag(tag, settings["model"])
+            _begin(project, settings, wanted)
+
+
+def _wanted(project: Project) -> Wanted:
+    left, right = st.columns(2)
+    domain = left.text_input(
+        "What the passages are of", placeholder=Wanted.domain, key="writer domain", help="The prompt says it."
+    ).strip()
+    number = right.number_input(
+        "Passages at most", 1, None, USUAL_NUMBER, key="writer number", help="Drawn by chance. Empty: all of them.",
+        placeholder="All",
+    )  # fmt: skip
+    run = left.selectbox(
+        "From", [EVERY_PASSAGE, *run_names(project)], format_func=lambda name: name or "All passages", key="writer run",
+        help="Only the passages that a run ranks; their query is the topic of the item.",
+    )  # fmt: skip
+    exam = right.text_input("Exam", EXAM, key="writer exam", help="The query that the items belong to.").strip()
+    return Wanted(exam or EXAM, domain or Wanted.domain, run=run or None, limit=None if number is None else int(number))
+
+
+def _price(project: Project, settings: dict[str, str], wanted: Wanted) -> PriceTag:
+    drafter = make_drafter(settings)
+    counting = drafter.back_end.count_tokens("") is not None
+    key = ("price of items", drafter.model, drafter.fence, wanted, counting)
+    return project.remember(key, lambda: generation_price(project, drafter, wanted))
+
+
+def _begin(project: Project, settings: dict[str, str], wanted: Wanted) -> None:
+    left, right = st.columns(2)
+    calls = left.number_input("Calls at most", 1, None, None, key="writer calls", placeholder="No cap")
+    cost = right.number_input("Money at most", 0.0, None, None, key="writer money", placeholder="No cap")
+    if st.button("Write items", type="primary", key="writer begin"):
+        author = ui.author()
+        drafting_model.remember(settings)
+        try:
+            start_writing(project, make_drafter(settings), author, wanted, None if calls is None else int(calls), cost)
+        except WorkbenchError as error:
+            ui.show_error(error)
+        else:
+            st.rerun()
+
+
+def progress(project: Project) -> None:
+    """The writing that goes on, or how the last one of this server ended."""
+    writing = current_writing(project)
+    if writing is None:
+        return
+    if not writing.over:
+        st.fragment(_watch, run_every=PACE)(project)
+        return
+    _ended(writing)
+
+
+def _watch(project: Project) -> None:
+    writing = current_writing(project)
+    if writing is None or writing.over:
+        st.rerun()
+        return
+    with st.container(border=True):
+        share = writing.done / writing.total if writing.total else 0.0
+        st.progress(share, text=f"{ui.plain(writing.model)}: {writing.done:,} of {writing.total:,} passages")
+        with st.container(horizontal=True):
+            if writing.control.paused:
+                if presses.button("Resume", icon=":material/play_arrow:"):
+                    writing.control.resume()
+            elif presses.button("Pause", icon=":material/pause:", disabled=writing.control.cancelled):
+                writing.control.pause()
+            if presses.button("Cancel", icon=":material/stop:", disabled=writing.control.cancelled):
+                writing.control.cancel()
+
+
+def _ended(writing: BackgroundWriting) -> None:
+    if writing.message:
+        st.error(ui.plain(writing.message), icon=":material/error:")
+    report = writing.report
+    if report is None:
+        return
+    said = f"{len(report.keys):,} items from {report.asked:,} passages are proposed."
+    if report.stopped:
+        said += f" {report.stopped:,} passages were not asked about: begin again to go on there."
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(said if report.keys else f":material/warning: {said}")
+        if report.keys:
+            ui.go("question_bank", "Decide on the proposals", query=writing.wanted.query_id)
+    if report.failed:
+        with st.expander(f"Passages that gave no item ({len(report.failed):,})"):
+            for failure in report.failed[:SHOWN_FAILURES]:
+                st.caption(ui.plain(failure.reason))
+            if len(report.failed) > SHOWN_FAILURES:
+                st.caption(f"and {len(report.failed) - SHOWN_FAILURES:,} more.")

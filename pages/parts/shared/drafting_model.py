@@ -1,0 +1,48 @@
+"""Choosing the model that drafts: on this computer or behind an endpoint, as it was the last time."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.graders import BACK_ENDS, LOCAL_MODEL
+from core.grading import usual_settings
+from core.project import Project
+from pages.parts.shared import model_place, ui
+
+WHERE = {"transformers": "On this computer", "openai": "Behind an endpoint"}
+LAST = "drafter"
+"""Of the session: the settings of the model that was asked last."""
+
+
+def choose(project: Project, key: str) -> dict[str, str] | None:
+    """Which model is asked: as it was the last time here, else as for grading; None where it cannot be, as is said.
+
+    Args:
+        key: begins the names of the widgets.
+    """
+    with ui.errors():
+        return _chosen(project, key)
+    return None
+
+
+def remember(settings: dict[str, str]) -> None:
+    """Note which model was asked, so that it is offered the next time."""
+    st.session_state[LAST] = settings
+
+
+def _chosen(project: Project, key: str) -> dict[str, str]:
+    usual: dict[str, str] = st.session_state.get(LAST) or usual_settings(project)
+    where = st.segmented_control(
+        "Where the model runs", BACK_ENDS, default=usual["back_end"], format_func=WHERE.__getitem__, required=True,
+        key=f"{key} where",
+    )  # fmt: skip
+    known = usual if where == usual["back_end"] else {}
+    settings = {"back_end": str(where)}
+    stored = known.get("model", "")
+    if where == "openai":
+        address, endpoint = model_place.choose_endpoint(known, key, bound=False)
+        settings |= address
+        settings["model"] = model_place.choose_model(stored, endpoint, f"{key} model openai")
+    else:
+        settings["model"] = model_place.choose_local(stored, LOCAL_MODEL, f"{key} model transformers", bound=False)
+    return {name: value for name, value in settings.items() if value}
