@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.answers import answers
+from bench.audit import audit
 from bench.clicks import clicks
 from bench.exams import exams
 from bench.graders import injections, readers
@@ -229,6 +230,7 @@ BENCHES = {
     "published": lambda: published(say),
     "openqa": lambda: openqa(say, SHARED),
     "answers": lambda: answers(say, SHARED),
+    "audit": lambda: audit(say, SHARED),
     "clicks": lambda: clicks(say),
 }
 
