@@ -283,6 +283,24 @@ def _exam(random: Random) -> Whole:
     )
 
 
+def _written_answers(random: Random) -> list[Any]:
+    of_runs = [
+        {"query_id": query, "run": run, "k": k, "draw": 1, "answer": _words(random)}
+        for query in QUERIES[:2]
+        for run in ("r1", "r2")
+        for k in (1, 5)
+    ]
+    return of_runs + [{"query_id": q, "run": "gold", "draw": n, "answer": "Yes."} for q in QUERIES[:2] for n in (1, 2)]
+
+
+def _said_of_answers(random: Random) -> list[Any]:
+    return [
+        {"query_id": query, "answer": answer, "acceptable": random.random() < 0.5}
+        for query in QUERIES[:2]
+        for answer in (_words(random), "Yes.")
+    ]
+
+
 FORMS: tuple[Form, ...] = (
     Form("queries", "queries.tsv", _queries_tsv),
     Form("queries", "queries.jsonl", _queries_rows),
@@ -311,6 +329,8 @@ FORMS: tuple[Form, ...] = (
     Form("responses-matrix", "answers.tsv", lambda random: _answers(random, "\t")),
     Form("lm-eval", "samples_big.jsonl", _samples),
     Form("exam", "exam.json", _exam),
+    Form("answers", "answers.jsonl", _written_answers),
+    Form("answer-verdicts", "verdicts.jsonl", _said_of_answers),
     Form("students", "components.csv", lambda random: "student,LLM,icl\nbig,llama,ICL@0\nsmall,,ICL@1\n"),
 )
 

@@ -23,6 +23,8 @@ from core.formats import (
     write_board_tsv,
     write_matrix,
 )
+from core.formats.answer_verdicts import read_answer_verdicts, write_answer_verdicts
+from core.formats.answers import read_answers, write_answers
 from core.formats.graded import read_graded, write_graded
 from core.formats.passages import read_passages, write_passages
 from core.formats.queries import read_queries, write_queries
@@ -108,6 +110,8 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "responses-matrix": (_students, (("m.csv", _write_students),)),
     "lm-eval": (_each(lambda source, report: [read_samples(source, report)]), ()),
     "exam": (_each(exam.read_exam), (("e.json", exam.write_exam),)),
+    "answers": (_each(read_answers), (("a.jsonl", write_answers),)),
+    "answer-verdicts": (_each(read_answer_verdicts), (("v.jsonl", write_answer_verdicts),)),
     "students": (_each(lambda source, report: [read_factors(source, report)]), ()),
 }
 """By kind of file: how it is read, and under which names it is written how."""
