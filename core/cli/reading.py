@@ -18,6 +18,10 @@ def _without_examples(given: Mapping[str, Any]) -> bool:
 READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "activity": _always,
     "agreement": _always,
+    "audit board": _always,
+    "audit list": _always,
+    "audit roles": _always,
+    "audit status": _always,
     "bank diff": _always,
     "bank drafts": _always,
     "bank list": _always,
@@ -50,6 +54,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "proposals list": _always,
     "publications": _always,
     "responses": _always,
+    "runs list": _always,
     "selection": _always,
     "significance": _always,
     "status": _always,

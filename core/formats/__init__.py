@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.formats import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
+from core.formats.audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
 from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.exam import ExamItem
 from core.formats.file_kind import FileKind
@@ -20,12 +21,15 @@ from core.formats.trec_run import RunLine, name_runs, read_run_lines
 __all__ = [
     "KINDS_OF_FILE",
     "LARGEST",
+    "SHEET_FORMS",
     "BankFile",
     "ExamItem",
     "Factors",
     "FileKind",
     "RunLine",
     "SatElsewhere",
+    "SheetForm",
+    "SheetLine",
     "Source",
     "TableRow",
     "detect",
@@ -43,6 +47,7 @@ __all__ = [
     "read_responses",
     "read_run_lines",
     "read_samples",
+    "read_sheet",
     "read_small",
     "read_small_text",
     "trec_qrels",
@@ -51,4 +56,5 @@ __all__ = [
     "write_board_latex",
     "write_board_tsv",
     "write_matrix",
+    "write_sheet",
 ]

@@ -9,6 +9,7 @@ from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
 from core.project.database import CONFIG
 from core.project.engine_errors import first_line, no_room
+from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.gold import GOLD, IMPORTED, gold_name, gold_texts, mark_gold, write_gold
 from core.project.judging import (
     JUDGE,
@@ -23,7 +24,15 @@ from core.project.judging import (
     source_of,
     withdraw,
 )
-from core.project.judgments import Qrels, judged_values, judgments, sources, stage_judgments, write_judgments
+from core.project.judgments import (
+    Qrels,
+    judged_values,
+    judgments,
+    put_judgment,
+    sources,
+    stage_judgments,
+    write_judgments,
+)
 from core.project.kept_passages import PassageFiles
 from core.project.lengths import Length, lengths
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
@@ -55,6 +64,7 @@ from core.project.runs import (
     ranked_table,
     rankings,
     run_names,
+    run_sizes,
     stage_ranked,
     state_ranks,
     unstage_ranking,
@@ -90,9 +100,11 @@ __all__ = [
     "MARK",
     "NOT_RETRIEVED",
     "ORACLE",
+    "PARTS",
     "PREFIX",
     "RANKED",
     "SCALE",
+    "STATE_FAMILIES",
     "WITHDRAW",
     "Act",
     "Answer",
@@ -100,6 +112,7 @@ __all__ = [
     "JudgmentAct",
     "Keeper",
     "Length",
+    "Part",
     "PassageFiles",
     "Project",
     "Qrels",
@@ -156,6 +169,7 @@ __all__ = [
     "pool_depth",
     "pooled_queries",
     "projects_folder",
+    "put_judgment",
     "put_retrieval",
     "put_student",
     "queries_of",
@@ -166,6 +180,7 @@ __all__ = [
     "response_runs",
     "retrieved",
     "run_names",
+    "run_sizes",
     "set_pool_depth",
     "source_of",
     "sources",
@@ -174,7 +189,9 @@ __all__ = [
     "stage_ranked",
     "stage_table",
     "state_factors",
+    "state_families",
     "state_ranks",
+    "stated_families",
     "students",
     "students_of",
     "unknown_queries",

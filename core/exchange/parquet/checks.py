@@ -21,8 +21,9 @@ from core.errors import WorkbenchError
 from core.exchange.parquet.manifest import LARGEST_KEY
 from core.formats import LARGEST
 from core.graders import read_prompt
+from core.project import PARTS
 from core.text import LONGEST_ID
-from core.types import KINDS, MAX_RATING, MAX_WEIGHT, Act, Question
+from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -178,9 +179,29 @@ RULES: Final = (
     Rule("answers", "chosen >= 0", "the choice is out of range"),
     Rule("answers", "list_bool_and(list_transform(scores, lambda s: coalesce(isfinite(s), false)))",
          "a score of a choice is no finite number"),
+    Rule("audits", f"{_id('name')} AND {_id('source')}", "the name of an audit or of its source is no name"),
+    Rule("audits", f"{_json('policy', 'OBJECT')} AND {_json('goal', 'OBJECT')}",
+         "the policy or the goal is no JSON object"),
+    Rule("audits", "batch_size >= 1 AND looks >= 1 AND alpha > 0 AND alpha < 1 AND seed >= 0",
+         "the looks or the size of a batch are below 1, the seed below 0, or the error is not between 0 and 1"),
+    Rule("audit_ranks", f"rank BETWEEN 1 AND {LARGEST_KEY}", "a rank is below 1"),
+    Rule("audit_batches", "number >= 1 AND size >= 1 AND seed >= 0",
+         "the number, size or seed of a batch is out of range"),
+    Rule("audit_batches", _json("design", "OBJECT"), "the design is no JSON object"),
+    Rule("audit_chances", "chance > 0 AND chance <= 1", "a chance is not above 0 and up to 1"),
+    Rule("audit_chances", "size >= 0", "the size is below 0"),
+    Rule("audit_chances", "NOT drawn OR known IS NULL", "what was known before is among what was drawn"),
+    Rule("audit_chances", "drawn OR NOT doubled", "what was not drawn is to be judged twice"),
+    Rule("audit_claims", "turn BETWEEN 1 AND 2", "the turn is neither the first nor the second"),
+    Rule("audit_verdicts", "turn BETWEEN 1 AND 2", "the turn is neither the first nor the second"),
+    Rule("audit_verdicts", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
+         f"what was said is none of {', '.join(SAID)}, or its value is not there or too much"),
+    Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
+    Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
-        for table in ("subtopics", "listed", "pool", "published_passages", "response_sentences", "gold_passages")
+        for table in ("subtopics", "listed", "pool", "published_passages", "response_sentences", "gold_passages",
+                      "audit_runs", "audit_queries")
     ),
 )  # fmt: skip
 
@@ -257,6 +278,28 @@ REFERENCES: Final = tuple(
     answers student_key students student_key
     answers item_text_key question_texts text_key
     answers sitting_key sittings sitting_key
+    audit_runs audit_key audits audit_key
+    audit_runs run_key runs run_key
+    audit_queries audit_key audits audit_key
+    audit_queries query_key queries query_key
+    audit_ranks audit_key audits audit_key
+    audit_ranks run_key runs run_key
+    audit_ranks query_key queries query_key
+    audit_ranks passage_key passages passage_key
+    audit_batches audit_key audits audit_key
+    audit_chances batch_key audit_batches batch_key
+    audit_chances query_key queries query_key
+    audit_chances passage_key passages passage_key
+    audit_claims batch_key audit_batches batch_key
+    audit_claims query_key queries query_key
+    audit_verdicts batch_key audit_batches batch_key
+    audit_verdicts query_key queries query_key
+    audit_verdicts passage_key passages passage_key
+    audit_looks batch_key audit_batches batch_key
+    audit_looks query_key queries query_key
+    audit_looks passage_key passages passage_key
+    audit_ends audit_key audits audit_key
+    audit_ends batch_key audit_batches batch_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
@@ -281,6 +324,11 @@ KEYS: Final = {
     "retrieved": ("retrieval_key", "question_key", "passage_key"),
     "proposed_items": ("proposal_key",),
     "item_categories": ("question_key", "scheme"),
+    "audit_runs": ("audit_key", "run_key"),
+    "audit_queries": ("audit_key", "query_key"),
+    "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
+    "audit_batches": ("audit_key", "number"),
+    "audit_chances": ("batch_key", "query_key", "passage_key"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 

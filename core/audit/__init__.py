@@ -1,0 +1,93 @@
+"""The audit: a few hundred judgments of a random sample correct the machine's leaderboard, and say how sure it is."""
+
+from __future__ import annotations
+
+from core.audit.board import (
+    AuditBoard,
+    AuditedSystem,
+    Difference,
+    Favour,
+    audit_board,
+    difference,
+)
+from core.audit.circularity import Circularity, Role, circularity, family_of
+from core.audit.dealing import LEASE, Card, Hand, deal, give_back, hand
+from core.audit.designing import (
+    ALPHA,
+    BATCH_SIZE,
+    LOOKS,
+    Texts,
+    design,
+    end_audit,
+    end_batch,
+    texts,
+)
+from core.audit.drawing import draw
+from core.audit.elsewhere import Sheet, TakenIn, sentence, sheet, take_in
+from core.audit.records import AIMS, Aim, Audit, Batch, Goal, audits, batches, find_audit, open_batch
+from core.audit.statements import Statement
+from core.audit.verdicts import (
+    Assessor,
+    Look,
+    Verdict,
+    assessors,
+    cannot_say,
+    judge,
+    look,
+    scale,
+    skip,
+    take_back,
+)
+
+__all__ = [
+    "AIMS",
+    "ALPHA",
+    "BATCH_SIZE",
+    "LEASE",
+    "LOOKS",
+    "Aim",
+    "Assessor",
+    "Audit",
+    "AuditBoard",
+    "AuditedSystem",
+    "Batch",
+    "Card",
+    "Circularity",
+    "Difference",
+    "Favour",
+    "Goal",
+    "Hand",
+    "Look",
+    "Role",
+    "Sheet",
+    "Statement",
+    "TakenIn",
+    "Texts",
+    "Verdict",
+    "assessors",
+    "audit_board",
+    "audits",
+    "batches",
+    "cannot_say",
+    "circularity",
+    "deal",
+    "design",
+    "difference",
+    "draw",
+    "end_audit",
+    "end_batch",
+    "family_of",
+    "find_audit",
+    "give_back",
+    "hand",
+    "judge",
+    "look",
+    "open_batch",
+    "scale",
+    "sentence",
+    "sheet",
+    "skip",
+    "take_back",
+    "take_in",
+    "texts",
+]
