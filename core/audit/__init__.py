@@ -2,42 +2,17 @@
 
 from __future__ import annotations
 
-from core.audit.board import (
-    AuditBoard,
-    AuditedSystem,
-    Difference,
-    Favour,
-    audit_board,
-    difference,
-)
+from core.audit.board import AuditBoard, AuditedSystem, Difference, Favour, audit_board, board_of, difference
 from core.audit.circularity import Circularity, Role, circularity, family_of
 from core.audit.dealing import LEASE, Card, Hand, deal, give_back, hand
-from core.audit.designing import (
-    ALPHA,
-    BATCH_SIZE,
-    LOOKS,
-    Texts,
-    design,
-    end_audit,
-    end_batch,
-    texts,
-)
+from core.audit.designing import ALPHA, BATCH_SIZE, LOOKS, Texts, design, end_audit, end_batch, texts
 from core.audit.drawing import draw
 from core.audit.elsewhere import Sheet, TakenIn, sentence, sheet, take_in
+from core.audit.facts import Drawn, Facts, gather
+from core.audit.publishing import audit_files, notice, read_facts
 from core.audit.records import AIMS, Aim, Audit, Batch, Goal, audits, batches, find_audit, open_batch
 from core.audit.statements import Statement
-from core.audit.verdicts import (
-    Assessor,
-    Look,
-    Verdict,
-    assessors,
-    cannot_say,
-    judge,
-    look,
-    scale,
-    skip,
-    take_back,
-)
+from core.audit.verdicts import Assessor, Look, Verdict, assessors, cannot_say, judge, look, scale, skip, take_back
 
 __all__ = [
     "AIMS",
@@ -54,6 +29,8 @@ __all__ = [
     "Card",
     "Circularity",
     "Difference",
+    "Drawn",
+    "Facts",
     "Favour",
     "Goal",
     "Hand",
@@ -66,8 +43,10 @@ __all__ = [
     "Verdict",
     "assessors",
     "audit_board",
+    "audit_files",
     "audits",
     "batches",
+    "board_of",
     "cannot_say",
     "circularity",
     "deal",
@@ -78,11 +57,14 @@ __all__ = [
     "end_batch",
     "family_of",
     "find_audit",
+    "gather",
     "give_back",
     "hand",
     "judge",
     "look",
+    "notice",
     "open_batch",
+    "read_facts",
     "scale",
     "sentence",
     "sheet",

@@ -13,9 +13,10 @@ from core.audit.records import Audit, Goal, batches, find_audit
 from core.bank import without_answered_by_topic
 from core.catalogue import find_grader
 from core.errors import InputError
+from core.formats import LARGEST
 from core.labels import Policy, basis, label_qrels
 from core.measures.audit import LinearMeasure, Weights, linear_measure
-from core.project import Project, as_name, check_new, check_runs, log, run_names
+from core.project import SCALE, Project, as_name, check_new, check_runs, judged_values, log, run_names
 
 BATCH_SIZE, LOOKS = 100, 4
 """Passages of a batch, and batches, where nobody says otherwise."""
@@ -35,6 +36,7 @@ def design(
     runs: Sequence[str] = (),
     graders: Sequence[str] = (),
     source: str | None = None,
+    highest: int | None = None,
     batch_size: int | None = None,
     looks: int | None = None,
     alpha: float = ALPHA,
@@ -53,6 +55,7 @@ def design(
         runs: the systems; all for none.
         graders: from whose ratings judgments are predicted beside the policy's own.
         source: under which the judgments are kept; what it has already is known. `audit: NAME` for None.
+        highest: judgment that can be given; what the source has, else 3, for None.
         batch_size: passages of each batch; the goal's budget over the looks, else `BATCH_SIZE`, for None.
         looks: batches after which the board may be looked at; 1 for a budget, else `LOOKS`, for None.
         alpha: error that is spent over the looks.
@@ -76,6 +79,10 @@ def design(
         raise InputError("No passage has a label yet, so there is nothing to audit.", "Grade first: exam grade")
     looks = looks or (1 if goal.aim == "budget" else LOOKS)
     batch_size = batch_size or (-(-goal.budget // looks) if goal.budget else BATCH_SIZE)
+    kept = source or f"audit: {name}"
+    highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
+    if not 1 <= highest <= LARGEST:
+        raise InputError("The highest judgment is out of range.", "Use one such as 3.")
     if not 0 < alpha < 1:
         raise InputError("The error is not between 0 and 1.", "Use 0.05 for statements that hold in 95 of 100 audits.")
     if looks < 1 or batch_size < 1:
@@ -86,14 +93,13 @@ def design(
     with project.transaction() as cursor:
         if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
             raise InputError(f"There is an audit '{name}' already.", "Give this one another name.")
-        kept = source or f"audit: {name}"
         check_new(cursor, "source", [kept])
         key = cursor.execute(
             "INSERT INTO audits VALUES"
-            " (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING audit_key",
+            " (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING audit_key",
             [name, linear.name, json.dumps(resolved.as_dict()),
              list(dict.fromkeys([base.grader.spec.fingerprint, *further])),
-             json.dumps(goal.as_dict(), ensure_ascii=False), kept, batch_size, looks, alpha, seed, as_name(author)],
+             json.dumps(goal.as_dict(), ensure_ascii=False), kept, highest, batch_size, looks, alpha, seed, as_name(author)],
         ).fetchall()[0][0]  # fmt: skip
         for table, row, column, names in (
             ("runs", "run_key", "name", chosen),
@@ -189,23 +195,24 @@ def measure_of(audit: Audit) -> LinearMeasure:
     return linear_measure(audit.measure)
 
 
-def weights(project: Project, audit: Audit) -> Weights:
-    """What each passage adds to the score of each system for each unit of its gain, by the ranks of the plan."""
+Ranked = tuple[str, str, str, int]
+"""A run, a query id, a passage id, and the rank from 1."""
 
-    def compute() -> Weights:
-        rows = project.rows(
+
+def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
+    """What stood at which rank when the audit was planned."""
+    return [
+        (run, query, passage, rank)
+        for run, query, passage, rank in project.rows(
             "SELECT name, query_id, passage_id, rank FROM audit_ranks JOIN runs USING (run_key)"
-            " JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE audit_key = ?",
+            " JOIN audit_runs a USING (audit_key, run_key) JOIN queries USING (query_key) JOIN passages"
+            " USING (passage_key) WHERE audit_key = ? ORDER BY a.position, query_id, rank, passage_id",
             [audit.key],
         )
-        return weights_from(rows, audit.runs, measure_of(audit), len(audit.queries))
-
-    return project.remember(("audit weights", audit.key), compute)
+    ]
 
 
-def weights_from(
-    ranks: Sequence[tuple[str, str, str, int]], runs: Sequence[str], measure: LinearMeasure, queries: int
-) -> Weights:
+def weights_from(ranks: Sequence[Ranked], runs: Sequence[str], measure: LinearMeasure, queries: int) -> Weights:
     """Rank weights from lines (run, query id, passage id, rank); a rank that a file left out stays empty.
 
     The same as `core.measures.audit.rank_weights` for rankings without gaps.

@@ -110,14 +110,13 @@ def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> Ta
     report = Report()
     lines = read_sheet(source, report)
     report.raise_if_refused(_MEND)
-    allowed = scale(project, audit)
     with project.transaction() as cursor:
         state = read_state(cursor, audit)
         by_name = {(one.query_id, one.passage_id): one for one in state.places}
         new = 0
         for line, number in lines:
             who = line.assessor or name
-            fault, turn = _placed(state, by_name, allowed, line, who)
+            fault, turn = _placed(audit, state, by_name, line, who)
             if fault:
                 report.refuse(source.name, number, fault)
                 continue
@@ -132,14 +131,14 @@ _MEND = "Nothing was taken in. Mend the file and take it in again."
 
 
 def _placed(
-    state: State, by_name: dict[tuple[str, str], Place], allowed: range, line: SheetLine, assessor: str
+    audit: Audit, state: State, by_name: dict[tuple[str, str], Place], line: SheetLine, assessor: str
 ) -> tuple[str, int]:
     """What is wrong with a line, empty where nothing, and the turn that it is of."""
     place = by_name.get((line.query_id, line.passage_id))
     if place is None:
         return f"the passage {line.passage_id} of query {line.query_id} was not drawn in batch {state.number}", 0
-    if line.judgment is not None and line.judgment not in allowed:
-        return f"the judgment {line.judgment} is not from {allowed[0]} to {allowed[-1]}", 0
+    if line.judgment is not None and line.judgment not in scale(audit):
+        return f"the judgment {line.judgment} is not from 0 to {audit.highest}", 0
     own = [turn for turn in (1, 2) if place.settled(turn) and place.by[turn - 1] == assessor]
     turns = own or [turn for turn in (1, 2) if place.open_to(assessor, turn)]
     if not turns:

@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from core.audit.designing import weights
+from core.audit.designing import Ranked, measure_of, ranks_of, weights_from
 from core.audit.records import LAST_SAID, Audit, Goal, batches
-from core.audit.verdicts import scale
 from core.catalogue import find_grader
 from core.labels import basis, graded_pairs, labels
 from core.measures.audit import Array, Weights, linear_measure
 from core.project import Project
-
-FORMAT, FORMAT_VERSION = "exam-workbench audit", 1
 
 Values = NDArray[np.float64]
 """A value for each passage; NaN where there is none, which is not 0."""
@@ -56,7 +53,8 @@ class Facts:
     """An audit as numbers, for N passages and S systems.
 
     Args:
-        weights: of the systems on the passages, which are in its order.
+        ranks: what stood at which rank when the audit was planned; `weights` of the systems on the passages come from
+            them, and passages are in their order.
         labels: the machine's, NaN where it gave none; `top_rating` is the highest.
         min_rating, min_judgment: from which a label and a judgment are relevant, for binary measures.
         top_judgment: the highest value of a judgment.
@@ -72,6 +70,7 @@ class Facts:
     looks: int
     alpha: float
     seed: int
+    ranks: Sequence[Ranked]
     weights: Weights
     labels: Values
     top_rating: int
@@ -123,15 +122,29 @@ def gather(project: Project, audit: Audit) -> Facts:
 
 
 def _gather(project: Project, audit: Audit) -> Facts:
-    frame = weights(project, audit)
-    column = {item: i for i, item in enumerate(frame.items)}
+    ranks = ranks_of(project, audit)
+    weights = weights_from(ranks, audit.runs, measure_of(audit), len(audit.queries))
+    column = {item: i for i, item in enumerate(weights.items)}
     base = basis(project, audit.policy)
     return Facts(
-        audit.name, audit.measure, audit.goal, audit.source, audit.batch_size, audit.looks, audit.alpha, audit.seed,
-        frame, _labels(project, audit, audit.graders[0], column), base.grader.spec.max_rating, base.min_rating,
-        audit.policy.min_judgment, scale(project, audit)[-1], _columns(project, audit, column),
-        _drawn(project, audit, column),
-    )  # fmt: skip
+        name=audit.name,
+        measure=audit.measure,
+        goal=audit.goal,
+        source=audit.source,
+        batch_size=audit.batch_size,
+        looks=audit.looks,
+        alpha=audit.alpha,
+        seed=audit.seed,
+        ranks=ranks,
+        weights=weights,
+        labels=_labels(project, audit, audit.graders[0], column),
+        top_rating=base.grader.spec.max_rating,
+        min_rating=base.min_rating,
+        min_judgment=audit.policy.min_judgment,
+        top_judgment=audit.highest,
+        columns=_columns(project, audit, column),
+        batches=_drawn(project, audit, column),
+    )
 
 
 def _labels(project: Project, audit: Audit, grader: str, column: Mapping[tuple[str, str], int]) -> Values:

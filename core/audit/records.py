@@ -72,7 +72,7 @@ class Audit:
         measure: standard name of one that is linear in the gains of passages.
         policy: of the machine's board: the grader by its fingerprint, the bank version settled, without overrides.
         graders: fingerprints of the graders from whose ratings judgments are predicted, the policy's first.
-        source: under which its judgments are kept.
+        source: under which its judgments are kept, from 0 to `highest`.
         batch_size: passages that each batch is planned to have.
         looks: batches over which the error alpha is spent.
         runs, queries: what it is about, in order.
@@ -86,6 +86,7 @@ class Audit:
     graders: tuple[str, ...]
     goal: Goal
     source: str
+    highest: int
     batch_size: int
     looks: int
     alpha: float
@@ -169,6 +170,7 @@ def audits(project: Project) -> list[Audit]:
             graders=tuple(graders),
             goal=Goal(**json.loads(goal)),
             source=source,
+            highest=highest,
             batch_size=batch_size,
             looks=looks,
             alpha=alpha,
@@ -180,8 +182,8 @@ def audits(project: Project) -> list[Audit]:
             ended=ended,
         )
         for (
-            key, name, measure, policy, graders, goal, source, batch_size, looks, alpha, seed, author, made_at,
-            runs, queries, ended,
+            key, name, measure, policy, graders, goal, source, highest, batch_size, looks, alpha, seed, author,
+            made_at, runs, queries, ended,
         ) in project.rows(
             "SELECT a.*, r.names, q.ids, EXISTS (FROM audit_ends e WHERE e.audit_key = a.audit_key AND"
             " e.batch_key IS NULL) FROM audits a"

@@ -10,7 +10,7 @@ from core.audit.records import Audit
 from core.audit.state import Place, State, read_state
 from core.errors import InputError
 from core.labels import basis, label_qrels
-from core.project import JUDGE, SCALE, WITHDRAW, Cursor, Project, judged_values, log, put_judgment
+from core.project import JUDGE, SCALE, WITHDRAW, Cursor, Project, log, put_judgment
 from core.types import Said
 
 CANNOT_SAY, SKIP = "cannot say", "skip passage"
@@ -33,9 +33,10 @@ class Verdict:
     note: str = ""
 
 
-def scale(project: Project, audit: Audit) -> range:
-    """The values that a judgment of an audit may have: 0 to 3, or up to the highest that its source has already."""
-    return range(max([*SCALE, *judged_values(project, audit.source)]) + 1)
+def scale(audit: Audit) -> dict[int, str]:
+    """The values that a judgment of an audit may have, with what they mean where they are the usual ones."""
+    values = range(audit.highest + 1)
+    return {value: SCALE[value] if audit.highest == max(SCALE) else "" for value in values}
 
 
 def judge(
@@ -79,7 +80,7 @@ def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: 
     """Keep a verdict; the one that was given last counts. Said twice, it is kept once; see `judge`."""
     name = assessor_name(assessor)
     if verdict.said == "judged":
-        check_value(project, audit, verdict.value)
+        check_value(audit, verdict.value)
     with project.transaction() as cursor:
         state = read_state(cursor, audit)
         place = state.place(verdict.query_id, verdict.passage_id)
@@ -87,14 +88,14 @@ def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: 
         write_verdict(cursor, audit, state, place, turn, verdict, name)
 
 
-def check_value(project: Project, audit: Audit, value: int | None) -> None:
+def check_value(audit: Audit, value: int | None) -> None:
     """Refuse what is no value of a judgment.
 
     Raises:
         InputError: it is not on the scale.
     """
-    if value not in (allowed := scale(project, audit)):
-        raise InputError(f"The judgment {value} is out of range.", f"Use {allowed[0]} to {allowed[-1]}.")
+    if value not in scale(audit):
+        raise InputError(f"The judgment {value} is out of range.", f"Use 0 to {audit.highest}.")
 
 
 def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str, lease: timedelta) -> int:

@@ -54,6 +54,7 @@ for command in (board, roles):
 @click.option("--run", "runs", multiple=True, help="A system; may be repeated. All where not given.")
 @click.option("--with-grader", "graders", multiple=True, help="Predict from this grader's ratings, too.")
 @click.option("--source", help="Where the judgments are kept; what it has is known. 'audit: NAME' where not given.")
+@click.option("--highest", type=Whole(1), help="Judgment; what the source has, else 3, where not given.")
 @click.option("--batch-size", type=Whole(1), help="Passages of a batch.")
 @click.option("--looks", type=Whole(1), help="Batches after which you may look and stop.")
 @click.option("--alpha", type=float, default=room.ALPHA, show_default=True, help="Error spent over the looks.")
@@ -73,6 +74,7 @@ def design(
     runs: tuple[str, ...],
     graders: tuple[str, ...],
     source: str | None,
+    highest: int | None,
     batch_size: int | None,
     looks: int | None,
     alpha: float,
@@ -85,8 +87,8 @@ def design(
     goal = Goal(aim, first, second, half_width, budget)
     with opened(project_path) as project:
         made = room.design(
-            project, name, measure, goal, policy, runs=runs, graders=graders, source=source, batch_size=batch_size,
-            looks=looks, alpha=alpha, seed=seed, author=author,
+            project, name, measure, goal, policy, runs=runs, graders=graders, source=source, highest=highest,
+            batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
         )  # fmt: skip
         found = room.texts(project, made)
     if as_json:

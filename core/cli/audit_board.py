@@ -10,6 +10,7 @@ from core import audit as room
 from core.audit import find_audit
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.cli.policy import policy_options
+from core.formats import read_small
 from core.labels import Policy
 from core.measures.audit import VARIANCES, Variance
 
@@ -21,11 +22,16 @@ audit_option = click.option("--audit", "name", help="The audit; the newest that 
 @audit_option
 @click.option("--variance", type=click.Choice(VARIANCES), default="pool", show_default=True,
               help="Whether intervals are about these queries, or about more of their kind.")  # fmt: skip
+@click.option("--from", "file", type=click.Path(path_type=Path), metavar="FILE",
+              help="Compute it from the file that a bundle has of the audit; no project is needed.")  # fmt: skip
 @json_option
-def board(project_path: Path | None, name: str | None, variance: Variance, as_json: bool) -> None:
+def board(project_path: Path | None, name: str | None, variance: Variance, file: Path | None, as_json: bool) -> None:
     """Print the audited board: machine score, audited score, interval, bias, and who cannot be told apart."""
-    with opened(project_path) as project:
-        found = room.audit_board(project, find_audit(project, name), variance)
+    if file is not None:
+        found = room.board_of(room.read_facts(read_small(file), str(file)), variance)
+    else:
+        with opened(project_path) as project:
+            found = room.audit_board(project, find_audit(project, name), variance)
     if as_json:
         print_json(found.as_dict())
         return

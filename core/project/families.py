@@ -37,7 +37,7 @@ def state_families(project: Project, part: Part, name: str, families: Sequence[s
 
 def _state(cursor: Cursor, part: Part, name: str, families: list[str], author: str) -> None:
     cursor.execute(
-        "INSERT INTO model_families VALUES (?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
+        "INSERT INTO model_families VALUES (nextval('keys'), ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
         [part, name, families, as_name(author)],
     )
     log(cursor, author, STATE_FAMILIES, part=part, name=name, families=families)
@@ -48,7 +48,7 @@ def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
     return {
         name: tuple(families)
         for name, families in project.rows(
-            "SELECT name, arg_max(families, rowid) FROM model_families WHERE part = ? GROUP BY name ORDER BY name",
+            "SELECT name, arg_max(families, family_key) FROM model_families WHERE part = ? GROUP BY name ORDER BY name",
             [part],
         )
     }

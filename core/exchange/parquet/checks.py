@@ -182,6 +182,7 @@ RULES: Final = (
     Rule("audits", f"{_id('name')} AND {_id('source')}", "the name of an audit or of its source is no name"),
     Rule("audits", f"{_json('policy', 'OBJECT')} AND {_json('goal', 'OBJECT')}",
          "the policy or the goal is no JSON object"),
+    Rule("audits", f"highest BETWEEN 1 AND {LARGEST}", "the highest judgment is out of range"),
     Rule("audits", "batch_size >= 1 AND looks >= 1 AND alpha > 0 AND alpha < 1 AND seed >= 0",
          "the looks or the size of a batch are below 1, the seed below 0, or the error is not between 0 and 1"),
     Rule("audit_ranks", f"rank BETWEEN 1 AND {LARGEST_KEY}", "a rank is below 1"),

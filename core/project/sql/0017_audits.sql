@@ -1,7 +1,7 @@
 -- An audit: a plan to correct the machine's board by judgments of a random sample. A plan is never edited; what was done
 -- about it is added. measure: linear in the gains of passages. policy: JSON, with the fingerprint of the grader and the
 -- bank version. graders: fingerprints of further graders from whose ratings judgments are predicted. goal: JSON.
--- source: of the judgments that it gives. batch_size: passages of each batch, by which the shares of batches are fixed
+-- source: of the judgments that it gives, from 0 to highest. batch_size: passages of each batch, by which the shares of batches are fixed
 -- before anything is drawn. looks: how often the board is looked at, so over how many the error alpha is spent.
 CREATE TABLE audits (
     audit_key INTEGER PRIMARY KEY,
@@ -11,6 +11,7 @@ CREATE TABLE audits (
     graders VARCHAR[] NOT NULL,
     goal VARCHAR NOT NULL,
     source VARCHAR NOT NULL,
+    highest SMALLINT NOT NULL,
     batch_size INTEGER NOT NULL,
     looks INTEGER NOT NULL,
     alpha DOUBLE NOT NULL,
@@ -100,6 +101,7 @@ CREATE TABLE audit_ends (
 -- Which families of models a part of the evaluation is made with: a run by its name, a grader by its fingerprint, or the
 -- questions of the bank (no name). Append-only: what was stated last counts.
 CREATE TABLE model_families (
+    family_key INTEGER PRIMARY KEY,
     part VARCHAR NOT NULL,
     name VARCHAR NOT NULL,
     families VARCHAR[] NOT NULL,
