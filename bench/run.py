@@ -20,6 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench.audit import audit
 from bench.clicks import clicks
 from bench.exams import exams
 from bench.graders import injections, readers
@@ -227,6 +228,7 @@ BENCHES = {
     "planted": lambda: planted(say),
     "published": lambda: published(say),
     "openqa": lambda: openqa(say, SHARED),
+    "audit": lambda: audit(say, SHARED),
     "clicks": lambda: clicks(say),
 }
 

@@ -12,6 +12,7 @@ from core.measures.audit.batches import (
     response,
 )
 from core.measures.audit.bias import group_bias, machine_bias
+from core.measures.audit.calibration import Meaning, Threshold, balanced, cut_points, meanings, thresholds
 from core.measures.audit.design import (
     AIMS,
     FLOOR,
@@ -35,7 +36,23 @@ from core.measures.audit.estimate import (
     p_values,
     quantile,
 )
+from core.measures.audit.labels import (
+    Confusion,
+    Quality,
+    Rate,
+    confusion,
+    kappa_of_levels,
+    quality,
+    rogan_gladen,
+    statistic,
+)
 from core.measures.audit.order import composite
+from core.measures.audit.planning import (
+    expected_width,
+    guessed_spread,
+    judgments_needed,
+    judgments_to_tell,
+)
 from core.measures.audit.prediction import (
     FEWEST,
     FOLDS,
@@ -48,6 +65,8 @@ from core.measures.audit.prediction import (
     predictions,
     ridge,
 )
+from core.measures.audit.spread import expected_spread, residual_spread
+from core.measures.audit.stopping import Told, best, better, level_at, precise, simultaneous, spending
 from core.measures.audit.weights import Array, Flags, Item, LinearMeasure, Weights, linear_measure, rank_weights
 
 __all__ = [
@@ -61,40 +80,67 @@ __all__ = [
     "Array",
     "Batch",
     "Comparisons",
+    "Confusion",
     "Corrected",
     "Estimates",
     "Features",
     "Flags",
     "Item",
     "LinearMeasure",
+    "Meaning",
     "Pool",
+    "Quality",
+    "Rate",
+    "Threshold",
+    "Told",
     "Variance",
     "Weights",
     "alike",
+    "balanced",
+    "best",
+    "better",
     "chances",
     "combined_weights",
     "compare",
     "composite",
+    "confusion",
     "correct",
+    "cut_points",
     "design_matrix",
     "draw",
     "estimates",
+    "expected_spread",
+    "expected_width",
     "features",
     "folds_of",
     "group_bias",
+    "guessed_spread",
     "importance",
+    "judgments_needed",
+    "judgments_to_tell",
+    "kappa_of_levels",
+    "level_at",
     "linear_measure",
     "machine_bias",
+    "meanings",
     "missing_bounds",
     "p_values",
     "planned_chances",
     "pool_of",
+    "precise",
     "predict_batches",
     "predictions",
+    "quality",
     "quantile",
     "rank_weights",
+    "residual_spread",
     "response",
     "ridge",
+    "rogan_gladen",
     "shares",
+    "simultaneous",
+    "spending",
+    "statistic",
+    "thresholds",
     "uniforms",
 ]

@@ -60,9 +60,9 @@ def estimates(
     the variance Q / (Q - 1) sum_q (t_q - mean t)^2 of the Q contributions t_q of single queries to the sum, which holds
     what the sampling of passages adds too (Särndal, Swensson and Wretman, 1992, section 11.8).
 
-    Degrees of freedom of t: for `pool` those of Satterthwaite (Biometrics Bulletin 2, 1946) with one for each judged
-    passage, (sum v_i)^2 / sum v_i^2 for the contributions v_i to the variance, as a few passages with small chances can
-    carry most of it; for `queries` Q - 1.
+    Degrees of freedom of t: for `pool` 2 (sum v_i)^2 / sum v_i^2 for the contributions v_i of judged passages to the
+    variance, since a few passages with small chances can carry most of it: the variance is taken for a multiple of a
+    chi-square with its own mean and variance (Satterthwaite, Biometrics Bulletin 2, 1946); for `queries` Q - 1.
 
     Args:
         w: shape (M, N), M sums over the N passages.
@@ -90,10 +90,21 @@ def estimates(
         parts = rows**2
         total = parts @ found.variances
         error = np.sqrt(total)
-        fourth = parts**2 @ found.variances**2
-        degrees = np.divide(total**2, fourth, out=np.full(len(rows), np.inf), where=fourth > 0)
+        degrees = degrees_of(total, parts**2 @ found.variances**2)
     half = error * quantile((1 + confidence) / 2, degrees)
     return Estimates(value, error, degrees, value - half, value + half, confidence)
+
+
+def degrees_of(total: Array, squares: Array) -> Array:
+    """Satterthwaite's degrees of freedom of a variance that is a sum: 2 (sum v)^2 / sum v^2; infinite without any.
+
+    Args:
+        total: sums of contributions to variances.
+        squares: sums of their squares, of the same shape.
+    """
+    found: Array = np.full(np.shape(total), np.inf)
+    np.divide(2 * total**2, squares, out=found, where=squares > 0)
+    return found
 
 
 def quantile(chance: float, degrees: Array) -> Array:

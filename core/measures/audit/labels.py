@@ -1,0 +1,325 @@
+"""How good the labels themselves are, from the audit's sample: confusion, precision, recall, kappa, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.errors import InputError
+from core.measures.audit.estimate import CONFIDENCE, degrees_of, quantile
+from core.measures.audit.weights import Array
+
+_STEP = 1e-6
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """What people would say of the passages of each label, estimated for the whole pool.
+
+    Args:
+        labels: the A levels of the machine that the pool has, rising.
+        judgments: the J levels of people, rising.
+        counts: shape (A, J), estimated numbers of passages; a row adds up to the number of the pool's passages with
+            that label, which is known. NaN in a row of which nothing was judged.
+        judged: shape (A, J), how many were judged, unweighted.
+        own: shape (n,), rows of the judged passages; `said`, shape (n,): their columns.
+        factor: shape (n,), for each judged passage its weight after its row was scaled to its known number.
+        spread: shape (n,), what each adds to variances, scaled likewise.
+    """
+
+    labels: tuple[float, ...]
+    judgments: tuple[float, ...]
+    counts: Array
+    judged: Array
+    own: NDArray[np.intp]
+    said: NDArray[np.intp]
+    factor: Array
+    spread: Array
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A number with its interval.
+
+    Args:
+        value: NaN where it is undefined.
+        low, high: its interval.
+        error: its standard error.
+    """
+
+    value: float
+    low: float
+    high: float
+    error: float
+
+
+UNDEFINED = Rate(float("nan"), float("nan"), float("nan"), float("nan"))
+
+
+def confusion(
+    labels: Array, judgments: Array, weight: Array, spread: Array, levels: Sequence[float] | None = None
+) -> Confusion:
+    """The table of labels by judgments for the pool, from what was judged of it.
+
+    Counts are Horvitz-Thompson sums in each label, scaled to the number of passages that have it (poststratification,
+    Särndal, Swensson and Wretman, 1992, section 7.6): the machine labelled all, so that number is no estimate.
+
+    Args:
+        labels: shape (N,); NaN where the machine gave none: these are not of the table.
+        judgments: shape (N,); NaN where unknown.
+        weight, spread: shape (N,), from `combined_weights`.
+        levels: the judgments that there can be; those that were given where left out.
+
+    Raises:
+        InputError: where no labelled passage was judged.
+    """
+    seen = ~np.isnan(labels) & ~np.isnan(judgments) & (weight > 0)
+    if not seen.any():
+        raise InputError("no passage with a label has been judged", "judge a batch of the audit first")
+    rows = np.unique(labels[~np.isnan(labels)])
+    columns = np.unique(judgments[seen]) if levels is None else np.array(sorted(levels), float)
+    if not np.isin(judgments[seen], columns).all():
+        raise InputError("a judgment is none of the levels named", "name every level that people can give")
+    own = np.searchsorted(rows, labels[seen])
+    said = np.searchsorted(columns, judgments[seen])
+    shape = (len(rows), len(columns))
+    counts, judged = np.zeros(shape), np.zeros(shape)
+    np.add.at(counts, (own, said), weight[seen])
+    np.add.at(judged, (own, said), 1.0)
+    known = np.array([(labels == row).sum() for row in rows], dtype=np.float64)
+    total = counts.sum(axis=1)
+    scale = np.divide(known, total, out=np.full(len(rows), np.nan), where=total > 0)
+    return Confusion(
+        tuple(rows.tolist()),
+        tuple(columns.tolist()),
+        counts * scale[:, None],
+        judged,
+        own,
+        said,
+        weight[seen] * scale[own],
+        spread[seen] * scale[own] ** 2,
+    )
+
+
+def statistic(
+    table: Confusion,
+    of: Callable[[Array], float],
+    *,
+    share: bool = True,
+    confidence: float = CONFIDENCE,
+) -> Rate:
+    """A smooth function of the estimated counts, with its interval by linearisation.
+
+    Each judged passage enters the variance with the derivative of the function by its cell, less the mean of these in
+    its row, since the rows are known (Särndal, Swensson and Wretman, 1992, sections 5.5 and 7.6). For a share the
+    interval is that of Clopper and Pearson at the effective number of judgments (Korn and Graubard, Survey Methodology
+    24, 1998), which has a length also where all that was seen agrees; for other statistics it is a t interval.
+
+    Args:
+        table: from `confusion`.
+        of: takes counts of shape (A, J), NaN in rows of which nothing was judged; gives NaN where it is undefined.
+        share: whether the value lies between 0 and 1 and is a share of passages.
+        confidence: of the interval.
+    """
+    counts = table.counts
+    value = float(of(counts))
+    if not np.isfinite(value):
+        return UNDEFINED
+    slope = _slopes(of, counts)
+    total = counts.sum(axis=1, keepdims=True)
+    mean = np.divide((slope * counts).sum(axis=1, keepdims=True), total, out=np.zeros_like(total), where=total > 0)
+    parts = table.spread * (slope - mean)[table.own, table.said] ** 2
+    variance = float(parts.sum())
+    degrees = degrees_of(np.array([variance]), np.array([(parts**2).sum()]))
+    error = variance**0.5
+    if not share:
+        half = error * float(quantile((1 + confidence) / 2, degrees)[0])
+        return Rate(value, value - half, value + half, error)
+    if table.spread.sum() <= 0:
+        return Rate(value, value, value, 0.0)
+    seen = variance > 0 and 0 < value < 1
+    effective = value * (1 - value) / variance if seen else _effective(table, of)
+    low, high = exact_interval(value, effective, confidence) if np.isfinite(effective) else (value, value)
+    return Rate(value, low, high, error)
+
+
+def _effective(table: Confusion, of: Callable[[Array], float]) -> float:
+    """The effective number of judgments of a share where all that was seen agrees, so that there is no variance to see.
+
+    It is that of a table in which every cell had half a judgment more.
+    """
+    judged = table.judged + 0.5
+    inside = table.judged.sum(axis=1, keepdims=True) > 0
+    chance = judged / judged.sum(axis=1, keepdims=True)
+    counts = np.where(inside, chance * table.counts.sum(axis=1, keepdims=True), np.nan)
+    value, slope = float(of(counts)), _slopes(of, counts)
+    spread = np.bincount(table.own, weights=table.spread, minlength=len(counts))
+    mean = (chance * slope).sum(axis=1, keepdims=True)
+    variance = float(spread @ (chance * (slope - mean) ** 2).sum(axis=1))
+    return value * (1 - value) / variance if variance > 0 else float("inf")
+
+
+def _slopes(of: Callable[[Array], float], counts: Array) -> Array:
+    """Derivatives by every cell, taken from one side at 0."""
+    step = _STEP * np.nansum(counts)
+    found = np.zeros_like(counts)
+    for cell in np.ndindex(*counts.shape):
+        above, below = counts.copy(), counts.copy()
+        above[cell] += step
+        below[cell] = max(0.0, float(below[cell]) - step)
+        found[cell] = (of(above) - of(below)) / (above[cell] - below[cell])
+    return np.nan_to_num(found)
+
+
+def exact_interval(share: float, n: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of Clopper and Pearson (Biometrika 26, 1934) for a share of n judgments; n need not be whole."""
+    from scipy.special import betaincinv
+
+    tail, x = (1 - confidence) / 2, share * n
+    low = float(betaincinv(x, n - x + 1, tail)) if x > 0 else 0.0
+    high = float(betaincinv(x + 1, n - x, 1 - tail)) if x < n else 1.0
+    return low, high
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good labels are as stand-ins for judgments, for the pool as a whole, not for what any system ranks.
+
+    Args:
+        precision: the share of passages labelled relevant that people call relevant.
+        recall: the share of relevant passages that are labelled relevant.
+        accuracy: the share on which both sides agree whether a passage is relevant.
+        kappa: Cohen's kappa of that (Educational and Psychological Measurement 20, 1960).
+        prevalence: the share of relevant passages.
+    """
+
+    precision: Rate
+    recall: Rate
+    accuracy: Rate
+    kappa: Rate
+    prevalence: Rate
+
+
+def quality(
+    labels: Array,
+    judgments: Array,
+    weight: Array,
+    spread: Array,
+    *,
+    label_from: float,
+    judgment_from: float,
+    confidence: float = CONFIDENCE,
+) -> Quality:
+    """Precision, recall, accuracy, kappa and prevalence of labels taken as relevant or not.
+
+    Args:
+        label_from: the least label that counts as relevant.
+        judgment_from: the least judgment that does.
+        labels, judgments, weight, spread, confidence: see `confusion` and `statistic`.
+    """
+    said = np.where(np.isnan(judgments), np.nan, judgments >= judgment_from)
+    table = confusion(_relevant(labels, label_from), said, weight, spread, (0.0, 1.0))
+    # Where the pool has one side of the labels alone, the other row is there and empty.
+    place = [int(label) for label in table.labels]
+
+    def full(counts: Array) -> Array:
+        whole = np.zeros((2, 2))
+        whole[place] = counts
+        return whole
+
+    def rate(of: Callable[[Array], float], share: bool = True) -> Rate:
+        return statistic(table, lambda counts: of(full(counts)), share=share, confidence=confidence)
+
+    return Quality(
+        rate(lambda c: _ratio(c[1, 1], c[1].sum())),
+        rate(lambda c: _ratio(c[1, 1], c[:, 1].sum())),
+        rate(lambda c: _ratio(np.trace(c), c.sum())),
+        rate(_kappa, share=False),
+        rate(lambda c: _ratio(c[:, 1].sum(), c.sum())),
+    )
+
+
+def _relevant(labels: Array, label_from: float) -> Array:
+    found: Array = np.where(np.isnan(labels), np.nan, labels >= label_from)
+    return found
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part / whole) if whole > 0 else float("nan")
+
+
+def _kappa(counts: Array) -> float:
+    total = counts.sum()
+    chance = float((counts.sum(axis=0) * counts.sum(axis=1)).sum() / total**2)
+    return float((np.trace(counts) / total - chance) / (1 - chance)) if chance < 1 else float("nan")
+
+
+def kappa_of_levels(table: Confusion, confidence: float = CONFIDENCE) -> Rate:
+    """Cohen's kappa of labels and judgments on one scale, level by level.
+
+    Raises:
+        InputError: where the machine's levels are not those of people.
+    """
+    levels = sorted({*table.labels, *table.judgments})
+    if not set(table.labels) <= set(table.judgments):
+        raise InputError(
+            "labels and judgments are not on one scale", "map the labels to judgments first, or ask for `quality`"
+        )
+    rows = [levels.index(label) for label in table.labels]
+    columns = [levels.index(judgment) for judgment in table.judgments]
+
+    def of(counts: Array) -> float:
+        square = np.zeros((len(levels), len(levels)))
+        square[np.ix_(rows, columns)] = counts
+        return _kappa(square)
+
+    return statistic(table, of, share=False, confidence=confidence)
+
+
+def rogan_gladen(
+    labelled: int,
+    n: int,
+    right_negative: int,
+    negatives: int,
+    right_positive: int,
+    positives: int,
+    confidence: float = CONFIDENCE,
+) -> Rate:
+    """The share of relevant passages from the share labelled relevant and the label's errors on a sample of each kind.
+
+    theta = (p + q0 - 1) / (q0 + q1 - 1), p being the share labelled relevant, q0 and q1 the shares of non-relevant and
+    relevant passages that are labelled rightly (Rogan and Gladen, American Journal of Epidemiology 107, 1978); interval
+    by Lang and Reiczigel (Preventive Veterinary Medicine 113, 2014), with adjusted shares and a shift. It assumes that
+    the labels err alike wherever they are used. That is so for a pool whose sample is plain; it is wrong for single
+    systems, whose top passages are other than the rest, so it must not correct a leaderboard.
+
+    Args:
+        labelled, n: passages labelled relevant, of how many.
+        right_negative, negatives: of the sample's non-relevant passages, those labelled so.
+        right_positive, positives: of its relevant passages, those labelled so.
+        confidence: of the interval.
+
+    Returns:
+        Undefined where the label is no better than chance (q0 + q1 <= 1), or a kind has no passage.
+    """
+    from scipy.special import ndtri
+
+    if min(n, negatives, positives) < 1:
+        return UNDEFINED
+    plain = right_negative / negatives + right_positive / positives - 1
+    if plain <= 0:
+        return UNDEFINED
+    value = float(np.clip((labelled / n + right_negative / negatives - 1) / plain, 0, 1))
+    z = float(ndtri((1 + confidence) / 2))
+    n1, m0, m1 = n + z**2, negatives + 2, positives + 2
+    p, q0, q1 = (labelled + z**2 / 2) / n1, (right_negative + 1) / m0, (right_positive + 1) / m1
+    j = q0 + q1 - 1
+    theta = (p + q0 - 1) / j
+    v0, v1 = q0 * (1 - q0) / m0, q1 * (1 - q1) / m1
+    shift = 2 * z**2 * (theta * v1 - (1 - theta) * v0)
+    error = (p * (1 - p) / n1 + (1 - theta) ** 2 * v0 + theta**2 * v1) ** 0.5 / j
+    low, high = (float(np.clip(theta + shift + side * z * error, 0, 1)) for side in (-1, 1))
+    return Rate(value, low, high, float(error))

@@ -1,0 +1,125 @@
+"""How many judgments it takes: the width of intervals to be expected, against the number of judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.errors import InputError
+from core.measures.audit.design import FLOOR, chances
+from core.measures.audit.estimate import CONFIDENCE
+from core.measures.audit.weights import Array, Flags
+
+CORRELATION = 0.5
+"""How far predictions are taken to follow judgments before any is there to tell."""
+POWER = 0.8
+"""The chance with which a difference of the given size is to be told."""
+
+
+def guessed_spread(lowest: float, highest: float) -> tuple[float, float]:
+    """The spread around predictions with a machine and without one, before anybody has judged.
+
+    Without one: the standard deviation of gains that are spread evenly over their scale. With one: sqrt(1 - r^2) of it
+    for the correlation r = .5. After the first batch use `residual_spread`.
+
+    Args:
+        lowest, highest: the ends of the scale of gains.
+    """
+    alone = (highest - lowest) / 12**0.5
+    return alone * (1 - CORRELATION**2) ** 0.5, alone
+
+
+def expected_width(
+    rows: Array,
+    size: Array,
+    spread: Array | float,
+    budgets: Sequence[float],
+    *,
+    floor: float = FLOOR,
+    known: Flags | None = None,
+    confidence: float = CONFIDENCE,
+) -> Array:
+    """The width that intervals are expected to have: 2 z sqrt(sum_i w_i^2 s_i^2 (1 / pi_i - 1)).
+
+    Several batches together count as one of their size, which is what their shares come to.
+
+    Args:
+        rows: shape (M, N): weights of systems, or differences of two.
+        size: shape (N,), what chances are proportional to; ones and `floor=1` for the uniform design.
+        spread: of gains around predictions, shape (N,) or one for all.
+        budgets: expected numbers of judgments, B of them.
+        floor, known: see `chances`; `known` is what was known before the audit, not what its batches judged.
+        confidence: of the intervals.
+
+    Returns:
+        Shape (B, M).
+    """
+    from scipy.special import ndtri
+
+    parts = np.atleast_2d(rows) ** 2 * np.broadcast_to(spread, np.shape(size)) ** 2
+    open_ = np.ones(len(size), bool) if known is None else ~known
+    found = []
+    for budget in budgets:
+        pi = chances(size, budget, floor, open_)
+        left = np.divide(1.0, pi, out=np.ones_like(pi), where=pi > 0) - 1
+        found.append(2 * ndtri((1 + confidence) / 2) * np.sqrt(parts @ left))
+    return np.array(found)
+
+
+def judgments_needed(
+    rows: Array,
+    size: Array,
+    spread: Array | float,
+    width: float,
+    *,
+    floor: float = FLOOR,
+    known: Flags | None = None,
+    confidence: float = CONFIDENCE,
+) -> int:
+    """The fewest judgments with which every interval is expected to be at most so wide.
+
+    Args:
+        width: above 0 or 0, which takes all passages; twice h for "all scores within +-h". For a statement about all M
+            scores at several looks, give the confidence 1 - level / M of the look.
+        rows, size, spread, floor, known, confidence: see `expected_width`.
+
+    Raises:
+        InputError: for a negative width.
+    """
+    if not width >= 0:
+        raise InputError(f"an interval cannot be {width:g} wide", "take a width of at least 0")
+    low, high = 0, int(len(size) if known is None else (~known).sum())
+    while high - low > 1:
+        middle = (low + high) // 2
+        widest = expected_width(rows, size, spread, [middle], floor=floor, known=known, confidence=confidence).max()
+        low, high = (low, middle) if widest <= width else (middle, high)
+    return high
+
+
+def judgments_to_tell(
+    row: Array,
+    size: Array,
+    spread: Array | float,
+    difference: float,
+    *,
+    floor: float = FLOOR,
+    known: Flags | None = None,
+    confidence: float = CONFIDENCE,
+    power: float = POWER,
+) -> int:
+    """The fewest judgments with which a difference of this size is told from 0 with the given power.
+
+    The standard error must be difference / (z_{(1 + confidence) / 2} + z_power).
+
+    Args:
+        row: shape (N,), the weights of A minus those of B.
+        difference: as it is expected, or the least that matters; not 0.
+        size, spread, floor, known, confidence: see `expected_width`.
+        power: between 0 and 1.
+    """
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + confidence) / 2))
+    width = 2 * z * abs(difference) / (z + float(ndtri(power)))
+    return judgments_needed(row, size, spread, width, floor=floor, known=known, confidence=confidence)

@@ -1,0 +1,339 @@
+"""What follows from an audit: labels, calibration, stopping, planning, order; and a small simulation of all of it."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import InputError
+from core.measures.audit import (
+    Batch,
+    Corrected,
+    Pool,
+    balanced,
+    best,
+    better,
+    chances,
+    combined_weights,
+    compare,
+    composite,
+    confusion,
+    correct,
+    cut_points,
+    draw,
+    estimates,
+    expected_spread,
+    expected_width,
+    features,
+    folds_of,
+    importance,
+    judgments_needed,
+    judgments_to_tell,
+    kappa_of_levels,
+    level_at,
+    linear_measure,
+    meanings,
+    planned_chances,
+    pool_of,
+    precise,
+    predict_batches,
+    predictions,
+    quality,
+    rank_weights,
+    residual_spread,
+    rogan_gladen,
+    shares,
+    spending,
+    thresholds,
+)
+from core.measures.audit.weights import Array, Weights
+from tests.made.projects import examples
+
+
+def board(seed: int = 0) -> tuple[Weights, Array, dict[str, Array]]:
+    """Six systems over 20 queries, gains 0 to 3, and a machine whose label follows them loosely."""
+    rng = np.random.default_rng(seed)
+    passages = [f"p{i}" for i in range(15)]
+    gain = {(f"q{q}", p): float(rng.integers(0, 4)) for q in range(20) for p in passages}
+    runs = {
+        f"s{s}": {
+            f"q{q}": sorted(passages, key=lambda p, s=s, q=q: -gain[f"q{q}", p] + (0.5 + s) * rng.normal())
+            for q in range(20)
+        }
+        for s in range(6)
+    }
+    weights = rank_weights(runs, linear_measure("DCG@5"), [f"q{q}" for q in range(20)])
+    gains = np.array([gain[item] for item in weights.items])
+    label = np.clip(np.round(gains + rng.normal(0, 1, len(gains))), 0, 3)
+    return weights, gains, {"label": np.where(rng.random(len(gains)) < 0.1, np.nan, label)}
+
+
+WEIGHTS, GAINS, COLUMNS = board()
+POOL = pool_of(WEIGHTS, COLUMNS)
+
+
+def audited(seed: int, batches: int = 2, budget: float = 60) -> tuple[list[Batch], Array, Array, Array]:
+    """Batches that learn, with what was revealed of the gains: batches, plan, gains, predictions."""
+    size, n = importance(WEIGHTS.w), len(GAINS)
+    planned = planned_chances(size, [budget / batches] * batches)
+    known, spread, gains = np.zeros(n, bool), np.ones(n), np.full(n, np.nan)
+    done: list[Batch] = []
+    for t in range(batches):
+        chance = chances(size * spread, budget / batches, eligible=~known)
+        drawn = draw(chance, seed, t + 1, WEIGHTS.items)
+        done.append(Batch(chance, drawn, drawn, known))
+        known = known | drawn
+        gains[drawn] = GAINS[drawn]
+        predicted = predict_batches(POOL, done, planned, gains)
+        spread = expected_spread(POOL, done, planned, gains, predicted)
+    return done, planned, gains, predicted
+
+
+def test_intervals_of_scores_differences_and_labels_hold_as_often_as_they_say() -> None:
+    truth = WEIGHTS.w @ GAINS
+    label = COLUMNS["label"]
+    whole = quality(label, GAINS, np.ones(len(GAINS)), np.zeros(len(GAINS)), label_from=2, judgment_from=2)
+    held, shift = [], []
+    for seed in range(80):
+        batches, planned, gains, predicted = audited(seed)
+        found = correct(batches, planned, gains, predicted)
+        told, pairs = estimates(WEIGHTS.w, found), compare(WEIGHTS.w, found)
+        apart = truth[pairs.first] - truth[pairs.second]
+        weight, spread = combined_weights(batches, shares(planned))
+        rates = quality(label, gains, weight, spread, label_from=2, judgment_from=2)
+        shift.append(told.value - truth)
+        held.append(
+            (
+                ((told.low <= truth) & (truth <= told.high)).mean(),
+                ((pairs.difference.low <= apart) & (apart <= pairs.difference.high)).mean(),
+                np.mean(
+                    [
+                        getattr(rates, name).low <= getattr(whole, name).value <= getattr(rates, name).high
+                        for name in ("precision", "recall", "accuracy", "kappa", "prevalence")
+                    ]
+                ),
+            )
+        )
+    scores, differences, labels = np.mean(held, axis=0)
+    assert 0.91 <= scores <= 0.98
+    assert 0.91 <= differences <= 0.98
+    assert 0.92 <= labels <= 0.995
+    # Three standard errors of the mean over the audits.
+    assert np.all(np.abs(np.mean(shift, axis=0)) < 3 * np.std(shift, axis=0) / math.sqrt(80) + 1e-9)
+
+
+def test_a_prediction_does_not_know_the_judgment_that_corrects_it() -> None:
+    learnt = np.ones(len(GAINS), bool)
+    before = predictions(POOL, GAINS, learnt, np.ones(len(GAINS)))
+    for i in (0, 7, 40):
+        changed = GAINS.copy()
+        changed[i] = 3 - changed[i]
+        after = predictions(POOL, changed, learnt, np.ones(len(GAINS)))
+        assert after[POOL.folds == POOL.folds[i]].tolist() == before[POOL.folds == POOL.folds[i]].tolist()
+        assert not np.allclose(after, before)
+
+
+def test_missing_features_are_not_zeros_and_few_judgments_give_a_mean() -> None:
+    rng = np.random.default_rng(0)
+    n = 400
+    label = rng.integers(0, 4, n).astype(float)
+    gains = np.where(np.arange(n) % 4 == 0, 2.5, label)
+    missing = np.where(np.arange(n) % 4 == 0, np.nan, label)
+    items = [("q", str(i)) for i in range(n)]
+    weights = Weights(("s",), tuple(items), np.full((1, n), 1 / n), 1)
+    found = predictions(pool_of(weights, {"label": missing}), gains, np.ones(n, bool), np.ones(n))
+    assert np.abs(found - gains).max() < 0.15
+    few = np.arange(n) < 10
+    assert np.unique(predictions(pool_of(weights, {}), gains, few, np.ones(n)).round(9)).size <= 5
+    nobody = predictions(POOL, GAINS, np.zeros(len(GAINS), bool), np.ones(len(GAINS)))
+    assert nobody.tolist() == [0.0] * len(GAINS)
+
+
+def test_features_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="infinite"):
+        features({"label": np.array([1.0, np.inf])})
+    with pytest.raises(InputError, match="each of the"):
+        pool_of(WEIGHTS, {"label": np.zeros(3)})
+
+
+def test_batches_learn_where_residuals_are_large() -> None:
+    n = 300
+    noisy = np.arange(n) % 2 == 0
+    gains = np.where(noisy, np.random.default_rng(0).normal(0, 2, n), 0.5)
+    x = np.where(noisy, 1.0, -1.0)[:, None]
+    pool = Pool(x, folds_of([("q", str(i)) for i in range(n)]), np.zeros(n, np.int64))
+    batch = Batch(np.full(n, 0.5), np.arange(n) % 3 > 0, np.arange(n) % 3 > 0, np.zeros(n, bool))
+    planned, predicted = np.full((1, n), 0.5), np.zeros((1, n))
+    found = expected_spread(pool, [batch], planned, gains, predicted)
+    assert found[noisy].min() > 1.5 * found[~noisy].max()
+    spread = residual_spread([batch], planned, gains, predicted)
+    assert spread == pytest.approx(np.sqrt((gains[batch.judged] ** 2).mean()))
+    nobody = Batch(batch.chances, np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, bool))
+    assert residual_spread([nobody], planned, gains, predicted) is None
+    assert expected_spread(pool, [nobody], planned, gains, predicted).tolist() == [1.0] * n
+
+
+def test_the_order_moves_from_the_machine_to_the_audit_as_judgments_come() -> None:
+    machine, scores = np.array([0.9, 0.5, 0.7]), np.array([0.4, 0.5, 0.3])
+    assert composite(machine, scores, np.zeros(3)) == pytest.approx(scores)
+    unsure = composite(machine, scores, np.full(3, 9.0))
+    assert unsure == pytest.approx(machine + (scores - machine).mean())
+    assert composite(machine[:1], scores[:1], np.array([0.2])) == pytest.approx([0.4])
+
+
+LABELS = np.array([0, 0, 0, 0, 1, 1, 1, 1, np.nan])
+SAID = np.array([0, 0, 1, np.nan, 1, 1, 0, np.nan, 1])
+SEEN = np.where(np.isnan(SAID), 0.0, 4 / 3)
+
+
+def test_the_table_of_labels_keeps_the_numbers_of_passages_that_are_known() -> None:
+    table = confusion(LABELS, SAID, SEEN, SEEN)
+    assert table.counts.sum(axis=1) == pytest.approx([4, 4])
+    assert table.counts == pytest.approx(np.array([[8, 4], [4, 8]]) / 3)
+    assert table.judged.tolist() == [[2, 1], [1, 2]]
+    rates = quality(LABELS, SAID, SEEN, SEEN, label_from=1, judgment_from=1)
+    assert [rates.precision.value, rates.recall.value, rates.kappa.value] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
+    assert kappa_of_levels(table).value == pytest.approx(1 / 3)
+    with pytest.raises(InputError, match="no passage with a label"):
+        confusion(LABELS, np.full(9, np.nan), SEEN, SEEN)
+
+
+def test_a_plain_sample_has_the_interval_of_clopper_and_pearson_and_all_judged_has_none() -> None:
+    n = 50
+    said = np.repeat([1.0, 0.0], [30, 20])
+    labels, ones = np.ones(n), np.ones(n)
+    rate = quality(labels, said, ones, ones, label_from=1, judgment_from=1).precision
+    assert (rate.low, rate.high) == pytest.approx((0.4518, 0.7359), abs=5e-4)
+    exact = quality(labels, said, ones, np.zeros(n), label_from=1, judgment_from=1).precision
+    assert (exact.low, exact.value, exact.high) == (0.6, 0.6, 0.6)
+    agreed = quality(labels, np.ones(n), ones, ones, label_from=1, judgment_from=1)
+    assert 0.9 < agreed.precision.low < 0.95
+    assert agreed.precision.high == 1
+    assert math.isnan(agreed.kappa.value)
+
+
+def test_recall_is_undefined_where_nothing_labelled_low_was_judged() -> None:
+    said = np.where(LABELS == 0, np.nan, SAID)
+    rates = quality(LABELS, said, SEEN, SEEN, label_from=1, judgment_from=1)
+    assert math.isnan(rates.recall.value)
+    assert rates.precision.value == pytest.approx(2 / 3)
+
+
+def test_rogan_gladen_finds_the_share_that_was_there_on_average() -> None:
+    true, q0, q1 = 0.3, 0.9, 0.7
+    rng = np.random.default_rng(0)
+    rates = [
+        rogan_gladen(
+            int(rng.binomial(2000, true * q1 + (1 - true) * (1 - q0))), 2000,
+            int(rng.binomial(100, q0)), 100, int(rng.binomial(100, q1)), 100,
+        )
+        for _ in range(400)
+    ]  # fmt: skip
+    assert np.mean([rate.low <= true <= rate.high for rate in rates]) == pytest.approx(0.95, abs=0.03)
+    assert math.isnan(rogan_gladen(5, 10, 1, 10, 1, 10).value)
+    assert math.isnan(rogan_gladen(5, 10, 0, 0, 1, 1).value)
+
+
+def test_labels_mean_what_people_said_of_them() -> None:
+    rows = meanings(LABELS, SAID, SEEN, SEEN, (0.0, 1.0))
+    assert [(row.label, row.passages, row.judged) for row in rows] == [(0, 4, 3), (1, 4, 3)]
+    assert rows[1].mean == pytest.approx(2 / 3)
+    assert sum(rate.value for rate in rows[0].chances.values()) == pytest.approx(1)
+    assert all(rate.low < rate.value < rate.high for row in rows for rate in row.chances.values())
+    unseen = meanings(LABELS, np.where(LABELS == 0, np.nan, SAID), SEEN, SEEN)[0]
+    assert (unseen.judged, unseen.chances, math.isnan(unseen.mean)) == (0, {}, True)
+
+
+def test_the_balanced_min_rating_calls_as_many_relevant_as_there_are() -> None:
+    rating = np.repeat([0.0, 1, 2, 3, 4, 5], 20)
+    said = (np.arange(120) % 20 < np.repeat([0, 2, 6, 12, 18, 20], 20)).astype(float)
+    ones = np.ones(120)
+    found = thresholds(rating, said, ones, ones, judgment_from=1)
+    assert [one.label_from for one in found] == [1, 2, 3, 4, 5]
+    recalls = [one.quality.recall.value for one in found]
+    assert recalls == sorted(recalls, reverse=True)
+    chosen = balanced(found)
+    assert chosen is not None and chosen.label_from == 3
+    assert balanced([]) is None
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 2), st.floats(0.5, 3)), min_size=1, max_size=8))
+def test_no_cut_points_misplace_less(rows: list[tuple[int, int, float]]) -> None:
+    scores, said, weight = (np.array(column, float) for column in zip(*rows, strict=True))
+
+    def loss(cuts: tuple[float, ...]) -> float:
+        levels = np.sum(scores[:, None] >= np.array(cuts), axis=1)
+        return float((weight * np.abs(levels - said)).sum())
+
+    found = cut_points(scores, said, weight, (1.0, 2.0))
+    assert found[0] <= found[1]
+    places = [*(i - 0.5 for i in range(8)), np.inf]
+    assert loss(found) <= min(loss(cuts) for cuts in product(places, places) if cuts[0] <= cuts[1]) + 1e-6
+
+
+def test_the_level_is_spent_once_and_then_nothing_is_left() -> None:
+    levels = spending(0.05, 5)
+    assert sum(levels) == pytest.approx(0.05)
+    assert list(levels) == sorted(levels)
+    assert spending(0.05, 4, power=1) == pytest.approx([0.0125] * 4)
+    assert level_at(0.05, 5, 3) == levels[2]
+    with pytest.raises(InputError, match="nothing of its level is left"):
+        level_at(0.05, 5, 6)
+    with pytest.raises(InputError):
+        spending(0, 5)
+
+
+def test_statements_hold_where_the_sample_says_so_and_not_before() -> None:
+    w = np.eye(3)
+    sure = Corrected(np.array([3.0, 2.0, 1.0]), np.full(3, 0.01), 100, 0)
+    unsure = Corrected(np.array([3.0, 2.0, 1.0]), np.full(3, 0.5), 100, 0)
+    assert (better(w, sure, 1, 0, 0.01).holds, better(w, sure, 1, 0, 0.01).systems) == (True, (0,))
+    assert not better(w, unsure, 1, 0, 0.01).holds
+    assert best(w, sure, 0.01).systems == (0,)
+    assert best(w, unsure, 0.01).systems == (0, 1, 2)
+    assert best(w[:1], unsure, 0.01).holds
+    assert not precise(w, sure, 0.1, 0.05).holds
+    assert precise(w, sure, 20.0, 0.05).holds
+    certain = Corrected(sure.gains, np.zeros(3), 100, 0)
+    assert precise(w, certain, 0.0, 0.05).holds
+    assert not better(w, Corrected(np.ones(3), np.zeros(3), 3, 0), 0, 1, 0.05).holds
+
+
+def test_more_judgments_make_narrower_intervals_and_all_of_them_none() -> None:
+    size = importance(WEIGHTS.w)
+    widths = expected_width(WEIGHTS.w, size, 1.0, [20, 50, 100, len(size)])
+    assert np.all(np.diff(widths, axis=0) < 0)
+    assert widths[-1] == pytest.approx(np.zeros(6), abs=1e-9)
+    plain = expected_width(WEIGHTS.w, np.ones(len(size)), 1.0, [50], floor=1.0)
+    assert plain.mean() > widths[1].mean()
+    need = judgments_needed(WEIGHTS.w, size, 1.0, float(widths[1].max()))
+    assert need == pytest.approx(50, abs=1)
+    assert judgments_needed(WEIGHTS.w, size, 1.0, 0.0) == len(size)
+    row = WEIGHTS.w[0] - WEIGHTS.w[5]
+    told = judgments_to_tell(row, size, 1.0, 0.3)
+    assert told < judgments_to_tell(row, size, 1.0, 0.15)
+    with pytest.raises(InputError):
+        judgments_needed(WEIGHTS.w, size, 1.0, -1.0)
+
+
+def test_the_expected_width_is_the_width_that_comes() -> None:
+    batches, planned, gains, predicted = audited(1, batches=1, budget=80)
+    spread = residual_spread(batches, planned, gains, predicted)
+    assert spread is not None
+    told = expected_width(WEIGHTS.w, importance(WEIGHTS.w), spread, [80])[0]
+    found = estimates(WEIGHTS.w, correct(batches, planned, gains, predicted))
+    assert told.mean() == pytest.approx(found.width.mean(), rel=0.25)
+
+
+def test_weights_of_zero_need_no_judgments() -> None:
+    w = np.zeros((1, 4))
+    chance = chances(importance(w), 2)
+    batch = Batch(chance, np.zeros(4, bool), np.zeros(4, bool), np.zeros(4, bool))
+    told = estimates(w, correct([batch], chance[None], np.full(4, np.nan), np.zeros((1, 4))))
+    assert (told.value.tolist(), told.width.tolist()) == ([0.0], [0.0])
