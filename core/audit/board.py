@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from core.audit.calibrating import LabelQuality, label_quality
 from core.audit.circularity import circularity
 from core.audit.estimation import Estimation, estimation
 from core.audit.facts import Facts, gather
@@ -116,7 +117,7 @@ class AuditBoard:
         systems: best first by the audited score, before a batch is done by the machine's.
         groups: runs that cannot be told apart, best first; groups can overlap.
         differences: every two systems; empty before a batch is done.
-        labels: how right the machine's labels are; None before a batch is done.
+        labels: how right the machine's labels are for the pool; None before a batch is done.
         statement: whether what was to be known is known.
         favour: see `Favour`; None where no system, or every one, is made with the machine's family.
         people: Cohen's kappa of first and second judgments; None where none was given twice.
@@ -134,6 +135,7 @@ class AuditBoard:
     groups: list[list[str]]
     differences: list[Difference]
     statement: Statement
+    labels: LabelQuality | None
     favour: Favour | None
     people: Coefficient | None
     batches: int
@@ -195,7 +197,7 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
         order = sorted(range(len(names)), key=lambda at: (-machine[at], names[at]))
         return AuditBoard(
             **common, systems=[_unaudited(names[at], machine, at) for at in order], groups=[], differences=[],
-            statement=statement_of(facts, None), favour=None, batches=0, judged=0, missed=0,
+            statement=statement_of(facts, None), labels=None, favour=None, batches=0, judged=0, missed=0,
         )  # fmt: skip
     how: Mapping[str, Any] = {"variance": variance, "queries": found.pool.queries, "confidence": confidence}
     scores = estimates(w, found.corrected, **how)
@@ -213,6 +215,7 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
         groups=[[names[at] for at in group] for group in alike(scores.value, compared, facts.alpha)],
         differences=_differences(names, compared),
         statement=statement_of(facts, found),
+        labels=label_quality(facts, found),
         favour=favour,
         batches=len(found.batches),
         judged=found.corrected.judged,

@@ -99,7 +99,8 @@ def design(
             " (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING audit_key",
             [name, linear.name, json.dumps(resolved.as_dict()),
              list(dict.fromkeys([base.grader.spec.fingerprint, *further])),
-             json.dumps(goal.as_dict(), ensure_ascii=False), kept, highest, batch_size, looks, alpha, seed, as_name(author)],
+             json.dumps(goal.as_dict(), ensure_ascii=False), kept, highest, batch_size, looks, alpha,
+             seed, as_name(author)],
         ).fetchall()[0][0]  # fmt: skip
         for table, row, column, names in (
             ("runs", "run_key", "name", chosen),

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from core.audit.designing import measure_of
+from core.audit.estimation import estimation
 from core.audit.facts import Facts, gather
 from core.audit.records import Audit, Batch, Goal, batches
 from core.errors import InputError
-from core.measures.audit import FLOOR, Array, chances, importance
+from core.measures.audit import FLOOR, Array, chances, expected_spread, importance
 from core.measures.audit import draw as drawn_of
 from core.project import Project, as_name, judgments, log, stage
 
@@ -60,7 +61,7 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
     if not np.isnan(known).any():
         raise InputError("Every passage that counts is judged: nothing is left to be drawn.", "Look at the board.")
     number = len(before) + 1
-    sizes, how = _sizes(facts, known)
+    sizes, how = _sizes(facts)
     eligible = np.isnan(known)
     chance = np.where(eligible, chances(sizes, float(size), FLOOR, eligible), 1.0)
     items = facts.weights.items
@@ -69,7 +70,6 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
     told = {
         **how,
         "measure": measure_of(audit).name,
-        "size": size,
         "floor": FLOOR,
         "expected": round(float(chance[eligible].sum()), 6),
     }
@@ -119,5 +119,10 @@ def _known(project: Project, audit: Audit, facts: Facts) -> Array:
     return np.array([float(given.get(query, {}).get(passage, np.nan)) for query, passage in facts.weights.items])
 
 
-def _sizes(facts: Facts, known: Array) -> tuple[Array, dict[str, str]]:
-    return weighed(facts), {"spread": "none"}
+def _sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
+    """To what chances are proportional, and how that came about: the first batch knows no residual."""
+    found = estimation(facts)
+    if found is None:
+        return weighed(facts), {"spread": "alike"}
+    spread = expected_spread(found.pool, found.batches, found.planned, found.gains, found.predicted)
+    return weighed(facts) * spread, {"spread": "learnt from the batches before"}

@@ -47,7 +47,8 @@ def estimation(facts: Facts, machine: bool = True) -> Estimation | None:
     """Estimate the gain of every passage from the batches that are done; None where there is none.
 
     Args:
-        machine: whether judgments are predicted from what machines say; the estimate without is unbiased as well.
+        machine: whether judgments are predicted from what graders say, or from ranks and what was judged alone; the
+            estimate without is unbiased as well.
     """
     done = [batch for batch in facts.batches if batch.done]
     if not done:
@@ -55,12 +56,12 @@ def estimation(facts: Facts, machine: bool = True) -> Estimation | None:
     first = facts.batches[0]
     pool = pool_of(facts.weights, facts.columns if machine else {})
     # Shares are fixed before anything is drawn, so that they know nothing of what was.
-    size = float(first.design["size"])
+    size = float(first.size)
     planned = planned_chances(first.sizes, [size] * max(facts.looks, len(done), PLANNED), known=~np.isnan(first.known))
     judged = [
         Batch(batch.chances, batch.drawn, batch.drawn & ~np.isnan(batch.first), ~np.isnan(batch.known))
         for batch in done
     ]
     gains = facts.gains(facts.judged)
-    predicted = predict_batches(pool, judged, planned, gains) if machine else np.zeros((len(judged), len(gains)))
+    predicted = predict_batches(pool, judged, planned, gains)
     return Estimation(facts, pool, judged, planned, gains, predicted, correct(judged, planned, gains, predicted))

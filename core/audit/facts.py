@@ -25,6 +25,7 @@ class Drawn:
     """A batch over the N passages that could be drawn.
 
     Args:
+        size: how many passages were to be drawn.
         chances: of each passage; 1 where it was known before.
         sizes: to what the chances are proportional before they are capped.
         drawn, doubled: whether it was drawn, and to be judged by a second person.
@@ -36,6 +37,7 @@ class Drawn:
     """
 
     number: int
+    size: int
     chances: Array
     sizes: Array
     drawn: NDArray[np.bool_]
@@ -195,6 +197,7 @@ def _drawn(project: Project, audit: Audit, column: Mapping[tuple[str, str], int]
             batch = kept[key]
             found[key] = Drawn(
                 batch.number,
+                batch.size,
                 chances=np.zeros(n),
                 sizes=np.zeros(n),
                 drawn=np.zeros(n, bool),

@@ -59,6 +59,7 @@ def facts_as_json(facts: Facts) -> dict[str, Any]:
         "batches": [
             {
                 "number": batch.number,
+                "size": batch.size,
                 "design": dict(batch.design),
                 "done": batch.done,
                 "looked": batch.looked,
@@ -130,6 +131,7 @@ def _facts(given: Mapping[str, Any]) -> Facts:
         batches=[
             Drawn(
                 number=int(one["number"]),
+                size=int(one["size"]),
                 looked=int(one["looked"]),
                 done=bool(one["done"]),
                 design=dict(one["design"]),

@@ -201,7 +201,8 @@ class Assessor:
 
     Args:
         query_id: which query they hold; None where none.
-        judged, cannot_say, skipped, second: what they said last of passages; `second` of those judged before.
+        judged, cannot_say, skipped: of how many passages they said so last; `second` of the judged ones were judged by
+            somebody else before.
         looked: of how many they asked for the machine's label.
     """
 
@@ -220,23 +221,24 @@ def assessors(project: Project, audit: Audit, number: int | None = None) -> list
     Args:
         number: of the batch; the newest for None.
     """
-    return [
-        Assessor(*row)
-        for row in project.rows(
-            "WITH batch AS (SELECT batch_key FROM audit_batches WHERE audit_key = $audit"
-            "  AND ($number IS NULL OR number = $number) ORDER BY number DESC LIMIT 1),"
-            " said AS (SELECT assessor, turn, said FROM audit_verdicts SEMI JOIN batch USING (batch_key)"
-            "  QUALIFY row_number() OVER (PARTITION BY query_key, passage_key, turn ORDER BY verdict_key DESC) = 1),"
-            " held AS (SELECT assessor, arg_max(query_id, claim_key) AS query_id FROM audit_claims"
-            "  SEMI JOIN batch USING (batch_key) JOIN queries USING (query_key) WHERE ended_at IS NULL"
-            "  AND (until IS NULL OR until > now()::TIMESTAMP) GROUP BY 1),"
-            " looks AS (SELECT assessor, count(*) AS n FROM audit_looks SEMI JOIN batch USING (batch_key) GROUP BY 1),"
-            " everybody AS (SELECT assessor FROM said UNION SELECT assessor FROM held UNION SELECT assessor FROM looks)"
-            " SELECT e.assessor, any_value(held.query_id), count(*) FILTER (said = 'judged'),"
-            " count(*) FILTER (said = 'cannot say'), count(*) FILTER (said = 'skipped'),"
-            " count(*) FILTER (turn = 2 AND said = 'judged'), coalesce(any_value(looks.n), 0)"
-            " FROM everybody e LEFT JOIN said USING (assessor) LEFT JOIN held USING (assessor)"
-            " LEFT JOIN looks USING (assessor) GROUP BY 1 ORDER BY 1",
-            {"audit": audit.key, "number": number},
-        )
-    ]
+    # Asked anew every time: claims lapse without anybody writing anything.
+    rows = project.read(lambda cursor: cursor.execute(_ASSESSORS, {"audit": audit.key, "number": number}).fetchall())
+    return [Assessor(*row) for row in rows]
+
+
+_ASSESSORS = (
+    "WITH batch AS (SELECT batch_key FROM audit_batches WHERE audit_key = $audit"
+    "  AND ($number IS NULL OR number = $number) ORDER BY number DESC LIMIT 1),"
+    " said AS (SELECT assessor, turn, said FROM audit_verdicts SEMI JOIN batch USING (batch_key)"
+    "  QUALIFY row_number() OVER (PARTITION BY query_key, passage_key, turn ORDER BY verdict_key DESC) = 1),"
+    " held AS (SELECT assessor, arg_max(query_id, claim_key) AS query_id FROM audit_claims"
+    "  SEMI JOIN batch USING (batch_key) JOIN queries USING (query_key) WHERE ended_at IS NULL"
+    "  AND (until IS NULL OR until > now()::TIMESTAMP) GROUP BY 1),"
+    " looks AS (SELECT assessor, count(*) AS n FROM audit_looks SEMI JOIN batch USING (batch_key) GROUP BY 1),"
+    " everybody AS (SELECT assessor FROM said UNION SELECT assessor FROM held UNION SELECT assessor FROM looks)"
+    " SELECT e.assessor, any_value(held.query_id), count(*) FILTER (said = 'judged'),"
+    " count(*) FILTER (said = 'cannot say'), count(*) FILTER (said = 'skipped'),"
+    " count(*) FILTER (turn = 2 AND said = 'judged'), coalesce(any_value(looks.n), 0)"
+    " FROM everybody e LEFT JOIN said USING (assessor) LEFT JOIN held USING (assessor)"
+    " LEFT JOIN looks USING (assessor) GROUP BY 1 ORDER BY 1"
+)

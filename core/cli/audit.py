@@ -10,7 +10,7 @@ import click
 
 from core import audit as room
 from core.audit import AIMS, Aim, Audit, Goal, find_audit
-from core.cli.audit_board import audit_option, board, roles
+from core.cli.audit_board import audit_option, board, calibrate, curve, methods, roles
 from core.cli.export import write
 from core.cli.options import (
     Whole,
@@ -36,7 +36,7 @@ def audit() -> None:
     """
 
 
-for command in (board, roles):
+for command in (board, calibrate, curve, methods, roles):
     audit.add_command(command)
 
 

@@ -21,6 +21,8 @@ from core.errors import WorkbenchError
 from core.exchange.parquet.manifest import LARGEST_KEY
 from core.formats import LARGEST
 from core.graders import read_prompt
+from core.labels import Policy
+from core.measures.audit import linear_measure
 from core.project import PARTS
 from core.text import LONGEST_ID
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
@@ -481,11 +483,27 @@ def _read_prompt(name: str, content: str) -> None:
         raise ValueError("the prompt has another name")
 
 
+def _read_audit(measure: str, policy: str, goal: str) -> None:
+    linear_measure(measure)
+    Policy(**json.loads(policy))
+    said = json.loads(goal)
+    numbers = [said[name] for name in ("half_width", "budget") if name in said]
+    runs = [said[name] for name in ("first", "second") if name in said]
+    known = {"aim", "first", "second", "half_width", "budget"}
+    sound = all(type(one) in (int, float) for one in numbers) and all(isinstance(one, str) for one in runs)
+    if said.get("aim") not in _NEEDS or not sound or not _NEEDS[said["aim"]] <= set(said) <= known:
+        raise ValueError("the goal of the audit is none")
+
+
+_NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
+
+
 _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
     ("settings", "name, value", _read_prices),
     ("graders", f"fingerprint, {SPEC_COLUMNS}", _read_grader),
     ("drafts", "content, question_id", _read_draft),
     ("draft_steps", 'question_id, "before", "after"', _read_step),
     ("prompts", "name, content", _read_prompt),
+    ("audits", "measure, policy, goal", _read_audit),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""
