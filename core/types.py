@@ -350,3 +350,7 @@ class Response:
 
 
 Act = Literal["override", "edit", "dispute", "comment", "reopen"]
+
+Said = Literal["judged", "cannot say", "skipped", "taken back"]
+SAID: tuple[Said, ...] = ("judged", "cannot say", "skipped", "taken back")
+"""What an assessor of an audit may say of a passage: `skipped` leaves it to somebody else, or for later."""

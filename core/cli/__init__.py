@@ -30,6 +30,8 @@ COMMANDS = {
     "students": ("students", "sit"),
     "exam_board": ("exam-board",),
     "irt": ("irt",),
+    "audit": ("audit",),
+    "runs": ("runs",),
     "study": ("curve", "selection", "unjudged"),
     "agreement": ("agreement",),
     "changes": ("changes",),

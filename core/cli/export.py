@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.audit import audit_files
 from core.catalogue import how_to_grade
 from core.cli.options import tell
 from core.errors import GradingError, InputError
@@ -144,9 +145,9 @@ def _check(project: Project, asked: Asked) -> None:
 
 def _bundle(project: Project, asked: Asked) -> bytes:
     if asked.manifest is not None:
-        return bundle_again(project, _manifest(asked.manifest), current_author())
+        return bundle_again(project, _manifest(asked.manifest), current_author(), audit_files)
     _check(project, asked)
-    return bundle(project, asked.policy, current_author(), asked.binary, asked.note)
+    return bundle(project, asked.policy, current_author(), asked.binary, asked.note, audit_files)
 
 
 def _bank(project: Project, asked: Asked) -> bytes:

@@ -7,6 +7,7 @@ from typing import cast
 
 import click
 
+from core.audit import notice
 from core.cli.options import (
     json_option,
     opened,
@@ -43,6 +44,7 @@ def leaderboard(
     """Order the systems by a measure, with standard errors."""
     with opened(project_path) as project:
         board = leaderboard_per(project, measure, source, policy, per)
+        said = notice(project, policy) if board.needed else ""
     if as_json:
         print_json(board.as_dict() | {"per": per} | ({"per_query": board.per_query} if queries else {}))
         return
@@ -70,6 +72,8 @@ def leaderboard(
         tell(f"1 is {board.reference.run}" + (f" ± {error:.4f}; * within that error." if error is not None else "."))
     if (length := board.length_correlation()) is not None:
         tell(f"Spearman of score and words: {length:.2f}.")
+    if said:
+        tell(said)
     if board.usable < board.needed:
         tell(f"Rests on {board.usable:,} of {board.needed:,} needed pairs ({board.usable / board.needed:.1%}).")
 

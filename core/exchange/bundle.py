@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from core.errors import InputError, ProjectError
 from core.exchange.exporting import bank_csv, bank_jsonl, board_latex
@@ -34,10 +34,27 @@ _WHAT = {
 }
 
 
-def bundle(project: Project, policy: Policy, author: str, binary: bool = False, note: str = "") -> bytes:
+Beside = Callable[[Project], Mapping[str, tuple[str, bytes]]]
+"""What another room puts into a bundle: by name of a file, what it is in a sentence, and its content. It may depend on
+nothing but what a publication keeps (`core.exchange.published`), or the bundle could not be made again."""
+
+
+def nothing_beside(project: Project) -> Mapping[str, tuple[str, bytes]]:
+    """What goes into a bundle beside what is always in it, where nobody says otherwise."""
+    return {}
+
+
+def bundle(
+    project: Project,
+    policy: Policy,
+    author: str,
+    binary: bool = False,
+    note: str = "",
+    beside: Beside = nothing_beside,
+) -> bytes:
     """Publish the qrels of a policy and pack them with their manifest, the bank, leaderboards and overrides.
 
-    Args: as for `core.exchange.publish`.
+    Args: as for `core.exchange.publish`; and what goes in beside.
 
     Returns:
         A zip file.
@@ -48,7 +65,7 @@ def bundle(project: Project, policy: Policy, author: str, binary: bool = False, 
     # Nobody else writes meanwhile, so that everything in the bundle is of one moment.
     with project.transaction() as cursor:
         publication = publish(project, policy, author, binary, note)
-        files = _files(project, publication)
+        files = _files(project, publication, beside)
         hashes = _hashes(files)
         sizes = {name: len(content) for name, content in sorted(files.items())}
         number = publication.manifest["publication"]
@@ -70,11 +87,12 @@ def bundled(project: Project) -> dict[int, dict[str, int | None]]:
     return found
 
 
-def bundle_again(project: Project, manifest: Manifest, author: str) -> bytes:
+def bundle_again(project: Project, manifest: Manifest, author: str, beside: Beside = nothing_beside) -> bytes:
     """The bundle of a publication once more, to the byte, whatever was done to the project since.
 
     Args:
         manifest: that of the bundle.
+        beside: as when it was made.
 
     Returns:
         A zip file.
@@ -96,7 +114,7 @@ def bundle_again(project: Project, manifest: Manifest, author: str) -> bytes:
             "Make its qrels again: exam export qrels --manifest FILE -o OUT",
         )
     with as_published(project, manifest) as then:
-        files = _files(then, publication)
+        files = _files(then, publication, beside)
     known, now = recorded[0], _hashes(files)
     # Bundles from before their hashes were recorded cannot be compared; their qrels have been.
     if known is not None and known != now:
@@ -121,7 +139,7 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def _files(project: Project, publication: Publication) -> dict[str, bytes]:
+def _files(project: Project, publication: Publication, beside: Beside) -> dict[str, bytes]:
     manifest = publication.manifest
     policy = Policy(**manifest["policy"])
     version = manifest["bank"]["version"]
@@ -137,10 +155,13 @@ def _files(project: Project, publication: Publication) -> dict[str, bytes]:
         latex = [board_latex(project, measure, "exam", policy) for measure in BOARD_MEASURES]
         files["leaderboard.tsv"] = _wide_tsv(boards).encode()
         files["leaderboard.tex"] = "\n".join(latex).encode()
-    return {**files, "README.txt": _readme(publication, sorted(files)).encode()}
+    more = beside(project)
+    files |= {name: content for name, (_, content) in more.items()}
+    said = {name: what for name, (what, _) in more.items()}
+    return {**files, "README.txt": _readme(publication, sorted(files), said).encode()}
 
 
-def _readme(publication: Publication, names: list[str]) -> str:
+def _readme(publication: Publication, names: list[str], said: Mapping[str, str]) -> str:
     manifest = publication.manifest
     values = {
         "values": f"1 from rating {manifest['policy']['min_rating']} and 0 below"
@@ -156,6 +177,9 @@ def _readme(publication: Publication, names: list[str]) -> str:
         "",
     ]
     for name in names:
+        if name in said:
+            lines.append(f"{name}\n    {said[name]}")
+            continue
         what = _WHAT["qrels" if name.endswith(".qrels") else name]
         lines.append(f"{name}\n    {what.format(**values)}")
     return "\n".join(lines) + "\n"

@@ -72,6 +72,17 @@ def _views(main: str, publication: int) -> dict[str, str]:
         "grades": "SELECT g.* REPLACE (coalesce(a.text_key, g.question_text_key) AS question_text_key)"
         f" FROM {main}.grades g LEFT JOIN (SELECT text_key, unnest(grade_rows) AS grade_row {awaited}) a"
         f"  ON a.grade_row = g.rowid WHERE g.rowid < (SELECT grades {publications})",
+        **{
+            table: f"SELECT * FROM {main}.{table} WHERE {key} < {publication:d}"
+            for table, key in (
+                ("audits", "audit_key"),
+                ("audit_batches", "batch_key"),
+                ("audit_chances", "batch_key"),
+                ("audit_verdicts", "verdict_key"),
+                ("audit_looks", "look_key"),
+                ("audit_ends", "end_key"),
+            )
+        },
         "failures": f"SELECT * FROM {main}.failures WHERE rowid < (SELECT failures {publications})",
         "overrides": kept,
         "current_overrides": "SELECT question_text_key, passage_text_key, arg_max(rating, override_key) AS rating"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.formats import exam, graded, passages, queries, question_bank, trec_qrels, trec_run
 from core.formats.answer_verdicts import AnswerVerdict, read_answer_verdicts, write_answer_verdicts
 from core.formats.answers import WrittenAnswer, read_answers
+from core.formats.audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
 from core.formats.batch_calls import Reply, WrittenCall, read_replies, write_calls
 from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.exam import ExamItem
@@ -23,6 +24,7 @@ from core.formats.trec_run import RunLine, name_runs, read_run_lines
 __all__ = [
     "KINDS_OF_FILE",
     "LARGEST",
+    "SHEET_FORMS",
     "AnswerVerdict",
     "BankFile",
     "ExamItem",
@@ -31,6 +33,8 @@ __all__ = [
     "Reply",
     "RunLine",
     "SatElsewhere",
+    "SheetForm",
+    "SheetLine",
     "Source",
     "TableRow",
     "WrittenAnswer",
@@ -53,6 +57,7 @@ __all__ = [
     "read_responses",
     "read_run_lines",
     "read_samples",
+    "read_sheet",
     "read_small",
     "read_small_text",
     "trec_qrels",
@@ -63,4 +68,5 @@ __all__ = [
     "write_board_tsv",
     "write_calls",
     "write_matrix",
+    "write_sheet",
 ]

@@ -19,6 +19,7 @@ from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
 from core.project.database import CONFIG
 from core.project.engine_errors import first_line, no_room
+from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.generated import (
     GOLD_RUN,
     AnswerContext,
@@ -49,7 +50,15 @@ from core.project.judging import (
     source_of,
     withdraw,
 )
-from core.project.judgments import Qrels, judged_values, judgments, sources, stage_judgments, write_judgments
+from core.project.judgments import (
+    Qrels,
+    judged_values,
+    judgments,
+    put_judgment,
+    sources,
+    stage_judgments,
+    write_judgments,
+)
 from core.project.kept_passages import PassageFiles
 from core.project.lengths import Length, lengths
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
@@ -81,6 +90,7 @@ from core.project.runs import (
     ranked_table,
     rankings,
     run_names,
+    run_sizes,
     stage_ranked,
     state_ranks,
     unstage_ranking,
@@ -117,9 +127,11 @@ __all__ = [
     "MARK",
     "NOT_RETRIEVED",
     "ORACLE",
+    "PARTS",
     "PREFIX",
     "RANKED",
     "SCALE",
+    "STATE_FAMILIES",
     "WITHDRAW",
     "Act",
     "Answer",
@@ -135,6 +147,7 @@ __all__ = [
     "JudgmentAct",
     "Keeper",
     "Length",
+    "Part",
     "PassageFiles",
     "Project",
     "Qrels",
@@ -206,6 +219,7 @@ __all__ = [
     "projects_folder",
     "put_answer_model",
     "put_answer_verdicts",
+    "put_judgment",
     "put_retrieval",
     "put_student",
     "queries_of",
@@ -216,6 +230,7 @@ __all__ = [
     "response_runs",
     "retrieved",
     "run_names",
+    "run_sizes",
     "set_pool_depth",
     "source_of",
     "sources",
@@ -224,7 +239,9 @@ __all__ = [
     "stage_ranked",
     "stage_table",
     "state_factors",
+    "state_families",
     "state_ranks",
+    "stated_families",
     "students",
     "students_of",
     "unknown_queries",

@@ -226,10 +226,41 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "withdraw case": lambda d: f"took back a case {_of_case(d)}",
     "add gold answer": lambda d: f"added the right answer {_quoted(d.get('answer'), '')} to {_query(d)}",
     "withdraw gold answer": lambda d: f"took the right answer {_quoted(d.get('answer'), '')} of {_query(d)} away",
+    "design audit": lambda d: (
+        f"planned the audit {d.get('name', '')} of {_count(d.get('runs', 0))} systems"
+        f"{_named(d, 'measure', ' by {}')}{_named(d, 'goal', ': {}')}"
+    ),
+    "draw audit batch": lambda d: (
+        f"drew {_count(d.get('passages', 0))} passages for batch {d.get('batch', '?')}"
+        f"{_named(d, 'audit', ' of the audit {}')}"
+    ),
+    "end audit batch": lambda d: (
+        f"ended batch {d.get('batch', '?')} of the audit {d.get('audit', '')} with"
+        f" {_count(d.get('unjudged', 0))} passages unjudged"
+    ),
+    "end audit": lambda d: f"ended the audit {d.get('audit', '')}",
+    "cannot say": lambda d: f"could not judge {_passage(d)} for {_query(d)}{_named(d, 'note', ': {}')}",
+    "skip passage": lambda d: f"left {_passage(d)} for {_query(d)} to somebody else, or for later",
+    "export audit sheet": lambda d: (
+        f"took {_count(d.get('passages', 0))} passages of the audit {d.get('audit', '')} out, to be judged elsewhere"
+    ),
+    "import audit sheet": lambda d: (
+        f"took in {_count(d.get('verdicts', 0))} verdicts{_named(d, 'audit', ' on the audit {}')}"
+        f"{_named(d, 'file', ' from {}')}"
+    ),
+    "state families": lambda d: (
+        f"stated which models {_made_with(d)} made with: {', '.join(d.get('families') or []) or 'none'}"
+    ),
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",
 }
+
+
+def _made_with(detail: Detail) -> str:
+    if detail.get("part") == "questions":
+        return "the questions are"
+    return f"the {detail.get('part', '')} {detail.get('name', '')} is"
 
 
 def _question(detail: Detail) -> str:

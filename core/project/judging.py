@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from core.errors import InputError
-from core.project.pool import refresh_pool
+from core.project.judgments import put_judgment
 from core.project.project import Cursor, Project, as_name, log
 
 SCALE = {0: "not relevant", 1: "related", 2: "highly relevant", 3: "perfectly relevant"}
@@ -54,24 +54,7 @@ def judge(project: Project, query_id: str, passage_id: str, value: int, author: 
     source = source_of(author)
     with project.transaction() as cursor:
         query, passage = _keys(cursor, query_id, passage_id)
-        cursor.execute(
-            "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
-            [source, source],
-        )
-        cursor.execute(
-            "DELETE FROM judgments WHERE query_key = ? AND passage_key = ?"
-            " AND source_key = (SELECT source_key FROM sources WHERE name = ?)",
-            [query, passage, source],
-        )
-        cursor.execute(
-            "INSERT INTO judgments SELECT source_key, ?, ?, ? FROM sources WHERE name = ?",
-            [query, passage, value, source],
-        )
-        # A judged passage keeps its place in the pool: only one from outside changes it.
-        if not cursor.execute(
-            "SELECT count(*) FROM pool WHERE query_key = ? AND passage_key = ?", [query, passage]
-        ).fetchall()[0][0]:
-            refresh_pool(cursor)
+        put_judgment(cursor, source, query, passage, value)
         log(cursor, author.strip(), JUDGE, query=query_id, passage=passage_id, value=value, note=note.strip())
 
 
@@ -84,17 +67,8 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> N
     source = source_of(author)
     with project.transaction() as cursor:
         query, passage = _keys(cursor, query_id, passage_id)
-        gone = cursor.execute(
-            "DELETE FROM judgments WHERE query_key = ? AND passage_key = ?"
-            " AND source_key = (SELECT source_key FROM sources WHERE name = ?)",
-            [query, passage, source],
-        ).fetchall()[0][0]
-        if not gone:
+        if not put_judgment(cursor, source, query, passage, None):
             raise InputError(f"{author.strip()} has not judged this passage.", "Only one's own judgment can go.")
-        cursor.execute(
-            "DELETE FROM sources WHERE name = ? AND source_key NOT IN (SELECT source_key FROM judgments)", [source]
-        )
-        refresh_pool(cursor)
         log(cursor, author.strip(), WITHDRAW, query=query_id, passage=passage_id)
 
 

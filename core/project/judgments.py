@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.project.passages import name_passages_of
+from core.project.pool import refresh_pool
 from core.project.project import Cursor, Project, stage
 from core.project.queries import check_new
 from core.project.replacing import Keeper
@@ -62,6 +63,37 @@ def write_judgments(cursor: Cursor, source: str, keeper: Keeper | None = None) -
     ).fetchall()[0][0]
     cursor.execute("DROP TABLE staged_judgments")
     return int(written)
+
+
+def put_judgment(cursor: Cursor, source: str, query_key: int, passage_key: int, value: int | None) -> bool:
+    """Write one judgment of a source, or take it away; a source without judgments goes with its last one.
+
+    Args:
+        value: replaces what the source said of the passage; None takes it away.
+
+    Returns:
+        Whether the source had a judgment of this passage.
+    """
+    cursor.execute(
+        "INSERT INTO sources SELECT nextval('keys'), ? WHERE NOT EXISTS (FROM sources WHERE name = ?)",
+        [source, source],
+    )
+    key = cursor.execute("SELECT source_key FROM sources WHERE name = ?", [source]).fetchall()[0][0]
+    pair = [query_key, passage_key]
+    gone = cursor.execute(
+        "DELETE FROM judgments WHERE query_key = ? AND passage_key = ? AND source_key = ?", [*pair, key]
+    ).fetchall()[0][0]
+    if value is None:
+        cursor.execute(
+            "DELETE FROM sources WHERE source_key = ? AND source_key NOT IN (SELECT source_key FROM judgments)", [key]
+        )
+        refresh_pool(cursor)
+        return bool(gone)
+    cursor.execute("INSERT INTO judgments VALUES (?, ?, ?, ?)", [key, *pair, value])
+    # A judged passage keeps its place in the pool: only one from outside changes it.
+    if not cursor.execute("SELECT count(*) FROM pool WHERE query_key = ? AND passage_key = ?", pair).fetchall()[0][0]:
+        refresh_pool(cursor)
+    return bool(gone)
 
 
 Qrels = dict[str, dict[str, int]]

@@ -37,6 +37,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0014_relations", add_relations),
     ("0015_items", _script("0015_items")),
     ("0016_students", _script("0016_students")),
+    ("0017_audits", _script("0017_audits")),
     ("0018_answers", _script("0018_answers")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""

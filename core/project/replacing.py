@@ -99,6 +99,7 @@ _RESTS = (
         "SELECT count(*) FROM judgments j JOIN sources s USING (source_key) WHERE j.passage_key = c.passage_key"
         " AND starts_with(s.name, 'assessor: ')",
     ),
+    ("judgments of an audit", "SELECT count(*) FROM audit_verdicts v WHERE v.passage_key = c.passage_key"),
     ("settled disagreements", "SELECT count(*) FROM settlings s WHERE s.passage_key = c.passage_key"),
     (
         "sentences of a response",

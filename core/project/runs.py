@@ -215,3 +215,14 @@ def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
 def run_names(project: Project) -> list[str]:
     """Every run, in the order of their import."""
     return [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
+
+
+def run_sizes(project: Project) -> list[tuple[str, int, int]]:
+    """Every run with the number of queries that it answers and of passages that it ranks, in the order of import."""
+    return [
+        (name, queries, passages)
+        for name, queries, passages in project.rows(
+            "SELECT name, count(DISTINCT query_key), count(passage_key) FROM runs LEFT JOIN rankings USING (run_key)"
+            " GROUP BY name, run_key ORDER BY run_key"
+        )
+    ]

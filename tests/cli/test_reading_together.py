@@ -16,6 +16,8 @@ import duckdb
 import pytest
 
 from core import cli
+from core.audit import Goal, design, draw
+from core.audit import judge as give_verdict
 from core.cli.reading import READING
 from core.errors import ProjectError
 from core.project import Project, database, holders, migrations, open_project
@@ -34,6 +36,10 @@ sys.stdin.read()
 def fill_all(project: Project) -> None:
     fill(project, QUESTIONS, {("A?", "p1"): 4, ("B?", "p2"): 1}, {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}})
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
+    audit = design(project, "an audit", "P@2", Goal("best"), seed=1, author="org")
+    draw(project, audit, "org")
+    for passage in ("p1", "p2"):
+        give_verdict(project, audit, "q1", passage, 1, "ann")
 
 
 @pytest.fixture

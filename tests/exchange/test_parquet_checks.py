@@ -276,6 +276,12 @@ def test_every_table_and_column_of_the_rules_is_there(project: Project) -> None:
         "text_key",
         "revision_key",
         "pool_key",
+        "batch_key",
+        "claim_key",
+        "verdict_key",
+        "look_key",
+        "end_key",
+        "family_key",
         # What was replaced may be gone since, under whatever key it had.
         "object_key",
         # Of answer_judges, and of cases that people confirmed.

@@ -21,8 +21,11 @@ from core.errors import WorkbenchError
 from core.exchange.parquet.manifest import LARGEST_KEY
 from core.formats import LARGEST
 from core.graders import read_prompt
+from core.labels import Policy
+from core.measures.audit import linear_measure
+from core.project import PARTS
 from core.text import LONGEST_ID
-from core.types import KINDS, MAX_RATING, MAX_WEIGHT, Act, Question
+from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
 Cursor = duckdb.DuckDBPyConnection
 
@@ -208,9 +211,30 @@ RULES: Final = (
     Rule("answer_cases", "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')",
          "a case is no letter"),
     Rule("answer_cases", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)", "it is not said who withdrew it, or when"),
+    Rule("audits", f"{_id('name')} AND {_id('source')}", "the name of an audit or of its source is no name"),
+    Rule("audits", f"{_json('policy', 'OBJECT')} AND {_json('goal', 'OBJECT')}",
+         "the policy or the goal is no JSON object"),
+    Rule("audits", f"highest BETWEEN 1 AND {LARGEST}", "the highest judgment is out of range"),
+    Rule("audits", "batch_size >= 1 AND looks >= 1 AND alpha > 0 AND alpha < 1 AND seed >= 0",
+         "the looks or the size of a batch are below 1, the seed below 0, or the error is not between 0 and 1"),
+    Rule("audit_ranks", f"rank BETWEEN 1 AND {LARGEST_KEY}", "a rank is below 1"),
+    Rule("audit_batches", "number >= 1 AND size >= 1 AND seed >= 0",
+         "the number, size or seed of a batch is out of range"),
+    Rule("audit_batches", _json("design", "OBJECT"), "the design is no JSON object"),
+    Rule("audit_chances", "chance > 0 AND chance <= 1", "a chance is not above 0 and up to 1"),
+    Rule("audit_chances", "size >= 0", "the size is below 0"),
+    Rule("audit_chances", "NOT drawn OR known IS NULL", "what was known before is among what was drawn"),
+    Rule("audit_chances", "drawn OR NOT doubled", "what was not drawn is to be judged twice"),
+    Rule("audit_claims", "turn BETWEEN 1 AND 2", "the turn is neither the first nor the second"),
+    Rule("audit_verdicts", "turn BETWEEN 1 AND 2", "the turn is neither the first nor the second"),
+    Rule("audit_verdicts", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
+         f"what was said is none of {', '.join(SAID)}, or its value is not there or too much"),
+    Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
+    Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
-        for table in ("subtopics", "listed", "pool", "published_passages", "response_sentences", "gold_passages")
+        for table in ("subtopics", "listed", "pool", "published_passages", "response_sentences", "gold_passages",
+                      "audit_runs", "audit_queries")
     ),
 )  # fmt: skip
 
@@ -303,6 +327,28 @@ REFERENCES: Final = tuple(
     answer_verdicts answer_text_key answer_texts text_key
     answer_cases query_key queries query_key
     answer_cases generator_key generators generator_key
+    audit_runs audit_key audits audit_key
+    audit_runs run_key runs run_key
+    audit_queries audit_key audits audit_key
+    audit_queries query_key queries query_key
+    audit_ranks audit_key audits audit_key
+    audit_ranks run_key runs run_key
+    audit_ranks query_key queries query_key
+    audit_ranks passage_key passages passage_key
+    audit_batches audit_key audits audit_key
+    audit_chances batch_key audit_batches batch_key
+    audit_chances query_key queries query_key
+    audit_chances passage_key passages passage_key
+    audit_claims batch_key audit_batches batch_key
+    audit_claims query_key queries query_key
+    audit_verdicts batch_key audit_batches batch_key
+    audit_verdicts query_key queries query_key
+    audit_verdicts passage_key passages passage_key
+    audit_looks batch_key audit_batches batch_key
+    audit_looks query_key queries query_key
+    audit_looks passage_key passages passage_key
+    audit_ends audit_key audits audit_key
+    audit_ends batch_key audit_batches batch_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
@@ -328,6 +374,11 @@ KEYS: Final = {
     "proposed_items": ("proposal_key",),
     "item_categories": ("question_key", "scheme"),
     "answer_texts": ("text",),
+    "audit_runs": ("audit_key", "run_key"),
+    "audit_queries": ("audit_key", "query_key"),
+    "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
+    "audit_batches": ("audit_key", "number"),
+    "audit_chances": ("batch_key", "query_key", "passage_key"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 
@@ -479,11 +530,27 @@ def _read_prompt(name: str, content: str) -> None:
         raise ValueError("the prompt has another name")
 
 
+def _read_audit(measure: str, policy: str, goal: str) -> None:
+    linear_measure(measure)
+    Policy(**json.loads(policy))
+    said = json.loads(goal)
+    numbers = [said[name] for name in ("half_width", "budget") if name in said]
+    runs = [said[name] for name in ("first", "second") if name in said]
+    known = {"aim", "first", "second", "half_width", "budget"}
+    sound = all(type(one) in (int, float) for one in numbers) and all(isinstance(one, str) for one in runs)
+    if said.get("aim") not in _NEEDS or not sound or not _NEEDS[said["aim"]] <= set(said) <= known:
+        raise ValueError("the goal of the audit is none")
+
+
+_NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
+
+
 _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
     ("settings", "name, value", _read_prices),
     ("graders", f"fingerprint, {SPEC_COLUMNS}", _read_grader),
     ("drafts", "content, question_id", _read_draft),
     ("draft_steps", 'question_id, "before", "after"', _read_step),
     ("prompts", "name, content", _read_prompt),
+    ("audits", "measure, policy, goal", _read_audit),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""

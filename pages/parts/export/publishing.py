@@ -6,6 +6,7 @@ from datetime import datetime
 
 import streamlit as st
 
+from core.audit import audit_files
 from core.errors import WorkbenchError
 from core.exchange import Manifest, bundle, bundled, manifest_json, publications, publish, reproduce
 from core.labels import Policy
@@ -44,14 +45,14 @@ def publishing(project: Project, policy: Policy, binary: bool) -> None:
         author = ui.person()
         st.download_button(
             "Publish as a bundle",
-            lambda: bundle(project, policy, author, binary, note),
+            lambda: bundle(project, policy, author, binary, note, audit_files),
             file_name=f"{project.name}-bundle.zip",
             mime="application/zip",
             icon=":material/folder_zip:",
             on_click=_await_bundle,
             args=(len(publications(project)),),
             disabled=not author or project.read_only,
-            help="Publishes, and packs the qrels with their manifest, the bank, leaderboards and overrides.",
+            help="Publishes, and packs the qrels with their manifest, the bank, leaderboards, overrides and audits.",
         )
     past = publications(project)
     if (before := st.session_state.get("publications before the bundle")) is not None:

@@ -1,0 +1,97 @@
+"""The audit: a few hundred judgments of a random sample correct the machine's leaderboard, and say how sure it is."""
+
+from __future__ import annotations
+
+from core.audit.board import AuditBoard, AuditedSystem, Difference, Favour, audit_board, board_of, difference
+from core.audit.calibrating import (
+    Calibration,
+    LabelMeaning,
+    LabelQuality,
+    MinRating,
+    Share,
+    accept_cut_points,
+    calibration,
+)
+from core.audit.circularity import Circularity, Role, circularity, family_of
+from core.audit.dealing import LEASE, Card, Hand, deal, give_back, hand
+from core.audit.designing import ALPHA, BATCH_SIZE, LOOKS, Texts, design, end_audit, end_batch, texts
+from core.audit.drawing import draw
+from core.audit.elsewhere import Sheet, TakenIn, sentence, sheet, take_in
+from core.audit.facts import Drawn, Facts, gather
+from core.audit.forecasting import Forecast, Width, forecast
+from core.audit.methods import methods
+from core.audit.publishing import audit_files, notice, read_facts
+from core.audit.records import AIMS, Aim, Audit, Batch, Goal, audits, batches, find_audit, open_batch
+from core.audit.statements import Statement
+from core.audit.verdicts import Assessor, Look, Verdict, assessors, cannot_say, judge, look, scale, skip, take_back
+
+__all__ = [
+    "AIMS",
+    "ALPHA",
+    "BATCH_SIZE",
+    "LEASE",
+    "LOOKS",
+    "Aim",
+    "Assessor",
+    "Audit",
+    "AuditBoard",
+    "AuditedSystem",
+    "Batch",
+    "Calibration",
+    "Card",
+    "Circularity",
+    "Difference",
+    "Drawn",
+    "Facts",
+    "Favour",
+    "Forecast",
+    "Goal",
+    "Hand",
+    "LabelMeaning",
+    "LabelQuality",
+    "Look",
+    "MinRating",
+    "Role",
+    "Share",
+    "Sheet",
+    "Statement",
+    "TakenIn",
+    "Texts",
+    "Verdict",
+    "Width",
+    "accept_cut_points",
+    "assessors",
+    "audit_board",
+    "audit_files",
+    "audits",
+    "batches",
+    "board_of",
+    "calibration",
+    "cannot_say",
+    "circularity",
+    "deal",
+    "design",
+    "difference",
+    "draw",
+    "end_audit",
+    "end_batch",
+    "family_of",
+    "find_audit",
+    "forecast",
+    "gather",
+    "give_back",
+    "hand",
+    "judge",
+    "look",
+    "methods",
+    "notice",
+    "open_batch",
+    "read_facts",
+    "scale",
+    "sentence",
+    "sheet",
+    "skip",
+    "take_back",
+    "take_in",
+    "texts",
+]

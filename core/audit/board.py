@@ -1,0 +1,306 @@
+"""The audited board: the machine's scores beside those that people's judgments of a sample give, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from core.audit.calibrating import LabelQuality, label_quality
+from core.audit.circularity import circularity
+from core.audit.estimation import Estimation, estimation
+from core.audit.facts import Facts, gather
+from core.audit.records import Audit
+from core.audit.statements import Statement, statement_of
+from core.errors import InputError
+from core.measures import Coefficient, cohen_kappa, cross_table
+from core.measures.audit import (
+    Array,
+    Comparisons,
+    Estimates,
+    Variance,
+    alike,
+    compare,
+    composite,
+    estimates,
+    group_bias,
+    machine_bias,
+    missing_bounds,
+)
+from core.project import Project
+from core.text import first_few
+
+
+@dataclass(frozen=True)
+class AuditedSystem:
+    """A row of the audited board.
+
+    Args:
+        rank, machine_rank: from 1, equal for equal scores; `rank` by the audited score.
+        audited: the score that the judgments give, unbiased; None before a batch is done, as everything of it.
+        low, high: its interval by itself.
+        worst_low, worst_high: the same whatever the values of passages of which people could not say; None where
+            there are none.
+        machine: the score by the machine's labels.
+        bias, bias_low, bias_high: how much the machine's score lies above the audited one, with its interval.
+        order: place from 1 in the order of the scores whose residuals are shrunk to their common shift; it has no
+            interval.
+    """
+
+    run: str
+    rank: int | None
+    audited: float | None
+    error: float | None
+    low: float | None
+    high: float | None
+    worst_low: float | None
+    worst_high: float | None
+    machine: float
+    machine_rank: int
+    bias: float | None
+    bias_low: float | None
+    bias_high: float | None
+    order: int | None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two systems compared from the same sample.
+
+    Args:
+        value: score of the first minus that of the second, with the interval of this difference by itself.
+        p, adjusted: two-sided p value of no difference; the same after Holm over all pairs of systems.
+    """
+
+    first: str
+    second: str
+    value: float
+    low: float
+    high: float
+    p: float
+    adjusted: float
+
+
+@dataclass(frozen=True)
+class Favour:
+    """Whether the machine gains the systems that are made with its own family, or that of who wrote the questions.
+
+    Args:
+        runs: those systems.
+        value: their mean bias minus that of the others, with its interval.
+    """
+
+    runs: tuple[str, ...]
+    value: float
+    low: float
+    high: float
+
+    @property
+    def says(self) -> str:
+        """The finding in words."""
+        kin = f"{first_few(self.runs)} use{'s' if len(self.runs) == 1 else ''} the machine's own family of models"
+        interval = f"{self.value:+.4f} [{self.low:+.4f}, {self.high:+.4f}]"
+        if self.low > 0:
+            return f"{kin}, and the machine favours {'it' if len(self.runs) == 1 else 'them'}: {interval}."
+        if self.high < 0:
+            return f"{kin}, and the machine gives {'it' if len(self.runs) == 1 else 'them'} too little: {interval}."
+        return f"{kin}; no favour is seen: {interval}."
+
+
+@dataclass(frozen=True)
+class AuditBoard:
+    """What an audit says so far.
+
+    Args:
+        systems: best first by the audited score, before a batch is done by the machine's.
+        groups: runs that cannot be told apart, best first; groups can overlap.
+        differences: every two systems; empty before a batch is done.
+        labels: how right the machine's labels are for the pool; None before a batch is done.
+        statement: whether what was to be known is known.
+        favour: see `Favour`; None where no system, or every one, is made with the machine's family.
+        people: Cohen's kappa of first and second judgments; None where none was given twice.
+        frame, judged, known, missed: passages that count, judged in batches that are done, known before the first
+            batch, and drawn but without a value.
+        waiting: passages of a batch that is not done; the board does not have them yet.
+        variance: what intervals are about: these queries (`pool`), or more `queries` of their kind.
+    """
+
+    audit: str
+    measure: str
+    confidence: float
+    variance: Variance
+    systems: list[AuditedSystem]
+    groups: list[list[str]]
+    differences: list[Difference]
+    statement: Statement
+    labels: LabelQuality | None
+    favour: Favour | None
+    people: Coefficient | None
+    batches: int
+    frame: int
+    judged: int
+    known: int
+    missed: int
+    waiting: int
+
+    @property
+    def says(self) -> str:
+        """What the board rests on, in a sentence."""
+        if not self.batches:
+            return "No audit: the scores are the machine's alone, and nobody knows how far they are off."
+        waiting = f" {self.waiting:,} passages of the next batch wait." if self.waiting else ""
+        missed = f", {self.missed:,} without a value" if self.missed else ""
+        return (
+            f"{self.judged:,} judgments of {self.frame:,} passages in {self.batches:,} batches{missed};"
+            f" {self.confidence:.0%} intervals.{waiting}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The board as plain values, as `--json` prints it."""
+        return asdict(self)
+
+
+def audit_board(project: Project, audit: Audit, variance: Variance = "pool") -> AuditBoard:
+    """The board of an audit as its judgments are now.
+
+    Args:
+        variance: whether intervals are about these queries as they are (`pool`), or see them as a sample of more
+            (`queries`), which makes them wider.
+    """
+
+    def compute() -> AuditBoard:
+        kin = circularity(project, audit.policy, audit.runs).kin
+        return board_of(gather(project, audit), variance, kin)
+
+    return project.remember(("audit board", audit.key, variance), compute)
+
+
+def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ()) -> AuditBoard:
+    """The board of an audit from its facts alone; see `audit_board`.
+
+    Args:
+        kin: systems that are made with the family of models that graded or wrote the questions.
+    """
+    found = estimation(facts)
+    w, names = facts.weights.w, facts.weights.systems
+    machine = w @ facts.machine
+    confidence = 1 - facts.alpha
+    waiting = sum(int((batch.drawn & np.isnan(batch.first)).sum()) for batch in facts.batches if not batch.done)
+    known = int((~np.isnan(facts.batches[0].known)).sum()) if facts.batches else 0
+    common: dict[str, Any] = {
+        "audit": facts.name, "measure": facts.measure, "confidence": confidence, "variance": variance,
+        "frame": len(facts.weights.items), "known": known, "waiting": waiting, "people": _people(facts),
+    }  # fmt: skip
+    if found is None:
+        order = sorted(range(len(names)), key=lambda at: (-machine[at], names[at]))
+        return AuditBoard(
+            **common, systems=[_unaudited(names[at], machine, at) for at in order], groups=[], differences=[],
+            statement=statement_of(facts, None), labels=None, favour=None, batches=0, judged=0, missed=0,
+        )  # fmt: skip
+    how: Mapping[str, Any] = {"variance": variance, "queries": found.pool.queries, "confidence": confidence}
+    scores = estimates(w, found.corrected, **how)
+    compared = compare(w, found.corrected, **how)
+    bias = machine_bias(w, facts.machine, found.corrected, **how)
+    members = np.isin(names, kin)
+    favour = None
+    if members.any() and not members.all():
+        told = group_bias(w, facts.machine, found.corrected, members, **how)
+        favour = Favour(tuple(kin), float(told.value[0]), float(told.low[0]), float(told.high[0]))
+    systems = _systems(found, scores, bias, machine, how)
+    return AuditBoard(
+        **common,
+        systems=systems,
+        groups=[[names[at] for at in group] for group in alike(scores.value, compared, facts.alpha)],
+        differences=_differences(names, compared),
+        statement=statement_of(facts, found),
+        labels=label_quality(facts, found),
+        favour=favour,
+        batches=len(found.batches),
+        judged=found.corrected.judged,
+        missed=found.corrected.missed,
+    )
+
+
+def _rank(values: Array) -> list[int]:
+    """Places from 1, best first, equal for values that are."""
+    return [1 + int((values > value + 1e-12).sum()) for value in values]
+
+
+def _unaudited(name: str, machine: Array, at: int) -> AuditedSystem:
+    empty: dict[str, Any] = dict.fromkeys(
+        ("rank", "audited", "error", "low", "high", "worst_low", "worst_high", "bias", "bias_low", "bias_high", "order")
+    )
+    return AuditedSystem(run=name, machine=float(machine[at]), machine_rank=_rank(machine)[at], **empty)
+
+
+def _systems(
+    found: Estimation, scores: Estimates, bias: Estimates, machine: Array, how: Mapping[str, Any]
+) -> list[AuditedSystem]:
+    facts = found.facts
+    names, w = facts.weights.systems, facts.weights.w
+    worst: tuple[Array, Array] | None = None
+    if found.corrected.missed:
+        least, most = missing_bounds(found.batches, found.planned, found.gains, found.predicted, 0.0, facts.top_gain)
+        worst = estimates(w, least, **how).low, estimates(w, most, **how).high
+    ranks, machine_ranks = _rank(scores.value), _rank(machine)
+    order = _rank(composite(machine, scores.value, scores.error))
+    rows = [
+        AuditedSystem(
+            run=name,
+            rank=ranks[i],
+            audited=float(scores.value[i]),
+            error=float(scores.error[i]),
+            low=float(scores.low[i]),
+            high=float(scores.high[i]),
+            worst_low=None if worst is None else float(worst[0][i]),
+            worst_high=None if worst is None else float(worst[1][i]),
+            machine=float(machine[i]),
+            machine_rank=machine_ranks[i],
+            bias=float(bias.value[i]),
+            bias_low=float(bias.low[i]),
+            bias_high=float(bias.high[i]),
+            order=order[i],
+        )
+        for i, name in enumerate(names)
+    ]
+    return sorted(rows, key=lambda row: (row.rank or 0, row.run))
+
+
+def _differences(names: Sequence[str], compared: Comparisons) -> list[Difference]:
+    told = compared.difference
+    return [
+        Difference(names[a], names[b], *map(float, numbers))
+        for a, b, *numbers in zip(
+            compared.first, compared.second, told.value, told.low, told.high, compared.p, compared.adjusted, strict=True
+        )
+    ]
+
+
+def difference(board: AuditBoard, first: str, second: str) -> Difference:
+    """Two systems of a board compared, the first minus the second.
+
+    Raises:
+        InputError: one of them is not on it, or no batch is done.
+    """
+    for one in board.differences:
+        if (one.first, one.second) == (first, second):
+            return one
+        if (one.second, one.first) == (first, second):
+            return Difference(first, second, -one.value, -one.high, -one.low, one.p, one.adjusted)
+    raise InputError(f"The board does not compare {first} and {second}.", "Name two systems of an audit with a batch.")
+
+
+def _people(facts: Facts) -> Coefficient | None:
+    """How far first and second judgments agree; None where none was given twice."""
+    pairs = [
+        (int(one), int(other))
+        for batch in facts.batches
+        for one, other in zip(batch.first, batch.second, strict=True)
+        if not np.isnan(one) and not np.isnan(other)
+    ]
+    if not pairs:
+        return None
+    values = sorted({value for pair in pairs for value in pair})
+    return cohen_kappa(cross_table([one for one, _ in pairs], [other for _, other in pairs], values, values))

@@ -1,0 +1,268 @@
+"""What an audit's judgments say of labels: what each means, a min rating, cut points: proposals to be accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from core.audit.estimation import Estimation, estimation
+from core.audit.facts import Facts, Values, gather
+from core.audit.records import Audit
+from core.catalogue import save_named_grader
+from core.errors import InputError
+from core.labels import basis, graded_pairs
+from core.measures.audit import (
+    Quality,
+    Rate,
+    balanced,
+    combined_weights,
+    cut_points,
+    meanings,
+    quality,
+    shares,
+    thresholds,
+)
+from core.project import Project
+from core.types import MAX_RATING
+
+LEAST_STEP = 0.005
+"""Cut points lie apart by no less."""
+LOWEST_SHARE = 0.05
+"""The lowest cut point is where this share of the pool lies below it, unless the others leave no room for that."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A number with its interval; None where it is undefined, as the precision of what is never said."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def of(cls, rate: Rate) -> Share:
+        """From what `core.measures.audit` gives."""
+        if np.isnan(rate.value):
+            return cls(None, None, None)
+        return cls(float(rate.value), float(rate.low), float(rate.high))
+
+
+@dataclass(frozen=True)
+class LabelQuality:
+    """How right labels are for the pool as a whole, taken as relevant or not.
+
+    Args:
+        precision, recall: of what is labelled relevant, the share that people call so; and the other way round.
+        accuracy, kappa: how often both sides agree, and how much more than by chance.
+        prevalence: the share of relevant passages.
+    """
+
+    precision: Share
+    recall: Share
+    accuracy: Share
+    kappa: Share
+    prevalence: Share
+
+    @classmethod
+    def of(cls, found: Quality) -> LabelQuality:
+        """From what `core.measures.audit` gives."""
+        rates = (found.precision, found.recall, found.accuracy, found.kappa, found.prevalence)
+        return cls(*map(Share.of, rates))
+
+
+@dataclass(frozen=True)
+class LabelMeaning:
+    """What people say of the passages with one label.
+
+    Args:
+        passages, judged: how many have it, and how many of these were judged.
+        chances: the chance of each judgment; empty where none was judged.
+        mean: judgment; None likewise.
+    """
+
+    label: int
+    passages: int
+    judged: int
+    chances: dict[int, Share]
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class MinRating:
+    """How labels do where they count as relevant from a rating."""
+
+    rating: int
+    quality: LabelQuality
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Proposals from an audit's judgments; nothing changes until somebody takes them over.
+
+    Args:
+        quality: of the labels as they are.
+        meanings: by rising label.
+        min_rating: as the policy has it.
+        min_ratings: what every other one would do.
+        balanced: the one at which precision and recall are nearest to each other; None where undefined.
+        cuts: cut points of the embedding grader as it is; empty for another grader.
+        new_cuts: fitted to the judgments: the min rating is reached where people say relevant; empty where they cannot
+            be fitted.
+        why_no_cuts: why not, as a sentence; empty where they are.
+    """
+
+    quality: LabelQuality
+    meanings: list[LabelMeaning]
+    min_rating: int
+    min_ratings: list[MinRating]
+    balanced: int | None
+    cuts: tuple[float, ...] = ()
+    new_cuts: tuple[float, ...] = ()
+    why_no_cuts: str = field(default="")
+
+
+def label_quality(facts: Facts, found: Estimation | None) -> LabelQuality | None:
+    """How right the labels are; None before a batch is done, or where nothing with a label was judged."""
+    sample = _sample(facts, found)
+    if sample is None:
+        return None
+    return LabelQuality.of(
+        quality(
+            facts.labels, *sample, label_from=facts.min_rating, judgment_from=facts.min_judgment,
+            confidence=1 - facts.alpha,
+        )
+    )  # fmt: skip
+
+
+def _sample(facts: Facts, found: Estimation | None) -> tuple[Values, Values, Values] | None:
+    """Judgments with their weights and what each adds to variances; None where nothing with a label was judged."""
+    if found is None:
+        return None
+    weight, spread = combined_weights(found.batches, shares(found.planned[: len(found.batches)]))
+    judged = np.where(weight > 0, facts.judged, np.nan)
+    if not (~np.isnan(judged) & ~np.isnan(facts.labels)).any():
+        return None
+    return judged, weight, spread
+
+
+def calibration(project: Project, audit: Audit) -> Calibration:
+    """What the judgments of an audit say of the labels of its grader.
+
+    Raises:
+        InputError: nothing with a label was judged in a batch that is done.
+    """
+    facts = gather(project, audit)
+    found = estimation(facts)
+    sample, now = _sample(facts, found), label_quality(facts, found)
+    if sample is None or now is None:
+        raise InputError("No passage with a label was judged in a batch that is done.", "Judge a batch first.")
+    confidence = 1 - facts.alpha
+    levels = [float(value) for value in range(facts.top_judgment + 1)]
+    judged, weight, _ = sample
+    # A judgment below 0 is not relevant, as 0 is.
+    sample = (np.maximum(judged, 0.0), weight, sample[2])
+    meant = [
+        LabelMeaning(
+            int(one.label),
+            one.passages,
+            one.judged,
+            {int(value): Share.of(rate) for value, rate in one.chances.items()},
+            None if np.isnan(one.mean) else float(one.mean),
+        )
+        for one in meanings(facts.labels, *sample, levels, confidence)
+    ]
+    tried = thresholds(facts.labels, *sample, judgment_from=facts.min_judgment, confidence=confidence)
+    even = balanced(tried)
+    cuts, new_cuts, why = _cuts(project, audit, facts, sample[0], weight)
+    return Calibration(
+        now, meant, facts.min_rating, [MinRating(int(one.label_from), LabelQuality.of(one.quality)) for one in tried],
+        None if even is None else int(even.label_from), cuts, new_cuts, why,
+    )  # fmt: skip
+
+
+def _cuts(
+    project: Project, audit: Audit, facts: Facts, judged: Values, weight: Values
+) -> tuple[tuple[float, ...], tuple[float, ...], str]:
+    spec = basis(project, audit.policy).grader.spec
+    if spec.method != "embedding":
+        return (), (), "Only the embedding grader has cut points."
+    now = tuple(float(cut) for cut in spec.parameters.get("cuts", ()))
+    cosines = _cosines(project, audit, facts)
+    levels = [float(value) for value in range(max(1, facts.min_judgment), facts.top_judgment + 1)]
+    if not levels or np.isnan(cosines).all() or not (~np.isnan(cosines) & ~np.isnan(judged)).any():
+        return now, (), "No passage with a similarity was judged."
+    found = cut_points(cosines, judged, weight, levels)
+    if not np.isfinite(found[0]):
+        return now, (), "Nobody judged a passage relevant, or the similarity does not tell it."
+    fitted = rating_cuts(found, facts.min_rating, cosines[~np.isnan(cosines)])
+    return now, fitted, "" if fitted else "The cut points would leave the range of similarities."
+
+
+def rating_cuts(by_level: Sequence[float], min_rating: int, cosines: Values) -> tuple[float, ...]:
+    """Five cut points of ratings from those of judgments.
+
+    The min rating begins where people begin to say relevant, so that a label counts as relevant just there. The ratings
+    above it are spread up to where the highest judgment that is told begins, those below it down to the similarity that
+    few passages fall short of.
+
+    Args:
+        by_level: cuts of the judgments from the first that is relevant, rising or equal; infinite where nothing tells.
+        min_rating: 1 to 5.
+        cosines: of the pool, for the lowest cut.
+
+    Returns:
+        Five rising numbers rounded to four decimals, between -1 and 1; empty where there is no room for them.
+    """
+    relevant = by_level[0]
+    highest = max((cut for cut in by_level if np.isfinite(cut)), default=relevant)
+    above, below = MAX_RATING - min_rating, min_rating - 1
+    top = max(highest, relevant + above * LEAST_STEP)
+    lowest = min(float(np.quantile(cosines, LOWEST_SHARE)), relevant - below * LEAST_STEP)
+    cuts = [
+        *(np.linspace(lowest, relevant, below + 1)[:-1].tolist() if below else []),
+        relevant,
+        *(np.linspace(relevant, top, above + 1)[1:].tolist() if above else []),
+    ]
+    rounded = tuple(round(float(cut), 4) for cut in cuts)
+    rising = all(one < other for one, other in pairwise(rounded))
+    return rounded if rising and rounded[0] > -1 and rounded[-1] < 1 else ()
+
+
+def _cosines(project: Project, audit: Audit, facts: Facts) -> Values:
+    """The highest similarity of each passage to a question of its query; the embedding grader keeps it with a grade."""
+    base = basis(project, audit.policy)
+    column = {item: i for i, item in enumerate(facts.weights.items)}
+    found = np.full(len(column), np.nan)
+    for query, passage, cosine in project.rows(
+        f"SELECT query_id, passage_id, max(try_cast(g.raw AS DOUBLE)) FROM ({graded_pairs(base)}) n"
+        " JOIN question_revisions r ON r.question_key = n.question_key AND r.version = (SELECT max(version) FROM"
+        "  question_revisions o WHERE o.question_key = n.question_key AND o.version <= $version)"
+        " JOIN passages p USING (passage_key) JOIN queries USING (query_key) JOIN grades g ON"
+        " g.grader_key = $grader AND g.question_text_key = r.text_key AND g.passage_text_key = p.text_key"
+        " WHERE n.weight > 0 GROUP BY ALL",
+        base.parameters,
+    ):
+        if cosine is not None and (at := column.get((query, passage))) is not None:
+            found[at] = cosine
+    return found
+
+
+def accept_cut_points(project: Project, audit: Audit, name: str, author: str) -> tuple[float, ...]:
+    """Set the embedding grader up with the cut points that the judgments give, under a new name; it is to grade yet.
+
+    Returns:
+        The cut points.
+
+    Raises:
+        InputError: there are none to accept, or another grader has the name.
+    """
+    found = calibration(project, audit)
+    if not found.new_cuts:
+        raise InputError(f"There are no cut points to accept. {found.why_no_cuts}", "Judge more, or keep the grader.")
+    parameters: dict[str, Any] = {"cuts": list(found.new_cuts)}
+    save_named_grader(project, name, "embedding", parameters, author)
+    return found.new_cuts

@@ -1,0 +1,139 @@
+"""Circularity: who wrote the questions, who graded, which systems use the same models; where one plays two roles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.catalogue import graders
+from core.labels import Policy, basis
+from core.project import Project, run_names, stated_families
+from core.text import first_few
+
+_STEMS = (
+    ("flan", "flan-t5"), ("t5", "t5"), ("gpt", "gpt"), ("chatgpt", "gpt"), ("davinci", "gpt"), ("claude", "claude"),
+    ("llama", "llama"), ("mistral", "mistral"), ("mixtral", "mistral"), ("gemma", "gemma"), ("gemini", "gemini"),
+    ("qwen", "qwen"), ("deepseek", "deepseek"), ("phi", "phi"), ("command", "command"), ("minilm", "minilm"),
+)  # fmt: skip
+"""How names of models begin, or a part of them between signs, and the family that it tells."""
+
+_O_SERIES = re.compile(r"o[1-9]")
+
+
+def family_of(model: str) -> str:
+    """The family that the name of a model tells, as "gpt" for openai/gpt-4o-mini; else its name without maker and size.
+
+    Args:
+        model: as a grader or a draft names it.
+    """
+    name = model.strip().lower().rpartition("/")[2].partition("@")[0]
+    words = [word for word in re.split(r"[-_.: ]+", name) if word]
+    for word in words:
+        for stem, family in _STEMS:
+            if word.startswith(stem):
+                return family
+        if _O_SERIES.fullmatch(word):
+            return "gpt"
+    return "-".join(word for word in words if not any(sign.isdigit() for sign in word)) or name
+
+
+@dataclass(frozen=True)
+class Role:
+    """A part of the evaluation and the families of models that it is made with.
+
+    Args:
+        name: of the run, or the grader; empty for the questions.
+        models: as far as the project knows them itself.
+        families: as somebody stated them, else as the names of models tell; None where nobody knows.
+        stated: whether somebody stated them.
+    """
+
+    name: str
+    models: tuple[str, ...]
+    families: tuple[str, ...] | None
+    stated: bool
+
+    @property
+    def says(self) -> str:
+        """The families in words."""
+        if self.families is None:
+            return "not stated"
+        return ", ".join(self.families) or "no model"
+
+
+@dataclass(frozen=True)
+class Circularity:
+    """Who plays which role.
+
+    Args:
+        questions, grader: who wrote the questions, and who graded; the grader has no name where nothing was graded.
+        runs: which models each system uses.
+        kin: the systems that use a model of the grader's families, or of those that wrote the questions.
+        warnings: sentences about models that play two roles; empty where none does.
+    """
+
+    questions: Role
+    grader: Role
+    runs: list[Role]
+    kin: tuple[str, ...]
+    warnings: list[str]
+
+    @property
+    def says(self) -> str:
+        """Who did what, in a sentence or two."""
+        unstated = sum(run.families is None for run in self.runs)
+        rest = f" Of {unstated:,} of {len(self.runs):,} systems the models are not stated." if unstated else ""
+        return f"Questions: {self.questions.says}. Grader: {self.grader.says}.{rest}"
+
+
+def circularity(project: Project, policy: Policy | None = None, runs: Sequence[str] = ()) -> Circularity:
+    """Say who plays which role on the machine's board.
+
+    Args:
+        policy: names the grader; the default policy for None.
+        runs: the systems; all for none.
+
+    Raises:
+        InputError: there is no such grader.
+    """
+    grader = _grader(project, policy or Policy()) if graders(project) else Role("", (), None, False)
+    questions = _questions(project)
+    stated = stated_families(project, "run")
+    roles = [Role(run, (), stated.get(run), run in stated) for run in runs or run_names(project)]
+    families = {*(grader.families or ()), *(questions.families or ())}
+    kin = tuple(role.name for role in roles if families.intersection(role.families or ()))
+    return Circularity(questions, grader, roles, kin, _warnings(questions, grader, roles))
+
+
+def _grader(project: Project, policy: Policy) -> Role:
+    spec = basis(project, policy).grader.spec
+    named = stated_families(project, "grader").get(spec.fingerprint)
+    return Role(spec.name, (spec.model,), named if named is not None else (family_of(spec.model),), named is not None)
+
+
+def _questions(project: Project) -> Role:
+    models = tuple(
+        model
+        for (model,) in project.rows(
+            "SELECT model FROM generations WHERE generation_key IN (SELECT generation_key FROM proposals WHERE state ="
+            " 'accepted') GROUP BY model ORDER BY min(generation_key)"
+        )
+    )
+    stated = stated_families(project, "questions").get("")
+    if stated is None and models:
+        return Role("", models, tuple(dict.fromkeys(map(family_of, models))), False)
+    return Role("", models, stated, stated is not None)
+
+
+def _warnings(questions: Role, grader: Role, runs: Sequence[Role]) -> list[str]:
+    found = []
+    wrote, graded = set(questions.families or ()), set(grader.families or ())
+    if both := sorted(wrote & graded):
+        found.append(f"{' and '.join(both)} wrote questions and graded the answers to them.")
+    for role, families in (("graded", graded), ("wrote the questions", wrote)):
+        for family in sorted(families):
+            using = [run.name for run in runs if family in (run.families or ())]
+            if using:
+                found.append(f"{family} {role}, and {first_few(using)} use{'s' if len(using) == 1 else ''} it.")
+    return found

@@ -1,0 +1,225 @@
+"""Dealing a batch to people: query by query, no passage to two of them unless a second judgment was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from core.audit.records import Audit
+from core.audit.state import Claim, Place, State, read_state
+from core.bank import asked_questions, find_query
+from core.errors import InputError
+from core.project import Cursor, Project, as_name, passage_texts
+from core.types import Query, Question, Said
+
+LEASE = timedelta(hours=1)
+"""How long a query stays with somebody who does nothing; then it is anybody's again. What was judged stays judged."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A passage as it is dealt.
+
+    Args:
+        text: None where the passage is known by its id alone: nobody can judge it.
+        said, value: what its assessor said of it last; None where nothing yet.
+        looked: whether they asked for the machine's label.
+    """
+
+    passage_id: str
+    text: str | None
+    said: Said | None
+    value: int | None
+    looked: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has its verdict."""
+        return self.said in ("judged", "cannot say")
+
+
+@dataclass(frozen=True)
+class Hand:
+    """What somebody is judging: the drawn passages of one query, with its questions.
+
+    Args:
+        batch: number of the batch.
+        turn: 2 where these passages were judged by somebody else before, and are judged again.
+        cards: in the order in which they are judged; those that were skipped come last.
+        until: when the query is given back by itself if nothing is done; None where it is judged elsewhere.
+        left: open passages of the whole batch, in both turns.
+    """
+
+    audit: str
+    batch: int
+    turn: int
+    query: Query
+    questions: list[Question]
+    cards: list[Card]
+    until: datetime | None
+    left: int
+
+    @property
+    def next_card(self) -> Card | None:
+        """The first passage that waits."""
+        return next((card for card in self.cards if not card.settled), None)
+
+
+def deal(project: Project, audit: Audit, assessor: str, lease: timedelta = LEASE) -> Hand | None:
+    """Give somebody a query to judge: the one that they hold as long as it has passages that they did not skip.
+
+    Args:
+        lease: how long it is theirs, counted anew with every verdict.
+
+    Returns:
+        None where nothing is left for them.
+
+    Raises:
+        InputError: no name, or no batch to judge.
+    """
+    name = assessor_name(assessor)
+    with project.transaction(only="audit_claims") as cursor:
+        state = read_state(cursor, audit)
+        claim = _own(state, name)
+        if claim is None or not _waiting(state, name, claim.query_key, claim.turn, again=False):
+            chosen = _choose(cursor, state, name)
+            if claim is not None and chosen != (claim.query_key, claim.turn):
+                _end(cursor, claim)
+                claim = None
+            if chosen is None:
+                return None
+            if claim is None:
+                take(cursor, state, *chosen, name, lease)
+    return hand(project, audit, name)
+
+
+def hand(project: Project, audit: Audit, assessor: str) -> Hand | None:
+    """What somebody holds, as `deal` gave it; None where nothing, or where it was given back."""
+    name = assessor_name(assessor)
+    state = project.read(lambda cursor: read_state(cursor, audit))
+    claim = _own(state, name)
+    if claim is None:
+        return None
+    places = [one for one in state.places if one.query_key == claim.query_key and _is_of(one, name, claim.turn)]
+    looked = {
+        key
+        for (key,) in project.rows(
+            "SELECT passage_key FROM audit_looks WHERE batch_key = ? AND query_key = ? AND assessor = ?",
+            [state.batch_key, claim.query_key, name],
+        )
+    }
+    texts = passage_texts(project, [one.passage_id for one in places])
+    cards = [
+        Card(
+            one.passage_id,
+            texts.get(one.passage_id),
+            one.said[claim.turn - 1],
+            one.values[claim.turn - 1],
+            one.passage_key in looked,
+        )
+        for one in places
+    ]
+    cards.sort(key=lambda card: card.said == "skipped")
+    query_id = next(one.query_id for one in state.places if one.query_key == claim.query_key)
+    version = audit.policy.bank_version or 0
+    questions = [one for one in asked_questions(project, version, query_id) if one.active]
+    left = sum(not one.settled(1) for one in state.places)
+    left += sum(one.doubled and not one.settled(2) for one in state.places)
+    return Hand(
+        audit.name, state.number, claim.turn, find_query(project, query_id), questions, cards, claim.until, left
+    )
+
+
+def give_back(project: Project, audit: Audit, assessor: str) -> int:
+    """Give back what somebody holds, so that others can have it; what they judged stays.
+
+    Returns:
+        The number of queries that are free again.
+    """
+    name = assessor_name(assessor)
+    with project.transaction(only="audit_claims") as cursor:
+        held = [claim for claim in read_state(cursor, audit).claims if claim.assessor == name]
+        for claim in held:
+            _end(cursor, claim)
+    return len(held)
+
+
+def assessor_name(assessor: str) -> str:
+    """The name under which somebody's verdicts are recorded.
+
+    Raises:
+        InputError: it is empty.
+    """
+    if not (name := as_name(assessor)):
+        raise InputError("The name of the assessor is empty.", "Verdicts are kept under the name of who gives them.")
+    return name
+
+
+def take(cursor: Cursor, state: State, query_key: int, turn: int, assessor: str, lease: timedelta | None) -> Claim:
+    """Let somebody hold a query that nobody holds.
+
+    Args:
+        lease: None where the passages are judged elsewhere and the query is theirs until it is given back.
+    """
+    until = "NULL" if lease is None else f"now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
+    row = cursor.execute(
+        f"INSERT INTO audit_claims VALUES (nextval('keys'), ?, ?, ?, ?, now()::TIMESTAMP, {until}, NULL)"
+        " RETURNING claim_key, query_key, turn, assessor, until",
+        [state.batch_key, query_key, turn, assessor],
+    ).fetchall()[0]
+    return Claim(*row)
+
+
+def renew(cursor: Cursor, claim: Claim, lease: timedelta) -> None:
+    """Count the lease of a query anew; one that is judged elsewhere has none."""
+    cursor.execute(
+        f"UPDATE audit_claims SET until = now()::TIMESTAMP + to_seconds({lease.total_seconds():f})"
+        " WHERE claim_key = ? AND until IS NOT NULL",
+        [claim.key],
+    )
+
+
+def _end(cursor: Cursor, claim: Claim) -> None:
+    cursor.execute("UPDATE audit_claims SET ended_at = now()::TIMESTAMP WHERE claim_key = ?", [claim.key])
+
+
+def _own(state: State, assessor: str) -> Claim | None:
+    """What somebody holds here; what they judge elsewhere is in a file."""
+    held = [claim for claim in state.claims if claim.assessor == assessor and claim.until is not None]
+    return held[-1] if held else None
+
+
+def _is_of(place: Place, assessor: str, turn: int) -> bool:
+    return place.open_to(assessor, turn) or (place.settled(turn) and place.by[turn - 1] == assessor)
+
+
+def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> bool:
+    """Whether a query has passages that somebody can judge; those that they skipped themselves only `again`."""
+    return any(
+        one.open_to(assessor, turn) and (again or (one.said[turn - 1], one.by[turn - 1]) != ("skipped", assessor))
+        for one in state.places
+        if one.query_key == query_key
+    )
+
+
+def _choose(cursor: Cursor, state: State, assessor: str) -> tuple[int, int] | None:
+    """The query and turn to deal next: first what nobody has judged, then second judgments, then what was skipped.
+
+    A query that somebody held before comes to them again before others do: they have read its questions.
+    """
+    before = {
+        key
+        for (key,) in cursor.execute(
+            "SELECT query_key FROM audit_claims WHERE batch_key = ? AND assessor = ?", [state.batch_key, assessor]
+        ).fetchall()
+    }
+    queries = list(dict.fromkeys(one.query_key for one in state.places))
+    queries.sort(key=lambda key: key not in before)
+    for again in (False, True):
+        for turn in (1, 2):
+            for key in queries:
+                holder = state.holder(key, turn)
+                free = holder is None or (holder.assessor == assessor and holder.until is not None)
+                if free and _waiting(state, assessor, key, turn, again):
+                    return key, turn
+    return None

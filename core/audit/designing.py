@@ -1,0 +1,228 @@
+"""Planning an audit: what is to be known, of which systems by which measure, and what stood at which rank then."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from core.audit.records import Audit, Goal, batches, find_audit
+from core.bank import without_answered_by_topic
+from core.catalogue import find_grader
+from core.errors import InputError
+from core.formats import LARGEST
+from core.labels import Policy, basis, label_qrels
+from core.measures.audit import LinearMeasure, Weights, linear_measure
+from core.project import SCALE, Project, as_name, check_new, check_runs, judged_values, log, run_names
+
+BATCH_SIZE, LOOKS = 100, 4
+"""Passages of a batch, and batches, where nobody says otherwise."""
+ALPHA = 0.05
+LARGEST_SEED = 2**31 - 1
+
+DESIGN, END_AUDIT, END_BATCH = "design audit", "end audit", "end audit batch"
+
+
+def design(
+    project: Project,
+    name: str,
+    measure: str,
+    goal: Goal,
+    policy: Policy | None = None,
+    *,
+    runs: Sequence[str] = (),
+    graders: Sequence[str] = (),
+    source: str | None = None,
+    highest: int | None = None,
+    batch_size: int | None = None,
+    looks: int | None = None,
+    alpha: float = ALPHA,
+    seed: int | None = None,
+    author: str,
+) -> Audit:
+    """Plan an audit. Nothing is drawn yet; what stands at which rank now is what it is about from now on.
+
+    The queries are those that the machine's board has. Overrides do not count: what people say after they saw the
+    machine's ratings would come into the predictions twice.
+
+    Args:
+        name: of the audit.
+        measure: P@k, DCG@k or RBP(p=0.8)@k.
+        policy: of the machine's board; the default policy for None.
+        runs: the systems; all for none.
+        graders: from whose ratings judgments are predicted beside the policy's own.
+        source: under which the judgments are kept; what it has already is known. `audit: NAME` for None.
+        highest: judgment that can be given; what the source has, else 3, for None.
+        batch_size: passages of each batch; the goal's budget over the looks, else `BATCH_SIZE`, for None.
+        looks: batches after which the board may be looked at; 1 for a budget, else `LOOKS`, for None.
+        alpha: error that is spent over the looks.
+        seed: decides, with the chances, who is drawn; one is made for None.
+
+    Raises:
+        InputError: a name that is empty or taken, a measure that is not linear in gains, an unknown run or grader, no
+            labels, or a number out of range.
+    """
+    if not (name := as_name(name)):
+        raise InputError("The audit has no name.", "Give it one.")
+    linear = linear_measure(measure)
+    given = policy or Policy()
+    base = basis(project, replace(given, overrides=False))
+    resolved = replace(given, grader=base.grader.spec.fingerprint, bank_version=base.version, overrides=False)
+    further = [find_grader(project, one).spec.fingerprint for one in graders]
+    chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
+    _check_runs(goal, chosen)
+    queries = without_answered_by_topic(project, label_qrels(project, base))
+    if not queries:
+        raise InputError("No passage has a label yet, so there is nothing to audit.", "Grade first: exam grade")
+    looks = looks or (1 if goal.aim == "budget" else LOOKS)
+    batch_size = batch_size or (-(-goal.budget // looks) if goal.budget else BATCH_SIZE)
+    kept = source or f"audit: {name}"
+    highest = max(judged_values(project, kept) or SCALE) if highest is None else highest
+    if not 1 <= highest <= LARGEST:
+        raise InputError("The highest judgment is out of range.", "Use one such as 3.")
+    if not 0 < alpha < 1:
+        raise InputError("The error is not between 0 and 1.", "Use 0.05 for statements that hold in 95 of 100 audits.")
+    if looks < 1 or batch_size < 1:
+        raise InputError("An audit has at least one batch of one passage.", "Use numbers from 1.")
+    seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
+    if not 0 <= seed <= LARGEST_SEED:
+        raise InputError("The seed is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}.")
+    with project.transaction() as cursor:
+        if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
+            raise InputError(f"There is an audit '{name}' already.", "Give this one another name.")
+        check_new(cursor, "source", [kept])
+        key = cursor.execute(
+            "INSERT INTO audits VALUES"
+            " (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP) RETURNING audit_key",
+            [name, linear.name, json.dumps(resolved.as_dict()),
+             list(dict.fromkeys([base.grader.spec.fingerprint, *further])),
+             json.dumps(goal.as_dict(), ensure_ascii=False), kept, highest, batch_size, looks, alpha,
+             seed, as_name(author)],
+        ).fetchall()[0][0]  # fmt: skip
+        for table, row, column, names in (
+            ("runs", "run_key", "name", chosen),
+            ("queries", "query_key", "query_id", queries),
+        ):
+            cursor.execute(
+                f"INSERT INTO audit_{table} SELECT $key, {row}, list_position($names, {column}) FROM {table}"
+                f" WHERE list_contains($names, {column}) ORDER BY 3",
+                {"key": key, "names": names},
+            )
+        cursor.execute(
+            "INSERT INTO audit_ranks SELECT audit_key, run_key, query_key, passage_key, rank FROM rankings"
+            " JOIN audit_runs USING (run_key) JOIN audit_queries USING (audit_key, query_key)"
+            " WHERE audit_key = ? AND rank <= ? ORDER BY ALL",
+            [key, linear.cutoff],
+        )
+        if not cursor.execute("SELECT count(*) FROM audit_ranks WHERE audit_key = ?", [key]).fetchall()[0][0]:
+            raise InputError("The runs have nothing for the queries that have labels.", "Import runs for them.")
+        log(cursor, author, DESIGN, name=name, measure=linear.name, goal=goal.says, runs=len(chosen))
+    return find_audit(project, name)
+
+
+def _check_runs(goal: Goal, chosen: Sequence[str]) -> None:
+    if not chosen:
+        raise InputError("There are no runs to audit.", "Import them: exam import runs FILE...")
+    if goal.aim in ("best", "pair") and len(chosen) < 2:
+        raise InputError("One system alone is not compared.", "Name two runs at least, or another goal.")
+    for run in (goal.first, goal.second):
+        if run is not None and run not in chosen:
+            raise InputError(
+                f"The run '{run}' of the goal is not among those of the audit.", "Name it with --run, too."
+            )
+
+
+def end_batch(project: Project, audit: Audit, author: str) -> None:
+    """End the newest batch with passages unjudged; they count as those of which people cannot say.
+
+    Raises:
+        InputError: there is none, or nothing is left to be judged in it.
+    """
+    found = batches(project, audit)
+    if not found or found[-1].done:
+        raise InputError(f"No batch of the audit '{audit.name}' waits for judgments.", "There is nothing to end.")
+    if not found[-1].judged:
+        raise InputError(
+            f"Nothing was judged in batch {found[-1].number} yet, so it would say nothing.", "Judge some of it first."
+        )
+    with project.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO audit_ends VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)",
+            [audit.key, found[-1].key, as_name(author)],
+        )
+        log(cursor, author, END_BATCH, audit=audit.name, batch=found[-1].number, unjudged=found[-1].open)
+
+
+def end_audit(project: Project, audit: Audit, author: str) -> None:
+    """End an audit: nothing more is drawn or judged. Its board stays; once more, nothing changes."""
+    if audit.ended:
+        return
+    with project.transaction() as cursor:
+        cursor.execute(
+            "INSERT INTO audit_ends VALUES (nextval('keys'), ?, NULL, ?, now()::TIMESTAMP)",
+            [audit.key, as_name(author)],
+        )
+        log(cursor, author, END_AUDIT, audit=audit.name)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Whether all that can be drawn can be read.
+
+    Args:
+        passages: that could be drawn.
+        without_text: those that are known by their id alone: nobody can judge them here.
+    """
+
+    passages: int
+    without_text: int
+
+
+def texts(project: Project, audit: Audit) -> Texts:
+    """How many of the passages that could be drawn have a text."""
+    row = project.rows(
+        "SELECT count(*), count(*) FILTER (text_key IS NULL) FROM (SELECT DISTINCT query_key, passage_key"
+        " FROM audit_ranks WHERE audit_key = ?) JOIN passages USING (passage_key)",
+        [audit.key],
+    )[0]
+    return Texts(*row)
+
+
+def measure_of(audit: Audit) -> LinearMeasure:
+    """The measure of an audit."""
+    return linear_measure(audit.measure)
+
+
+Ranked = tuple[str, str, str, int]
+"""A run, a query id, a passage id, and the rank from 1."""
+
+
+def ranks_of(project: Project, audit: Audit) -> list[Ranked]:
+    """What stood at which rank when the audit was planned."""
+    return [
+        (run, query, passage, rank)
+        for run, query, passage, rank in project.rows(
+            "SELECT name, query_id, passage_id, rank FROM audit_ranks JOIN runs USING (run_key)"
+            " JOIN audit_runs a USING (audit_key, run_key) JOIN queries USING (query_key) JOIN passages"
+            " USING (passage_key) WHERE audit_key = ? ORDER BY a.position, query_id, rank, passage_id",
+            [audit.key],
+        )
+    ]
+
+
+def weights_from(ranks: Sequence[Ranked], runs: Sequence[str], measure: LinearMeasure, queries: int) -> Weights:
+    """Rank weights from lines (run, query id, passage id, rank); a rank that a file left out stays empty.
+
+    The same as `core.measures.audit.rank_weights` for rankings without gaps.
+    """
+    items = tuple(sorted({(query, passage) for _, query, passage, _ in ranks}))
+    column = {item: i for i, item in enumerate(items)}
+    row = {run: i for i, run in enumerate(runs)}
+    discounts = measure.discounts() / queries
+    w = np.zeros((len(row), len(items)))
+    for run, query, passage, rank in ranks:
+        w[row[run], column[query, passage]] = discounts[rank - 1]
+    return Weights(tuple(runs), items, w, queries)

@@ -1,0 +1,128 @@
+"""Drawing a batch: chances by what matters to the board and what may be wrong, a seed, and the record of both."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from core.audit.designing import measure_of
+from core.audit.estimation import estimation
+from core.audit.facts import Facts, gather
+from core.audit.records import Audit, Batch, Goal, batches
+from core.errors import InputError
+from core.measures.audit import FLOOR, Array, chances, expected_spread, importance
+from core.measures.audit import draw as drawn_of
+from core.project import Project, as_name, judgments, log, stage
+
+DRAW = "draw audit batch"
+
+
+def weighed(facts: Facts) -> Array:
+    """How much each passage matters to what is asked: to the two systems of a pair, to differences, or to all scores.
+
+    Returns:
+        Shape (N,), at least 0.
+    """
+    goal: Goal = facts.goal
+    rows = facts.weights.w
+    if goal.aim == "pair":
+        rows = rows[[facts.weights.systems.index(str(goal.first)), facts.weights.systems.index(str(goal.second))]]
+    return importance(rows, "differences" if goal.aim in ("best", "pair") else "scores")
+
+
+def draw(project: Project, audit: Audit, author: str, size: int | None = None, doubled: float = 0.0) -> Batch:
+    """Draw the next batch: every passage by its own chance, so that the number drawn varies about the size.
+
+    What the source has judged until now is known: it counts as it is, and is not drawn.
+
+    Args:
+        size: how many passages to draw, as planned for None.
+        doubled: share of the drawn passages that a second person judges, too, which says how far people agree.
+
+    Raises:
+        InputError: the audit was ended, the batch before waits for judgments, nothing is left to be drawn, or a number
+            is out of range.
+    """
+    before = batches(project, audit)
+    if audit.ended:
+        raise InputError(f"The audit '{audit.name}' was ended.", "Plan another one.")
+    if before and not before[-1].done:
+        raise InputError(
+            f"Batch {before[-1].number} still has {before[-1].open:,} passages to be judged.",
+            "Judge them, or end it with exam audit end-batch.",
+        )
+    size = size or audit.batch_size
+    if size < 1 or not 0 <= doubled <= 1:
+        raise InputError("The size is below 1, or the share of second judgments is not from 0 to 1.", "Give others.")
+    facts = gather(project, audit)
+    known = _known(project, audit, facts)
+    if not np.isnan(known).any():
+        raise InputError("Every passage that counts is judged: nothing is left to be drawn.", "Look at the board.")
+    number = len(before) + 1
+    sizes, how = _sizes(facts)
+    eligible = np.isnan(known)
+    chance = np.where(eligible, chances(sizes, float(size), FLOOR, eligible), 1.0)
+    items = facts.weights.items
+    drawn = drawn_of(chance, str(audit.seed), number, items) & eligible
+    twice = drawn_of(np.full(len(items), doubled), f"{audit.seed} second", number, items) & drawn
+    told = {
+        **how,
+        "measure": measure_of(audit).name,
+        "floor": FLOOR,
+        "expected": round(float(chance[eligible].sum()), 6),
+    }
+    with project.transaction() as cursor:
+        if cursor.execute("SELECT count(*) FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall() != [
+            (len(before),)
+        ]:
+            raise InputError("Somebody else has just drawn a batch.", "Look at it before drawing another one.")
+        key = cursor.execute(
+            "INSERT INTO audit_batches VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)"
+            " RETURNING batch_key",
+            [audit.key, number, size, audit.seed, json.dumps(told), as_name(author)],
+        ).fetchall()[0][0]
+        columns: dict[str, Any] = {
+            "query_id": [query for query, _ in items],
+            "passage_id": [passage for _, passage in items],
+            "chance": chance,
+            "size": np.where(eligible, sizes, 0.0),
+            "drawn": drawn,
+            "doubled": twice,
+            "known": [None if np.isnan(value) else int(value) for value in known],
+        }
+        types = {"query_id": "VARCHAR", "passage_id": "VARCHAR", "chance": "DOUBLE", "size": "DOUBLE",
+                 "drawn": "BOOLEAN", "doubled": "BOOLEAN", "known": "INTEGER"}  # fmt: skip
+        stage(cursor, "new_chances", columns, types)
+        cursor.execute(
+            "INSERT INTO audit_chances SELECT ?, query_key, passage_key, chance, size, drawn, doubled, known"
+            " FROM new_chances JOIN queries USING (query_id) JOIN passages USING (passage_id)"
+            " ORDER BY query_id, passage_id",
+            [key],
+        )
+        log(
+            cursor,
+            author,
+            DRAW,
+            audit=audit.name,
+            batch=number,
+            passages=int(drawn.sum()),
+            known=int((~eligible).sum()),
+        )
+    return batches(project, audit)[-1]
+
+
+def _known(project: Project, audit: Audit, facts: Facts) -> Array:
+    """What the source has judged; NaN where nothing."""
+    given = judgments(project, audit.source)
+    return np.array([float(given.get(query, {}).get(passage, np.nan)) for query, passage in facts.weights.items])
+
+
+def _sizes(facts: Facts) -> tuple[Array, dict[str, str]]:
+    """To what chances are proportional, and how that came about: the first batch knows no residual."""
+    found = estimation(facts)
+    if found is None:
+        return weighed(facts), {"spread": "alike"}
+    spread = expected_spread(found.pool, found.batches, found.planned, found.gains, found.predicted)
+    return weighed(facts) * spread, {"spread": "learnt from the batches before"}

@@ -1,0 +1,182 @@
+"""Judging elsewhere: a batch, or a part of it, goes out as a sheet and comes back judged, any number of times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from core.audit.dealing import assessor_name, take
+from core.audit.records import Audit
+from core.audit.state import Place, State, read_state
+from core.audit.verdicts import Verdict, scale, write_verdict
+from core.bank import asked_questions
+from core.errors import InputError, Report
+from core.formats import SheetForm, SheetLine, Source, read_sheet, write_sheet
+from core.project import Cursor, Project, log, passage_texts, queries_of
+from core.text import how_many
+from core.types import Said
+
+EXPORT, IMPORT = "export audit sheet", "import audit sheet"
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Passages to be judged elsewhere.
+
+    Args:
+        text: the file.
+        passages, queries: how many are on it.
+    """
+
+    text: str
+    passages: int
+    queries: int
+
+
+def sheet(
+    project: Project, audit: Audit, form: SheetForm = "tsv", assessor: str | None = None, most: int | None = None
+) -> Sheet:
+    """The open passages of the newest batch that nobody holds, with the queries' questions and without any label.
+
+    Args:
+        assessor: holds their queries from now on, until they are given back (`give_back`), so that nobody is dealt them
+            here; for None they stay free, and whoever judges a passage first has it.
+        most: about how many passages: queries are taken whole until there are so many; all for None.
+
+    Raises:
+        InputError: no batch waits for judgments, or nothing of it is free.
+    """
+    name = None if assessor is None else assessor_name(assessor)
+    with project.transaction() as cursor:
+        state = read_state(cursor, audit)
+        chosen: dict[int, list[Place]] = {}
+        for place in state.places:
+            holder = state.holder(place.query_key, 1)
+            if place.settled(1) or (holder is not None and (holder.assessor != name or holder.until is not None)):
+                continue
+            enough = most is not None and sum(map(len, chosen.values())) >= most
+            if place.query_key in chosen or not enough:
+                chosen.setdefault(place.query_key, []).append(place)
+        if not chosen:
+            raise InputError("No passage waits that is not being judged already.", "See exam audit status.")
+        if name is not None:
+            for key in chosen:
+                if state.holder(key, 1) is None:
+                    take(cursor, state, key, 1, name, None)
+        places = [place for of_query in chosen.values() for place in of_query]
+        log(cursor, name or audit.author, EXPORT, audit=audit.name, batch=state.number, passages=len(places))
+    return Sheet(write_sheet(_lines(project, audit, places), form), len(places), len(chosen))
+
+
+def _lines(project: Project, audit: Audit, places: list[Place]) -> list[SheetLine]:
+    wanted = {one.query_id for one in places}
+    words = {query.query_id: query.text for query in queries_of(project) if query.query_id in wanted}
+    found = passage_texts(project, [one.passage_id for one in places])
+    version = audit.policy.bank_version or 0
+    asked = {
+        query: tuple(one.shown for one in asked_questions(project, version, query) if one.active) for query in words
+    }
+    return [
+        SheetLine(one.query_id, one.passage_id, words[one.query_id], asked[one.query_id], found.get(one.passage_id, ""))
+        for one in places
+    ]
+
+
+@dataclass(frozen=True)
+class TakenIn:
+    """What came of a sheet.
+
+    Args:
+        verdicts: judgments and `cannot say` on it.
+        new: those that were not known yet.
+        left: open passages of the batch.
+    """
+
+    verdicts: int
+    new: int
+    left: int
+
+
+def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> TakenIn:
+    """Take in a sheet that was filled in; all of it, or, where a line is refused, nothing. Twice, it changes nothing.
+
+    Args:
+        assessor: who judged, where the sheet does not say it.
+
+    Raises:
+        FileError: a line has a passage that was not drawn, a wrong value, or one that somebody else has judged.
+        InputError: no batch waits for judgments, or no name.
+    """
+    name = assessor_name(assessor)
+    report = Report()
+    lines = read_sheet(source, report)
+    report.raise_if_refused(_MEND)
+    with project.transaction() as cursor:
+        state = read_state(cursor, audit)
+        by_name = {(one.query_id, one.passage_id): one for one in state.places}
+        new = 0
+        for line, number in lines:
+            who = line.assessor or name
+            fault, turn = _placed(audit, state, by_name, line, who)
+            if fault:
+                report.refuse(source.name, number, fault)
+                continue
+            new += _write(cursor, audit, state, by_name, line, turn, who)
+        report.raise_if_refused(_MEND)
+        left = sum(not one.settled(1) for one in read_state(cursor, audit).places)
+        log(cursor, name, IMPORT, audit=audit.name, batch=state.number, file=source.file, verdicts=len(lines), new=new)
+    return TakenIn(len(lines), new, left)
+
+
+_MEND = "Nothing was taken in. Mend the file and take it in again."
+
+
+def _placed(
+    audit: Audit, state: State, by_name: dict[tuple[str, str], Place], line: SheetLine, assessor: str
+) -> tuple[str, int]:
+    """What is wrong with a line, empty where nothing, and the turn that it is of."""
+    place = by_name.get((line.query_id, line.passage_id))
+    if place is None:
+        return f"the passage {line.passage_id} of query {line.query_id} was not drawn in batch {state.number}", 0
+    if line.judgment is not None and line.judgment not in scale(audit):
+        return f"the judgment {line.judgment} is not from 0 to {audit.highest}", 0
+    own = [turn for turn in (1, 2) if place.settled(turn) and place.by[turn - 1] == assessor]
+    turns = own or [turn for turn in (1, 2) if place.open_to(assessor, turn)]
+    if not turns:
+        return f"the passage {line.passage_id} of query {line.query_id} was judged by {place.by[0]}", 0
+    holder = state.holder(place.query_key, turns[0])
+    if not own and holder is not None and holder.assessor != assessor:
+        return f"query {line.query_id} is being judged by {holder.assessor}", 0
+    return "", turns[0]
+
+
+def _write(
+    cursor: Cursor,
+    audit: Audit,
+    state: State,
+    by_name: dict[tuple[str, str], Place],
+    line: SheetLine,
+    turn: int,
+    assessor: str,
+) -> bool:
+    place = by_name[line.query_id, line.passage_id]
+    said: Said = "cannot say" if line.cannot_say else "judged"
+    verdict = Verdict(line.query_id, line.passage_id, said, line.judgment, line.note)
+    is_new = write_verdict(cursor, audit, state, place, turn, verdict, assessor, elsewhere=True)
+    # A second line of the same file sees what the first one did.
+    if turn == 1:
+        now = replace(
+            place, said=(said, place.said[1]), by=(assessor, place.by[1]), values=(line.judgment, place.values[1])
+        )
+    else:
+        now = replace(
+            place, said=(place.said[0], said), by=(place.by[0], assessor), values=(place.values[0], line.judgment)
+        )
+    by_name[line.query_id, line.passage_id] = now
+    return is_new
+
+
+def sentence(done: TakenIn) -> str:
+    """What came of a sheet, in words."""
+    return (
+        f"{how_many(done.verdicts, 'verdicts')}, {done.new:,} new; {how_many(done.left, 'passages')} of the batch left."
+    )

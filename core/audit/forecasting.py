@@ -1,0 +1,156 @@
+"""How many judgments an audit will need: the width of intervals against judgments, with and without a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from core.audit.drawing import weighed
+from core.audit.estimation import Estimation, estimation
+from core.audit.facts import Facts, gather
+from core.audit.records import Audit
+from core.measures.audit import (
+    Array,
+    Flags,
+    estimates,
+    expected_spread,
+    expected_width,
+    guessed_spread,
+    judgments_needed,
+    judgments_to_tell,
+    level_at,
+    residual_spread,
+)
+from core.project import Project
+
+POINTS = 15
+"""Points of the curve."""
+LEAST = 20
+"""Judgments with which the curve begins."""
+
+
+@dataclass(frozen=True)
+class Width:
+    """A point of the curve.
+
+    Args:
+        judgments: given in all.
+        width: that intervals are expected to have, the median over systems; of the difference where the goal is a pair.
+        without_machine: the same if nothing were predicted from the machine.
+        uniform: the same without a machine, every passage being as likely to be drawn as every other.
+    """
+
+    judgments: int
+    width: float
+    without_machine: float
+    uniform: float
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What an audit is expected to need.
+
+    Args:
+        curve: by rising numbers of judgments.
+        made: judgments so far, with the width of intervals now; None before a batch is done.
+        needed: judgments in all with which the goal is expected to be reached; None where no number can be told, as
+            for systems that are the same.
+        frame: passages that could be drawn: more judgments than these cannot be made.
+        guessed: whether the spread of judgments is a guess from the labels, since nothing was judged yet.
+    """
+
+    curve: list[Width]
+    made: int
+    width: float | None
+    needed: int | None
+    frame: int
+    guessed: bool
+
+    @property
+    def says(self) -> str:
+        """What is needed, in a sentence."""
+        if self.needed is None:
+            return "No number of judgments can be told for this goal."
+        guess = " That is a guess from the labels: after the first batch it is an estimate." if self.guessed else ""
+        if self.needed >= self.frame:
+            return f"All {self.frame:,} passages have to be judged.{guess}"
+        return f"About {self.needed:,} judgments are needed of {self.frame:,} passages, {self.made:,} are made.{guess}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The forecast as plain values, as `--json` prints it."""
+        return asdict(self)
+
+
+def forecast(project: Project, audit: Audit) -> Forecast:
+    """What an audit is expected to need, from what is known now."""
+    return project.remember(("audit forecast", audit.key), lambda: forecast_of(gather(project, audit)))
+
+
+def forecast_of(facts: Facts) -> Forecast:
+    """What an audit is expected to need, from its facts alone; see `forecast`."""
+    found, plain = estimation(facts), estimation(facts, machine=False)
+    known = ~np.isnan(facts.batches[0].known) if facts.batches else np.zeros(len(facts.weights.items), bool)
+    frame = int((~known).sum())
+    size = weighed(facts)
+    spread, without = _spreads(facts, found, plain)
+    rows = _rows(facts)
+    # Where all was known before, there is nothing to forecast.
+    budgets = np.unique(np.geomspace(min(LEAST, frame), frame, POINTS).round().astype(int)).tolist() if frame else []
+    confidence = 1 - facts.alpha
+    learnt = size * (spread if isinstance(spread, np.ndarray) else 1.0)
+    widths = expected_width(rows, learnt, spread, budgets, known=known, confidence=confidence)
+    machineless = expected_width(rows, size, without, budgets, known=known, confidence=confidence)
+    flat = expected_width(rows, np.ones_like(size), without, budgets, known=known, confidence=confidence, floor=1.0)
+    curve = [
+        Width(int(n), *(float(np.median(one)) for one in (with_machine, no_machine, uniform)))
+        for n, with_machine, no_machine, uniform in zip(budgets, widths, machineless, flat, strict=True)
+    ]
+    now = None
+    if found is not None:
+        now = float(np.median(estimates(rows, found.corrected, confidence=confidence).width))
+    made = 0 if found is None else found.corrected.judged
+    return Forecast(curve, made, now, _needed(facts, found, learnt, spread, known), frame, found is None)
+
+
+def _rows(facts: Facts) -> Array:
+    goal, w = facts.goal, facts.weights
+    if goal.aim != "pair":
+        return w.w
+    return (w.of(str(goal.first)) - w.of(str(goal.second)))[None]
+
+
+def _spreads(facts: Facts, found: Estimation | None, plain: Estimation | None) -> tuple[Array | float, float]:
+    """The spread of gains around predictions, and without them; a guess before anything was judged."""
+    if found is None or plain is None:
+        return guessed_spread(0.0, facts.top_gain)
+    with_machine = residual_spread(found.batches, found.planned, found.gains, found.predicted) or 0.0
+    without = residual_spread(plain.batches, plain.planned, plain.gains, plain.predicted) or 0.0
+    each = expected_spread(found.pool, found.batches, found.planned, found.gains, found.predicted)
+    # Where too little was judged to tell passages apart, all are taken to have the spread that was seen.
+    return (each if np.ptp(each) > 0 else with_machine), without
+
+
+def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array | float, known: Flags) -> int | None:
+    goal, w = facts.goal, facts.weights.w
+    if goal.aim == "budget":
+        return goal.budget
+    level = level_at(facts.alpha, facts.looks, facts.looks)
+    if goal.aim == "width":
+        each = 1 - level / len(w)
+        return judgments_needed(w, size, spread, 2 * float(goal.half_width or 0.0), known=known, confidence=each)
+    scores = w @ (facts.machine if found is None else found.corrected.gains)
+    if goal.aim == "pair":
+        names: Sequence[str] = facts.weights.systems
+        one, other = names.index(str(goal.first)), names.index(str(goal.second))
+        level_each = level
+    else:
+        one, other = np.argsort(-scores, kind="stable")[:2].tolist()
+        # One-sided, against each of the others; see `core.measures.audit.best`.
+        level_each = min(1.0, 2 * level / (len(w) - 1))
+    difference = float(scores[one] - scores[other])
+    if abs(difference) < 1e-12:
+        return None
+    return judgments_to_tell(w[one] - w[other], size, spread, difference, known=known, confidence=1 - level_each)

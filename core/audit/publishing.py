@@ -1,0 +1,167 @@
+"""An audit as a file in a bundle, from which anyone computes its board again, and what a board without one says."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from core.audit.designing import weights_from
+from core.audit.facts import Drawn, Facts, Values, gather
+from core.audit.records import Goal, audits, batches
+from core.catalogue import find_grader
+from core.errors import InputError, WorkbenchError
+from core.labels import Policy
+from core.measures.audit import linear_measure
+from core.project import Project
+
+FORMAT, FORMAT_VERSION = "exam-workbench audit", 1
+
+
+def audit_files(project: Project) -> dict[str, tuple[str, bytes]]:
+    """What a bundle has of audits: for each that has a batch a file with its design, seed, chances and judgments.
+
+    Returns:
+        By name of the file, what it is in a sentence, and its content. No name of an assessor is in it.
+    """
+    found = {}
+    with_batches = [audit for audit in audits(project) if batches(project, audit)]
+    for number, audit in enumerate(with_batches, 1):
+        facts = gather(project, audit)
+        name = f"audit-{number}.json"
+        what = (
+            f"The audit '{facts.name}' by {facts.measure}: its design, seed, ranks, chances and judgments.\n"
+            f"    exam audit board --from {name} computes its board again, without the project."
+        )
+        found[name] = what, (json.dumps(facts_as_json(facts), ensure_ascii=False) + "\n").encode()
+    return found
+
+
+def facts_as_json(facts: Facts) -> dict[str, Any]:
+    """The facts of an audit as plain values; None stands where a passage has no value."""
+    column = {item: i for i, item in enumerate(facts.weights.items)}
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **{name: getattr(facts, name) for name in _PLAIN},
+        "goal": facts.goal.as_dict(),
+        "queries": facts.weights.queries,
+        "passages": [list(item) for item in facts.weights.items],
+        "ranks": {
+            run: [[column[query, passage], rank] for one, query, passage, rank in facts.ranks if one == run]
+            for run in facts.weights.systems
+        },
+        "labels": _listed(facts.labels),
+        "features": {name: _listed(values) for name, values in facts.columns.items()},
+        "batches": [
+            {
+                "number": batch.number,
+                "size": batch.size,
+                "design": dict(batch.design),
+                "done": batch.done,
+                "looked": batch.looked,
+                **{name: _listed(getattr(batch, name)) for name in _VALUES},
+                **{name: np.flatnonzero(getattr(batch, name)).tolist() for name in _FLAGS},
+            }
+            for batch in facts.batches
+        ],
+    }
+
+
+_PLAIN = (
+    "name", "measure", "source", "batch_size", "looks", "alpha", "seed", "top_rating", "min_rating", "min_judgment",
+    "top_judgment",
+)  # fmt: skip
+_VALUES = ("chances", "sizes", "known", "first", "second")
+_FLAGS = ("drawn", "doubled")
+
+
+def _listed(values: Values) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+def read_facts(data: bytes, name: str) -> Facts:
+    """An audit from the file that a bundle has of it.
+
+    Args:
+        data: its content.
+        name: of the file, for messages.
+
+    Raises:
+        InputError: it is no such file, or one of a newer version.
+    """
+    try:
+        given = json.loads(data)
+    except ValueError as error:
+        raise InputError(f"{name}: this is no audit ({error}).", _WHICH) from error
+    if not isinstance(given, dict) or given.get("format") != FORMAT:
+        raise InputError(f"{name}: this is no audit of a bundle.", _WHICH)
+    if given.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"{name}: the file has the format version {given.get('format_version')}, but this program knows"
+            f" {FORMAT_VERSION}.",
+            "Use the version of Exam Workbench that wrote it, or a newer one.",
+        )
+    try:
+        return _facts(given)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, WorkbenchError) as error:
+        raise InputError(f"{name}: the audit cannot be read ({error}).", _WHICH) from error
+
+
+_WHICH = "Give the file audit-1.json, or that of another number, of a bundle."
+
+
+def _facts(given: Mapping[str, Any]) -> Facts:
+    items = [(str(query), str(passage)) for query, passage in given["passages"]]
+    ranks = [(str(run), *items[int(at)], int(rank)) for run, ranking in given["ranks"].items() for at, rank in ranking]
+    weights = weights_from(ranks, list(given["ranks"]), linear_measure(given["measure"]), int(given["queries"]))
+    if list(weights.items) != items:
+        raise ValueError("its passages are not those of its ranks, in order")
+    n = len(items)
+    return Facts(
+        **{name: given[name] for name in _PLAIN},
+        goal=Goal(**given["goal"]),
+        weights=weights,
+        ranks=ranks,
+        labels=_values(given["labels"], n),
+        columns={str(name): _values(values, n) for name, values in given["features"].items()},
+        batches=[
+            Drawn(
+                number=int(one["number"]),
+                size=int(one["size"]),
+                looked=int(one["looked"]),
+                done=bool(one["done"]),
+                design=dict(one["design"]),
+                **_arrays(one, n),
+            )
+            for one in given["batches"]
+        ],
+    )
+
+
+def _arrays(batch: Mapping[str, Any], n: int) -> dict[str, Any]:
+    values = {name: _values(batch[name], n) for name in _VALUES}
+    return {**values, **{name: np.isin(np.arange(n), batch[name]) for name in _FLAGS}}
+
+
+def _values(values: Any, n: int) -> Values:
+    if len(values) != n:
+        raise ValueError(f"{len(values)} values are given for {n} passages")
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+def notice(project: Project, policy: Policy | None = None) -> str:
+    """What is to be said beside a board of the machine's labels: that nobody audited it, or by which audit."""
+    fingerprint = find_grader(project, (policy or Policy()).grader).spec.fingerprint
+    done = [
+        audit
+        for audit in audits(project)
+        if audit.graders[0] == fingerprint and any(batch.done for batch in batches(project, audit))
+    ]
+    if done:
+        name = shlex.quote(done[-1].name)
+        return f"The scores are the machine's; what people's judgments make of them: exam audit board --audit {name}"
+    return "No audit: these scores are the machine's alone, and nobody knows how far they are off (exam audit design)."

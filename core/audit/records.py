@@ -1,0 +1,241 @@
+"""Audits and their batches as they are kept: plans, what was drawn, and whether they are still open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from core.errors import InputError
+from core.labels import Policy
+from core.project import Project
+from core.text import first_few
+
+Aim = Literal["best", "pair", "width", "budget"]
+"""What somebody wants to know: which system is best; whether one is better than another; every score within a half
+width; or whatever a number of judgments says."""
+AIMS: tuple[Aim, ...] = ("best", "pair", "width", "budget")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What an audit is to find out.
+
+    Args:
+        aim: see `Aim`.
+        first, second: the runs of a pair: is the first better than the second?
+        half_width: of the interval of every score, for `width`.
+        budget: judgments to be given, for `budget`.
+    """
+
+    aim: Aim
+    first: str | None = None
+    second: str | None = None
+    half_width: float | None = None
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        needs = {"best": (), "pair": ("first", "second"), "width": ("half_width",), "budget": ("budget",)}
+        if self.aim not in needs:
+            raise InputError(f"'{self.aim}' is no goal of an audit.", f"Use one of {', '.join(AIMS)}.")
+        if any(getattr(self, name) is None for name in needs[self.aim]):
+            raise InputError(f"The goal '{self.aim}' lacks its {' and '.join(needs[self.aim])}.", "Give it.")
+        if self.aim == "pair" and self.first == self.second:
+            raise InputError("A system is not better than itself.", "Name two systems.")
+        if self.half_width is not None and not 0 < self.half_width < float("inf"):
+            raise InputError("The half width of an interval has to be above 0.", "Give one such as 0.02.")
+        if self.budget is not None and self.budget < 1:
+            raise InputError("The budget is below 1.", "Give the number of judgments that people can make.")
+
+    @property
+    def says(self) -> str:
+        """The goal in words."""
+        return {
+            "best": "which system is best",
+            "pair": f"whether {self.first} is better than {self.second}",
+            "width": f"every score within ±{self.half_width:g}" if self.half_width else "",
+            "budget": f"what {self.budget:,} judgments say" if self.budget else "",
+        }[self.aim]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The goal as plain values, without what it has not."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A plan, as it was made.
+
+    Args:
+        measure: standard name of one that is linear in the gains of passages.
+        policy: of the machine's board: the grader by its fingerprint, the bank version settled, without overrides.
+        graders: fingerprints of the graders from whose ratings judgments are predicted, the policy's first.
+        source: under which its judgments are kept, from 0 to `highest`.
+        batch_size: passages that each batch is planned to have.
+        looks: batches over which the error alpha is spent.
+        runs, queries: what it is about, in order.
+        ended: whether somebody ended it.
+    """
+
+    key: int
+    name: str
+    measure: str
+    policy: Policy
+    graders: tuple[str, ...]
+    goal: Goal
+    source: str
+    highest: int
+    batch_size: int
+    looks: int
+    alpha: float
+    seed: int
+    author: str
+    made_at: datetime
+    runs: tuple[str, ...]
+    queries: tuple[str, ...]
+    ended: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as plain values, as `--json` prints it."""
+        return {**vars(self), "policy": self.policy.as_dict(), "goal": self.goal.as_dict()}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Passages that were drawn together.
+
+    Args:
+        number: from 1 within the audit.
+        size: how many were to be drawn; `drawn` is how many the draw gave.
+        known: how many were judged before.
+        doubled: how many a second person is to judge, too.
+        frame: how many passages could be drawn.
+        judged, cannot_say, skipped, open: what was said last of the drawn ones in the first turn, and of how many
+            nothing yet.
+        judged_twice: how many of the doubled ones a second person has judged.
+        ended: whether it was ended with passages unjudged.
+        design: how the chances came about.
+    """
+
+    key: int
+    audit_key: int
+    number: int
+    size: int
+    seed: int
+    author: str
+    drawn_at: datetime
+    frame: int
+    drawn: int
+    known: int
+    doubled: int
+    judged: int
+    cannot_say: int
+    skipped: int
+    judged_twice: int
+    ended: bool
+    design: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def open(self) -> int:
+        """Drawn passages of which nobody said anything, or that were skipped."""
+        return self.drawn - self.judged - self.cannot_say
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to be judged: everything was, or it was ended."""
+        return self.ended or not self.open
+
+    def as_dict(self) -> dict[str, Any]:
+        """The batch as plain values, as `--json` prints it."""
+        return {**vars(self), "design": dict(self.design), "open": self.open, "done": self.done}
+
+
+LAST_SAID = (
+    "(FROM audit_verdicts QUALIFY row_number() OVER"
+    " (PARTITION BY batch_key, query_key, passage_key, turn ORDER BY verdict_key DESC) = 1)"
+)
+"""What was said last of every passage in every turn."""
+
+
+def audits(project: Project) -> list[Audit]:
+    """Every audit, in the order in which they were planned."""
+    return [
+        Audit(
+            key=key,
+            name=name,
+            measure=measure,
+            policy=Policy(**json.loads(policy)),
+            graders=tuple(graders),
+            goal=Goal(**json.loads(goal)),
+            source=source,
+            highest=highest,
+            batch_size=batch_size,
+            looks=looks,
+            alpha=alpha,
+            seed=seed,
+            author=author,
+            made_at=made_at,
+            runs=tuple(runs),
+            queries=tuple(queries),
+            ended=ended,
+        )
+        for (
+            key, name, measure, policy, graders, goal, source, highest, batch_size, looks, alpha, seed, author,
+            made_at, runs, queries, ended,
+        ) in project.rows(
+            "SELECT a.*, r.names, q.ids, EXISTS (FROM audit_ends e WHERE e.audit_key = a.audit_key AND"
+            " e.batch_key IS NULL) FROM audits a"
+            " JOIN (SELECT audit_key, list(name ORDER BY position) AS names FROM audit_runs JOIN runs USING"
+            " (run_key) GROUP BY 1) r USING (audit_key)"
+            " JOIN (SELECT audit_key, list(query_id ORDER BY position) AS ids FROM audit_queries JOIN queries"
+            " USING (query_key) GROUP BY 1) q USING (audit_key) ORDER BY audit_key"
+        )
+    ]  # fmt: skip
+
+
+def find_audit(project: Project, name: str | None = None) -> Audit:
+    """The audit of that name; the only one, or the newest that is not ended, for None.
+
+    Raises:
+        InputError: there is none.
+    """
+    known = audits(project)
+    if name is not None:
+        found = [one for one in known if one.name == name]
+    else:
+        found = [one for one in known if not one.ended] or known
+    if found:
+        return found[-1]
+    if name is None:
+        raise InputError("No audit was planned yet.", "Plan one: exam audit design NAME --measure DCG@10")
+    names = first_few([one.name for one in known])
+    raise InputError(f"There is no audit '{name}'.", f"There are: {names}." if known else "None was planned yet.")
+
+
+def batches(project: Project, audit: Audit) -> list[Batch]:
+    """The batches of an audit, in order, with how far each is."""
+    return [
+        Batch(*(*row[:-1], json.loads(row[-1])))
+        for row in project.rows(
+            f"WITH said AS MATERIALIZED (SELECT batch_key, turn, said, count(*) AS n FROM {LAST_SAID} GROUP BY ALL)"
+            " SELECT b.batch_key, audit_key, number, b.size, seed, b.author, drawn_at, count(*),"
+            " count(*) FILTER (drawn), count(known), count(*) FILTER (doubled),"
+            + "".join(
+                f" coalesce((SELECT sum(n)::BIGINT FROM said s WHERE s.batch_key = b.batch_key AND turn = {turn}"
+                f" AND said = '{said}'), 0),"
+                for turn, said in ((1, "judged"), (1, "cannot say"), (1, "skipped"), (2, "judged"))
+            )
+            + " EXISTS (FROM audit_ends e WHERE e.batch_key = b.batch_key), design"
+            " FROM audit_batches b JOIN audit_chances USING (batch_key) WHERE audit_key = ?"
+            " GROUP BY ALL ORDER BY number",
+            [audit.key],
+        )
+    ]
+
+
+def open_batch(project: Project, audit: Audit) -> Batch | None:
+    """The batch that waits for people; None where there is none."""
+    found = batches(project, audit)
+    return found[-1] if found and not found[-1].done else None

@@ -1,0 +1,129 @@
+"""Where the passages of a batch stand: what was said of each, and who holds which query; read inside a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from core.audit.records import LAST_SAID, Audit
+from core.errors import InputError
+from core.project import Cursor
+from core.types import Said
+
+FINAL = ("judged", "cannot say")
+"""What settles a passage in a turn; everything else leaves it open."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A query that somebody holds.
+
+    Args:
+        turn: 1 for all drawn passages of the query, 2 for those that a second person judges, too.
+        until: when it is given back by itself; None where the passages are judged elsewhere.
+    """
+
+    key: int
+    query_key: int
+    turn: int
+    assessor: str
+    until: datetime | None
+
+
+@dataclass(frozen=True)
+class Place:
+    """A drawn passage with what was said of it last in the two turns, and by whom."""
+
+    query_key: int
+    query_id: str
+    passage_key: int
+    passage_id: str
+    doubled: bool
+    said: tuple[Said | None, Said | None]
+    by: tuple[str | None, str | None]
+    values: tuple[int | None, int | None]
+
+    def settled(self, turn: int) -> bool:
+        """Whether nobody is asked in a turn any more."""
+        return self.said[turn - 1] in FINAL
+
+    def open_to(self, assessor: str, turn: int) -> bool:
+        """Whether somebody may be asked in a turn: a second judgment is another person's than the first."""
+        if self.settled(turn):
+            return False
+        return turn == 1 or (self.doubled and self.settled(1) and self.by[0] != assessor)
+
+
+@dataclass(frozen=True)
+class State:
+    """A batch at one moment.
+
+    Args:
+        places: the drawn passages, by query and in the order in which they are dealt.
+        claims: those that are neither given back nor lapsed.
+    """
+
+    batch_key: int
+    number: int
+    places: Sequence[Place]
+    claims: Sequence[Claim] = field(default_factory=tuple)
+
+    def place(self, query_id: str, passage_id: str) -> Place:
+        """The drawn passage of that name.
+
+        Raises:
+            InputError: it was not drawn.
+        """
+        for one in self.places:
+            if (one.query_id, one.passage_id) == (query_id, passage_id):
+                return one
+        raise InputError(
+            f"The passage {passage_id} of query {query_id} was not drawn in batch {self.number}.",
+            "Only what was drawn is judged in an audit: anything else would not be a sample.",
+        )
+
+    def holder(self, query_key: int, turn: int) -> Claim | None:
+        """Who holds a query in a turn."""
+        return next((c for c in self.claims if (c.query_key, c.turn) == (query_key, turn)), None)
+
+
+def read_state(cursor: Cursor, audit: Audit) -> State:
+    """The newest batch of an audit as it stands.
+
+    Raises:
+        InputError: nothing was drawn yet, or the batch or the audit was ended.
+    """
+    found = cursor.execute(
+        "SELECT batch_key, number, (SELECT count(*) FROM audit_ends e WHERE e.audit_key = b.audit_key"
+        " AND (e.batch_key IS NULL OR e.batch_key = b.batch_key)) FROM audit_batches b WHERE audit_key = ?"
+        " ORDER BY number DESC LIMIT 1",
+        [audit.key],
+    ).fetchall()
+    if not found:
+        raise InputError(f"Nothing was drawn for the audit '{audit.name}' yet.", "Draw a batch first: exam audit draw")
+    key, number, ended = found[0]
+    if ended:
+        raise InputError(
+            f"Batch {number} of the audit '{audit.name}' was ended.", "Draw another batch: exam audit draw"
+        )
+    rows = cursor.execute(
+        f"WITH said AS (SELECT * FROM {LAST_SAID} WHERE batch_key = $batch)"
+        " SELECT query_key, query_id, passage_key, passage_id, doubled, a.said, b.said, a.assessor, b.assessor,"
+        " a.value, b.value FROM audit_chances c JOIN audit_queries o USING (query_key) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key)"
+        " LEFT JOIN (FROM said WHERE turn = 1) a USING (query_key, passage_key)"
+        " LEFT JOIN (FROM said WHERE turn = 2) b USING (query_key, passage_key)"
+        " WHERE c.batch_key = $batch AND drawn AND o.audit_key = $audit ORDER BY o.position, passage_id",
+        {"batch": key, "audit": audit.key},
+    ).fetchall()
+    claims = cursor.execute(
+        "SELECT claim_key, query_key, turn, assessor, until FROM audit_claims WHERE batch_key = ? AND ended_at IS NULL"
+        " AND (until IS NULL OR until > now()::TIMESTAMP) ORDER BY claim_key",
+        [key],
+    ).fetchall()
+    places = [
+        Place(*row[:5], said=(row[5], row[6]), by=(row[7], row[8]), values=(row[9], row[10]))  # type: ignore[misc]
+        for row in rows
+    ]
+    return State(key, number, places, [Claim(*row) for row in claims])

@@ -1,0 +1,96 @@
+"""Whether what was to be known is known, however often somebody looked: the error is spent over the planned looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.audit.estimation import Estimation
+from core.audit.facts import Facts
+from core.audit.records import Aim
+from core.measures.audit import best, better, estimates, level_at, precise, simultaneous
+from core.text import first_few
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What the audit can say of its goal.
+
+    Args:
+        holds: whether it can be said; None before a batch is done.
+        says: the statement, or how far it is from holding, as a sentence.
+        look, looks: which look this is, of how many that were planned.
+        level: the error that this look may spend, so that looking after every batch and stopping is wrong in at most
+            alpha of audits; None where no look is left.
+        may_stop: whether nothing more need be judged.
+    """
+
+    holds: bool | None
+    says: str
+    look: int
+    looks: int
+    level: float | None
+    may_stop: bool
+
+
+def statement_of(facts: Facts, found: Estimation | None) -> Statement:
+    """The statement of an audit after its batches that are done; it is about these queries as they are.
+
+    Args:
+        found: None before a batch is done.
+    """
+    if found is None:
+        return Statement(None, "Nothing was judged yet.", 0, facts.looks, None, False)
+    look = len(found.batches)
+    if facts.goal.aim == "budget":
+        spent = f"{found.corrected.judged:,} of about {facts.goal.budget or 0:,} judgments are made."
+        return Statement(look >= facts.looks, spent, look, facts.looks, None, look >= facts.looks)
+    if look > facts.looks:
+        says = f"The {facts.looks:,} planned looks are spent: another audit with this source knows all judgments."
+        return Statement(False, says, look, facts.looks, None, True)
+    level = level_at(facts.alpha, facts.looks, look)
+    holds, says = _KINDS[facts.goal.aim](facts, found, level)
+    return Statement(holds, says, look, facts.looks, level, holds)
+
+
+def _best(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+    names = facts.weights.systems
+    told = best(facts.weights.w, found.corrected, level)
+    scores = facts.weights.w @ found.corrected.gains
+    left = sorted(told.systems, key=lambda at: -scores[at])
+    if told.holds:
+        return True, f"{names[left[0]]} is the best of {len(names):,} systems."
+    return False, f"{names[left[0]]} leads, and {first_few([names[at] for at in left[1:]])} may be as good."
+
+
+def _pair(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+    names = facts.weights.systems
+    one, other = names.index(str(facts.goal.first)), names.index(str(facts.goal.second))
+    told = better(facts.weights.w, found.corrected, one, other, level)
+    value = float(estimates(facts.weights.w[one] - facts.weights.w[other], found.corrected).value[0])
+    first, second = (names[one], names[other]) if value >= 0 else (names[other], names[one])
+    if told.holds:
+        return True, f"{first} is better than {second}, by {abs(value):.4f}."
+    return False, f"{first} leads {second} by {abs(value):.4f}, which may be chance."
+
+
+def _width(facts: Facts, found: Estimation, level: float) -> tuple[bool, str]:
+    goal = float(facts.goal.half_width or 0.0)
+    told = precise(facts.weights.w, found.corrected, goal, level)
+    halves = simultaneous(facts.weights.w, found.corrected, level).width / 2
+    widest = int(np.argmax(halves))
+    if told.holds:
+        return True, f"All scores at once are known within ±{goal:g}; the widest interval is ±{halves[widest]:.4f}."
+    return False, (
+        f"{len(told.systems):,} of {len(halves):,} scores are not known within ±{goal:g} at once;"
+        f" that of {facts.weights.systems[widest]} is known within ±{halves[widest]:.4f}."
+    )
+
+
+_KINDS: Mapping[Aim, Callable[[Facts, Estimation, float], tuple[bool, str]]] = {
+    "best": _best,
+    "pair": _pair,
+    "width": _width,
+}

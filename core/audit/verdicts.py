@@ -1,0 +1,244 @@
+"""What people say of drawn passages: a judgment, that they cannot say, or that somebody else may; kept as it comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from core.audit.dealing import LEASE, assessor_name, renew, take
+from core.audit.records import Audit
+from core.audit.state import Place, State, read_state
+from core.errors import InputError
+from core.labels import basis, label_qrels
+from core.project import JUDGE, SCALE, WITHDRAW, Cursor, Project, log, put_judgment
+from core.types import Said
+
+CANNOT_SAY, SKIP = "cannot say", "skip passage"
+"""Acts of the log beside those of every judgment."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What somebody says of a drawn passage.
+
+    Args:
+        value: of a judgment; None for everything else.
+        note: why, for people.
+    """
+
+    query_id: str
+    passage_id: str
+    said: Said
+    value: int | None = None
+    note: str = ""
+
+
+def scale(audit: Audit) -> dict[int, str]:
+    """The values that a judgment of an audit may have, with what they mean where they are the usual ones."""
+    values = range(audit.highest + 1)
+    return {value: SCALE[value] if audit.highest == max(SCALE) else "" for value in values}
+
+
+def judge(
+    project: Project,
+    audit: Audit,
+    query_id: str,
+    passage_id: str,
+    value: int,
+    assessor: str,
+    note: str = "",
+    lease: timedelta = LEASE,
+) -> None:
+    """Judge a drawn passage; one's own verdict can be given again until the next batch is drawn.
+
+    Args:
+        value: on the scale, see `scale`.
+        lease: how long the query stays with this person from now on.
+
+    Raises:
+        InputError: a value out of range, no name, a passage that was not drawn or that is somebody else's.
+    """
+    say(project, audit, Verdict(query_id, passage_id, "judged", value, note), assessor, lease)
+
+
+def cannot_say(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str, note: str = "") -> None:
+    """Say that the passage cannot be judged. It stays without a value, and intervals allow for that; see `judge`."""
+    say(project, audit, Verdict(query_id, passage_id, "cannot say", None, note), assessor)
+
+
+def skip(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> None:
+    """Leave the passage to somebody else, or for the end; see `judge`."""
+    say(project, audit, Verdict(query_id, passage_id, "skipped"), assessor)
+
+
+def take_back(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> None:
+    """Take one's own verdict back: the passage waits again; see `judge`."""
+    say(project, audit, Verdict(query_id, passage_id, "taken back"), assessor)
+
+
+def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: timedelta = LEASE) -> None:
+    """Keep a verdict; the one that was given last counts. Said twice, it is kept once; see `judge`."""
+    name = assessor_name(assessor)
+    if verdict.said == "judged":
+        check_value(audit, verdict.value)
+    with project.transaction() as cursor:
+        state = read_state(cursor, audit)
+        place = state.place(verdict.query_id, verdict.passage_id)
+        turn = _turn(cursor, state, place, verdict.said, name, lease)
+        write_verdict(cursor, audit, state, place, turn, verdict, name)
+
+
+def check_value(audit: Audit, value: int | None) -> None:
+    """Refuse what is no value of a judgment.
+
+    Raises:
+        InputError: it is not on the scale.
+    """
+    if value not in scale(audit):
+        raise InputError(f"The judgment {value} is out of range.", f"Use 0 to {audit.highest}.")
+
+
+def _turn(cursor: Cursor, state: State, place: Place, said: Said, assessor: str, lease: timedelta) -> int:
+    """In which turn somebody speaks of a passage, which they hold from now on.
+
+    Raises:
+        InputError: it is somebody else's.
+    """
+    for turn in (1, 2):
+        # What somebody said last they may say otherwise, whoever holds the query now.
+        if place.by[turn - 1] == assessor and place.said[turn - 1] is not None and place.settled(turn):
+            if (held := state.holder(place.query_key, turn)) and held.assessor == assessor:
+                renew(cursor, held, lease)
+            return turn
+    if said == "taken back":
+        raise InputError(f"{assessor} has said nothing of this passage.", "Only one's own verdict can be taken back.")
+    open_in = [turn for turn in (1, 2) if place.open_to(assessor, turn)]
+    if not open_in:
+        raise InputError(
+            f"{place.by[0]} has judged this passage already.", "No passage is judged twice unless that was asked for."
+        )
+    turn = open_in[0]
+    held = state.holder(place.query_key, turn)
+    if held is None:
+        take(cursor, state, place.query_key, turn, assessor, lease)
+    elif held.assessor == assessor:
+        renew(cursor, held, lease)
+    else:
+        raise InputError(
+            f"Query {place.query_id} is being judged by {held.assessor}.",
+            "Take the query that is dealt to you; this one was given back when nothing was done for long.",
+        )
+    return turn
+
+
+def write_verdict(
+    cursor: Cursor,
+    audit: Audit,
+    state: State,
+    place: Place,
+    turn: int,
+    verdict: Verdict,
+    assessor: str,
+    elsewhere: bool = False,
+) -> bool:
+    """Write a verdict, the judgment of the source with it, and the act; nothing where it was said so already.
+
+    The source has the judgment of the first turn: the second one says how far people agree.
+
+    Returns:
+        Whether it is new.
+    """
+    at = turn - 1
+    if (place.said[at], place.values[at], place.by[at]) == (verdict.said, verdict.value, assessor):
+        return False
+    cursor.execute(
+        "INSERT INTO audit_verdicts VALUES (nextval('keys'), ?, ?, ?, ?, ?, ?, ?, ?, ?, now()::TIMESTAMP)",
+        [state.batch_key, place.query_key, place.passage_key, turn, assessor, verdict.said, verdict.value,
+         verdict.note.strip(), elsewhere],
+    )  # fmt: skip
+    if turn == 1 and (verdict.said == "judged" or place.said[0] == "judged"):
+        put_judgment(cursor, audit.source, place.query_key, place.passage_key, verdict.value)
+    act = {"judged": JUDGE, "cannot say": CANNOT_SAY, "skipped": SKIP, "taken back": WITHDRAW}[verdict.said]
+    value = {} if verdict.value is None else {"value": verdict.value}
+    log(
+        cursor, assessor, act, query=place.query_id, passage=place.passage_id, **value, note=verdict.note.strip(),
+        audit=audit.name,
+    )  # fmt: skip
+    return True
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the machine says of a passage: its label, up to `highest`; None where it has none."""
+
+    label: int | None
+    highest: int
+
+
+def look(project: Project, audit: Audit, query_id: str, passage_id: str, assessor: str) -> Look:
+    """Show somebody the machine's label of a drawn passage. That they looked is on record, and the methods say so.
+
+    Raises:
+        InputError: no name, or a passage that was not drawn.
+    """
+    name = assessor_name(assessor)
+    with project.transaction(only="audit_looks") as cursor:
+        state = read_state(cursor, audit)
+        place = state.place(query_id, passage_id)
+        cursor.execute(
+            "INSERT INTO audit_looks SELECT nextval('keys'), $batch, $query, $passage, $assessor, now()::TIMESTAMP"
+            " WHERE NOT EXISTS (FROM audit_looks WHERE batch_key = $batch AND query_key = $query"
+            " AND passage_key = $passage AND assessor = $assessor)",
+            {"batch": state.batch_key, "query": place.query_key, "passage": place.passage_key, "assessor": name},
+        )
+    base = basis(project, audit.policy)
+    return Look(label_qrels(project, base).get(query_id, {}).get(passage_id), base.grader.spec.max_rating)
+
+
+@dataclass(frozen=True)
+class Assessor:
+    """How far somebody is with a batch.
+
+    Args:
+        query_id: which query they hold; None where none.
+        judged, cannot_say, skipped: of how many passages they said so last; `second` of the judged ones were judged by
+            somebody else before.
+        looked: of how many they asked for the machine's label.
+    """
+
+    name: str
+    query_id: str | None
+    judged: int
+    cannot_say: int
+    skipped: int
+    second: int
+    looked: int
+
+
+def assessors(project: Project, audit: Audit, number: int | None = None) -> list[Assessor]:
+    """Everybody who has to do with a batch, by name.
+
+    Args:
+        number: of the batch; the newest for None.
+    """
+    # Asked anew every time: claims lapse without anybody writing anything.
+    rows = project.read(lambda cursor: cursor.execute(_ASSESSORS, {"audit": audit.key, "number": number}).fetchall())
+    return [Assessor(*row) for row in rows]
+
+
+_ASSESSORS = (
+    "WITH batch AS (SELECT batch_key FROM audit_batches WHERE audit_key = $audit"
+    "  AND ($number IS NULL OR number = $number) ORDER BY number DESC LIMIT 1),"
+    " said AS (SELECT assessor, turn, said FROM audit_verdicts SEMI JOIN batch USING (batch_key)"
+    "  QUALIFY row_number() OVER (PARTITION BY query_key, passage_key, turn ORDER BY verdict_key DESC) = 1),"
+    " held AS (SELECT assessor, arg_max(query_id, claim_key) AS query_id FROM audit_claims"
+    "  SEMI JOIN batch USING (batch_key) JOIN queries USING (query_key) WHERE ended_at IS NULL"
+    "  AND (until IS NULL OR until > now()::TIMESTAMP) GROUP BY 1),"
+    " looks AS (SELECT assessor, count(*) AS n FROM audit_looks SEMI JOIN batch USING (batch_key) GROUP BY 1),"
+    " everybody AS (SELECT assessor FROM said UNION SELECT assessor FROM held UNION SELECT assessor FROM looks)"
+    " SELECT e.assessor, any_value(held.query_id), count(*) FILTER (said = 'judged'),"
+    " count(*) FILTER (said = 'cannot say'), count(*) FILTER (said = 'skipped'),"
+    " count(*) FILTER (turn = 2 AND said = 'judged'), coalesce(any_value(looks.n), 0)"
+    " FROM everybody e LEFT JOIN said USING (assessor) LEFT JOIN held USING (assessor)"
+    " LEFT JOIN looks USING (assessor) GROUP BY 1 ORDER BY 1"
+)

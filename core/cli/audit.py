@@ -1,0 +1,254 @@
+"""Commands of the audit: plan it, draw batches, deal them or send them out as files, and end it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from core import audit as room
+from core.audit import AIMS, Aim, Audit, Goal, find_audit
+from core.cli.audit_board import audit_option, board, calibrate, curve, methods, roles
+from core.cli.export import write
+from core.cli.options import (
+    Whole,
+    author_option,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
+from core.cli.policy import policy_options
+from core.formats import SHEET_FORMS, SheetForm, Source
+from core.labels import Policy
+
+
+@click.group()
+def audit() -> None:
+    """Correct the machine's leaderboard by people's judgments of a random sample.
+
+    Plan it (design), draw a batch (draw), judge it on the screen or elsewhere (export, import), look at the board.
+    """
+
+
+for command in (board, calibrate, curve, methods, roles):
+    audit.add_command(command)
+
+
+@audit.command()
+@click.argument("name")
+@project_option
+@click.option("--measure", default="DCG@10", show_default=True, help="P@k, DCG@k, or RBP(p=0.8)@k.")
+@click.option("--goal", "aim", type=click.Choice(AIMS), default="best", show_default=True,
+              help="Which system is best; whether --first is better than --second; every score within"
+              " --half-width; or what --budget judgments say.")  # fmt: skip
+@click.option("--first", metavar="RUN", help="Is this one better ...")
+@click.option("--second", metavar="RUN", help="... than this one?")
+@click.option("--half-width", type=float, help="Of the interval of every score, as 0.02.")
+@click.option("--budget", type=Whole(1), help="Judgments that people can make.")
+@click.option("--run", "runs", multiple=True, help="A system; may be repeated. All where not given.")
+@click.option("--with-grader", "graders", multiple=True, help="Predict from this grader's ratings, too.")
+@click.option("--source", help="Where the judgments are kept; what it has is known. 'audit: NAME' where not given.")
+@click.option("--highest", type=Whole(1), help="Judgment; what the source has, else 3, where not given.")
+@click.option("--batch-size", type=Whole(1), help="Passages of a batch.")
+@click.option("--looks", type=Whole(1), help="Batches after which you may look and stop.")
+@click.option("--alpha", type=float, default=room.ALPHA, show_default=True, help="Error spent over the looks.")
+@click.option("--seed", type=Whole(0), help="Of the draws; one is made where not given.")
+@author_option
+@policy_options
+@json_option
+def design(
+    name: str,
+    project_path: Path | None,
+    measure: str,
+    aim: Aim,
+    first: str | None,
+    second: str | None,
+    half_width: float | None,
+    budget: int | None,
+    runs: tuple[str, ...],
+    graders: tuple[str, ...],
+    source: str | None,
+    highest: int | None,
+    batch_size: int | None,
+    looks: int | None,
+    alpha: float,
+    seed: int | None,
+    author: str,
+    policy: Policy,
+    as_json: bool,
+) -> None:
+    """Plan an audit NAME of the machine's board. Nothing is drawn yet."""
+    goal = Goal(aim, first, second, half_width, budget)
+    with opened(project_path) as project:
+        made = room.design(
+            project, name, measure, goal, policy, runs=runs, graders=graders, source=source, highest=highest,
+            batch_size=batch_size, looks=looks, alpha=alpha, seed=seed, author=author,
+        )  # fmt: skip
+        found = room.texts(project, made)
+    if as_json:
+        print_json({"audit": made.as_dict(), "passages": found.passages, "without_text": found.without_text})
+        return
+    tell(
+        f"Planned '{made.name}': {goal.says}, by {made.measure}, {counted(len(made.runs), 'system')},"
+        f" {len(made.queries):,} queries, {counted(found.passages, 'passage')}; seed {made.seed}."
+    )
+    if found.without_text:
+        tell(f"warning: {counted(found.without_text, 'passage')} of them without text: exam import passages FILE")
+    tell(f"Next: exam audit draw --audit {shlex.quote(made.name)}")
+
+
+@audit.command(name="list")
+@project_option
+@json_option
+def list_audits(project_path: Path | None, as_json: bool) -> None:
+    """List the audits of the project."""
+    with opened(project_path) as project:
+        found = [(one, room.batches(project, one)) for one in room.audits(project)]
+    if as_json:
+        print_json({"audits": [one.as_dict() | {"batches": [b.as_dict() for b in drawn]} for one, drawn in found]})
+        return
+    print_table(
+        ("audit", "measure", "wants to know", "systems", "batches", "judged", "state"),
+        [
+            (one.name, one.measure, one.goal.says, len(one.runs), len(drawn), sum(b.judged for b in drawn),
+             "ended" if one.ended else "open")
+            for one, drawn in found
+        ],
+    )  # fmt: skip
+
+
+@audit.command()
+@project_option
+@audit_option
+@click.option("--size", type=Whole(1), help="Passages to draw; as planned where not given.")
+@click.option("--twice", type=click.FloatRange(0, 1), default=0.0, show_default=True,
+              help="Share of them that a second person judges, too.")  # fmt: skip
+@author_option
+@json_option
+def draw(
+    project_path: Path | None, name: str | None, size: int | None, twice: float, author: str, as_json: bool
+) -> None:
+    """Draw the next batch. What the source has judged is known and is not drawn."""
+    with opened(project_path) as project:
+        batch = room.draw(project, find_audit(project, name), author, size, twice)
+    if as_json:
+        print_json({"batch": batch.as_dict()})
+        return
+    tell(
+        f"Batch {batch.number}: {counted(batch.drawn, 'passage')} drawn of {batch.frame - batch.known:,},"
+        f" {batch.known:,} known before, {batch.doubled:,} to be judged twice."
+    )
+    tell("Judge them on the Audit screen, or elsewhere: exam audit export -o FILE")
+
+
+@audit.command()
+@project_option
+@audit_option
+@json_option
+def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
+    """Say how far an audit is: its batches, and who judges."""
+    with opened(project_path) as project:
+        found = find_audit(project, name)
+        drawn, people = room.batches(project, found), room.assessors(project, found)
+    if as_json:
+        print_json({
+            "audit": found.as_dict(),
+            "batches": [batch.as_dict() for batch in drawn],
+            "assessors": [vars(one) for one in people],
+        })  # fmt: skip
+        return
+    click.echo(f"{found.name}: {found.goal.says}, by {found.measure}{' (ended)' if found.ended else ''}")
+    print_table(
+        ("batch", "drawn", "known", "judged", "cannot say", "skipped", "open", "twice", "state"),
+        [
+            (b.number, b.drawn, b.known, b.judged, b.cannot_say, b.skipped, b.open, b.judged_twice,
+             "ended" if b.ended else "done" if b.done else "open")
+            for b in drawn
+        ],
+    )  # fmt: skip
+    if people:
+        click.echo()
+        print_table(
+            ("assessor", "at query", "judged", "cannot say", "skipped", "second", "looked"),
+            [(p.name, p.query_id, p.judged, p.cannot_say, p.skipped, p.second, p.looked) for p in people],
+        )
+
+
+@audit.command()
+@project_option
+@audit_option
+@click.option("-o", "--output", required=True, help="File to write; - for standard output.")
+@click.option("--form", type=click.Choice(SHEET_FORMS), default="tsv", show_default=True, help="Of the file.")
+@click.option("--assessor", metavar="NAME", help="Who takes them: their queries are dealt to nobody else.")
+@click.option("--most", type=Whole(1), help="About how many passages; queries are taken whole.")
+def export(
+    project_path: Path | None, name: str | None, output: str, form: SheetForm, assessor: str | None, most: int | None
+) -> None:
+    """Write the open passages of a batch into a file, to be judged elsewhere; exam audit import takes it in."""
+    with opened(project_path) as project:
+        sheet = room.sheet(project, find_audit(project, name), form, assessor, most)
+    if output == "-":
+        sys.stdout.buffer.write(sheet.text.encode())
+        return
+    write(Path(output), sheet.text.encode())
+    tell(f"Wrote {output}: {counted(sheet.passages, 'passage')} of {sheet.queries:,} queries.")
+
+
+@audit.command(name="import")
+@click.argument("file", type=click.Path(path_type=Path))
+@project_option
+@audit_option
+@author_option
+@json_option
+def import_(file: Path, project_path: Path | None, name: str | None, author: str, as_json: bool) -> None:
+    """Take in FILE with judgments of a batch: the sheet as exported, TSV, JSONL, or qrels.
+
+    All of it, or, where a line is refused, nothing. Taken in again, it changes nothing.
+    """
+    with opened(project_path) as project:
+        done = room.take_in(project, find_audit(project, name), Source.of(file), author)
+    if as_json:
+        print_json(vars(done))
+    else:
+        tell(room.sentence(done))
+
+
+@audit.command("give-back")
+@project_option
+@audit_option
+@author_option
+def give_back(project_path: Path | None, name: str | None, author: str) -> None:
+    """Give back the queries that --author holds, here and elsewhere; what is judged stays."""
+    with opened(project_path) as project:
+        given = room.give_back(project, find_audit(project, name), author)
+    tell(f"{'1 query is' if given == 1 else f'{given:,} queries are'} free again.")
+
+
+@audit.command("end-batch")
+@project_option
+@audit_option
+@author_option
+def end_batch(project_path: Path | None, name: str | None, author: str) -> None:
+    """End the newest batch with passages unjudged; intervals allow for that."""
+    with opened(project_path) as project:
+        found = find_audit(project, name)
+        room.end_batch(project, found, author)
+    tell(f"The batch of '{found.name}' is ended.")
+
+
+@audit.command()
+@project_option
+@audit_option
+@author_option
+def end(project_path: Path | None, name: str | None, author: str) -> None:
+    """End an audit: nothing more is drawn or judged. Its board stays."""
+    with opened(project_path) as project:
+        found: Audit = find_audit(project, name)
+        room.end_audit(project, found, author)
+    tell(f"The audit '{found.name}' is ended.")

@@ -1,0 +1,79 @@
+"""Commands about runs: list them, and state which families of models they, the grader and the questions use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core.audit import circularity
+from core.catalogue import find_grader
+from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.errors import InputError
+from core.project import run_sizes, state_families, stated_families
+
+
+@click.group()
+def runs() -> None:
+    """List runs, and state which families of models they are made with."""
+
+
+@runs.command(name="list")
+@project_option
+@json_option
+def list_runs(project_path: Path | None, as_json: bool) -> None:
+    """List the runs with their size and the families of models that were stated of them."""
+    with opened(project_path) as project:
+        stated = stated_families(project, "run")
+        rows = [
+            {"run": run, "queries": queries, "passages": passages, "families": stated.get(run)}
+            for run, queries, passages in run_sizes(project)
+        ]
+    if as_json:
+        print_json({"runs": rows})
+        return
+    print_table(
+        ("run", "queries", "passages", "made with"),
+        [
+            (row["run"], row["queries"], row["passages"], None if row["families"] is None else _said(row["families"]))
+            for row in rows
+        ],
+    )
+
+
+def _said(families: Any) -> str:
+    return ", ".join(families) or "no model"
+
+
+@runs.command()
+@click.argument("names", nargs=-1, metavar="[RUN]...")
+@project_option
+@click.option("--family", "families", multiple=True, help="A family of models, as gpt or llama; may be repeated.")
+@click.option("--none", is_flag=True, help="No language model has a part in it.")
+@click.option("--questions", is_flag=True, help="State it of the questions of the bank.")
+@click.option("--grader", help="State it of this grader.")
+@author_option
+def families(
+    names: tuple[str, ...],
+    project_path: Path | None,
+    families: tuple[str, ...],
+    none: bool,
+    questions: bool,
+    grader: str | None,
+    author: str,
+) -> None:
+    """State which families of models RUNs are made with, or the questions, or a grader."""
+    if bool(families) == none:
+        raise InputError("Nothing is stated.", "Give --family NAME, or --none.")
+    if not (names or questions or grader):
+        raise InputError("It is not said of what.", "Name runs, --questions, or --grader NAME.")
+    with opened(project_path) as project:
+        for name in names:
+            state_families(project, "run", name, families, author)
+        if questions:
+            state_families(project, "questions", "", families, author)
+        if grader is not None:
+            state_families(project, "grader", find_grader(project, grader).spec.fingerprint, families, author)
+        for warning in circularity(project).warnings:
+            tell(f"warning: {warning}")

@@ -1,0 +1,149 @@
+"""The passages of an audit as a sheet for judging elsewhere, and judged ones back: TSV, JSONL, or qrels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from core.errors import Report
+from core.formats.responses_matrix import table_lines
+from core.formats.source import SMALL, Limits, Refused, Source, good_id, open_columns, open_lines, parse_object, peek
+from core.formats.trec_qrels import COLUMNS, INTEGER, LARGEST
+from core.tables import disarmed
+from core.text import one_line, quoted
+
+SheetForm = Literal["tsv", "jsonl"]
+SHEET_FORMS: tuple[SheetForm, ...] = ("tsv", "jsonl")
+
+HEADER = ("query_id", "query", "questions", "passage_id", "passage", "judgment", "note")
+CANNOT_SAY = "cannot say"
+"""Stands in the place of a judgment where nobody can judge the passage."""
+
+
+@dataclass(frozen=True)
+class SheetLine:
+    """A passage on a sheet.
+
+    Args:
+        query, questions, passage: words for who judges; empty in what comes back.
+        judgment: a value; None for `cannot say`, or where nothing is filled in.
+        cannot_say: whether it says so.
+        assessor: who judged, where the file says it.
+    """
+
+    query_id: str
+    passage_id: str
+    query: str = ""
+    questions: tuple[str, ...] = ()
+    passage: str = ""
+    judgment: int | None = None
+    cannot_say: bool = False
+    assessor: str = ""
+    note: str = ""
+
+
+def write_sheet(lines: Iterable[SheetLine], form: SheetForm) -> str:
+    """A sheet to be filled in: the judgment of every line is empty.
+
+    Cells of a TSV are on one line, and none is a formula to a spreadsheet.
+    """
+    if form == "jsonl":
+        return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in map(_as_row, lines))
+    rows = ["\t".join(HEADER)]
+    for line in lines:
+        cells = (line.query_id, line.query, " / ".join(line.questions), line.passage_id, line.passage, "", "")
+        rows.append("\t".join(disarmed(one_line(cell)) for cell in cells))
+    return "\n".join(rows) + "\n"
+
+
+def _as_row(line: SheetLine) -> dict[str, Any]:
+    values = (line.query_id, line.query, list(line.questions), line.passage_id, line.passage, None, "")
+    return dict(zip(HEADER, values, strict=True))
+
+
+def read_sheet(source: Source, report: Report) -> list[tuple[SheetLine, int]]:
+    """Read a sheet that was filled in; lines without a judgment are left out.
+
+    Args:
+        source: TSV or CSV with the columns query_id, passage_id and judgment, and perhaps assessor and note; JSONL with
+            these fields; or qrels. A judgment is a whole number, or `cannot say`.
+        report: takes refused lines, a passage that is there twice with different judgments among them.
+
+    Returns:
+        The lines with their numbers, each passage of an assessor once.
+    """
+    begin = (peek(source, 4_000) or "").lstrip("\ufeff \t\r\n")
+    head = begin.partition("\n")[0].lower()
+    if begin.startswith("{"):
+        read = _jsonl(source, report)
+    elif "query_id" in head and "passage_id" in head:
+        read = _table(source, report)
+    else:
+        read = _qrels(source, report)
+    found: dict[tuple[str, str, str], tuple[SheetLine, int]] = {}
+    any_line = False
+    for line, number in read:
+        any_line = True
+        if line.judgment is None and not line.cannot_say:
+            continue
+        key = (line.query_id, line.passage_id, line.assessor)
+        if key in found and found[key][0] != line:
+            report.refuse(source.name, number, f"the passage is judged otherwise on line {found[key][1]}")
+        found.setdefault(key, (line, number))
+    if not any_line and not report.count:
+        report.refuse(source.name, None, "the file has no passages in it")
+    return list(found.values())
+
+
+def _jsonl(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
+    for number, text in open_lines(source, report, Limits(SMALL)):
+        if not text.strip():
+            continue
+        try:
+            yield _line(parse_object(text)), number
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+
+
+def _table(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
+    names: Sequence[str] = ()
+    for number, cells in table_lines(source, report):
+        if not names:
+            names = [cell.lower() for cell in cells]
+            continue
+        try:
+            if len(cells) != len(names):
+                raise Refused(f"the line has {len(cells)} cells, the header {len(names)}")
+            yield _line(dict(zip(names, cells, strict=True))), number
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+
+
+def _qrels(source: Source, report: Report) -> Iterator[tuple[SheetLine, int]]:
+    for number, (query, _, passage, value) in open_columns(
+        source, report, COLUMNS, "a qrels line", limits=Limits(SMALL)
+    ):
+        try:
+            yield _line({"query_id": query, "passage_id": passage, "judgment": value}), number
+        except Refused as refused:
+            report.refuse(source.name, number, str(refused))
+
+
+def _line(row: dict[str, Any]) -> SheetLine:
+    judgment = row.get("judgment")
+    given = "" if judgment is None else one_line(str(judgment))
+    value = None
+    if given and given.lower() != CANNOT_SAY:
+        if isinstance(judgment, bool) or not INTEGER.fullmatch(given) or len(given) > 6 or abs(int(given)) > LARGEST:
+            raise Refused(f"the judgment {quoted(given)} is no whole number and not '{CANNOT_SAY}'")
+        value = int(given)
+    return SheetLine(
+        good_id(row.get("query_id"), "query"),
+        good_id(row.get("passage_id"), "passage"),
+        judgment=value,
+        cannot_say=given.lower() == CANNOT_SAY,
+        assessor=one_line(str(row.get("assessor") or "")),
+        note=one_line(str(row.get("note") or "")),
+    )

@@ -1,0 +1,54 @@
+"""Which families of models the parts of an evaluation are made with: runs, graders, and the questions of the bank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from core.errors import InputError
+from core.project.project import Cursor, Project, as_name, log
+from core.project.runs import check_runs
+
+Part = Literal["run", "grader", "questions"]
+PARTS: tuple[Part, ...] = ("run", "grader", "questions")
+"""What can be made with a model; a run goes by its name, a grader by its fingerprint, the questions have no name."""
+
+STATE_FAMILIES = "state families"
+
+
+def state_families(project: Project, part: Part, name: str, families: Sequence[str], author: str) -> None:
+    """State which families of models a part is made with; what was stated before gives way.
+
+    Args:
+        name: of the run, fingerprint of the grader, or empty for the questions.
+        families: as "gpt" or "llama"; none says that no model has a part in it.
+
+    Raises:
+        InputError: there is no such run or grader.
+    """
+    if part == "run":
+        check_runs(project, [name])
+    elif part == "grader" and not project.value("SELECT count(*) FROM graders WHERE fingerprint = ?", [name]):
+        raise InputError(f"No grader has the fingerprint '{name}'.", "See exam graders list --json.")
+    named = list(dict.fromkeys(family for one in families if (family := as_name(one).lower())))
+    with project.transaction() as cursor:
+        _state(cursor, part, name, named, author)
+
+
+def _state(cursor: Cursor, part: Part, name: str, families: list[str], author: str) -> None:
+    cursor.execute(
+        "INSERT INTO model_families VALUES (nextval('keys'), ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
+        [part, name, families, as_name(author)],
+    )
+    log(cursor, author, STATE_FAMILIES, part=part, name=name, families=families)
+
+
+def stated_families(project: Project, part: Part) -> dict[str, tuple[str, ...]]:
+    """What was stated last of every run, every grader, or the questions, by name; nothing for what nobody stated."""
+    return {
+        name: tuple(families)
+        for name, families in project.rows(
+            "SELECT name, arg_max(families, family_key) FROM model_families WHERE part = ? GROUP BY name ORDER BY name",
+            [part],
+        )
+    }

@@ -1,0 +1,222 @@
+"""The audited board: exact where all is judged, the same from the same seed, and made again from what a bundle has."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.audit import (
+    Audit,
+    AuditBoard,
+    Goal,
+    audit_board,
+    audit_files,
+    batches,
+    board_of,
+    cannot_say,
+    deal,
+    design,
+    difference,
+    draw,
+    end_batch,
+    find_audit,
+    gather,
+    judge,
+    notice,
+    read_facts,
+)
+from core.errors import InputError
+from core.exchange import bundle, bundle_again, export_project, import_project
+from core.labels import Policy
+from core.leaderboard import leaderboard
+from core.project import Project, state_families
+from tests.made.audits import QUERIES, SYSTEMS, fill_audited, judge_batch, truth
+from tests.made.projects import copy_of, only_read
+from tests.made.projects import judge as import_judgments
+
+
+def audited(project: Project) -> None:
+    """An audit with a batch that is judged but for one passage, and another one that is not."""
+    fill_audited(project)
+    audit = design(project, "a", "DCG@5", Goal("best"), batch_size=15, looks=3, seed=5, author="org")
+    draw(project, audit, "org", doubled=0.3)
+    found = deal(project, audit, "ann")
+    assert found is not None
+    cannot_say(project, audit, found.query.query_id, found.cards[0].passage_id, "ann")
+    judge_batch(project, audit)
+    judge_batch(project, audit, "bob")
+    draw(project, audit, "org")
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(fill_audited, tmp_path)
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(audited, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    yield from only_read(audited, tmp_path_factory.mktemp("unchanged"))
+
+
+def plan(project: Project, goal: Goal | None = None, **how: object) -> Audit:
+    return design(project, "a", "P@3", goal or Goal("best"), seed=1, author="org", **how)  # type: ignore[arg-type]
+
+
+def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> None:
+    audit = plan(filled, batch_size=1000)
+    batch = draw(filled, audit, "org")
+    assert batch.drawn == batch.frame
+    judge_batch(filled, audit)
+    board = audit_board(filled, audit)
+    values = {(query, f"{query}p{i}"): truth(query, f"{query}p{i}") for query in QUERIES for i in range(1, 10)}
+    import_judgments(filled, values, "everything")
+    true = leaderboard(filled, "P@3", "everything").scores
+    for system in board.systems:
+        assert system.audited == pytest.approx(true[system.run])
+        assert system.high - system.low == pytest.approx(0)  # type: ignore[operator]
+        assert system.machine == pytest.approx(leaderboard(filled, "P@3").scores[system.run])
+        assert system.bias == pytest.approx(system.machine - true[system.run])
+    assert board.statement.holds == (len(set(sorted(true.values())[-2:])) == 2)
+
+
+def test_before_a_batch_is_done_there_is_the_machines_board_alone_and_it_says_so(filled: Project) -> None:
+    assert notice(filled).startswith("No audit")
+    audit = plan(filled, batch_size=10)
+    draw(filled, audit, "org")
+    board = audit_board(filled, audit)
+    assert {system.audited for system in board.systems} == {None}
+    assert board.statement.holds is None and not board.statement.may_stop and board.waiting > 0
+    assert board.says.startswith("No audit")
+
+
+def test_the_same_design_and_seed_give_the_same_sample_and_another_seed_another(
+    filled: Project, tmp_path: Path
+) -> None:
+    drawn = []
+    for name, seed in (("one", 9), ("two", 9), ("three", 10)):
+        audit = design(filled, name, "DCG@5", Goal("best"), batch_size=20, seed=seed, author="org")
+        draw(filled, audit, "org")
+        facts = gather(filled, audit)
+        drawn.append([item for item, taken in zip(facts.weights.items, facts.batches[0].drawn, strict=True) if taken])
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_what_was_judged_before_is_known_and_no_weight_for_others(filled: Project) -> None:
+    known = {("q1", f"q1p{i}"): truth("q1", f"q1p{i}") for i in range(1, 10)}
+    import_judgments(filled, known, "before")
+    audit = plan(filled, source="before", batch_size=10)
+    batch = draw(filled, audit, "org")
+    facts = gather(filled, audit)
+    of_q1 = np.array([query == "q1" for query, _ in facts.weights.items])
+    assert batch.known == of_q1.sum() and not facts.batches[0].drawn[of_q1].any()
+    assert (facts.batches[0].chances[of_q1] == 1).all() and (facts.batches[0].chances[~of_q1] < 1).all()
+    judge_batch(filled, audit)
+    assert audit_board(filled, audit).judged == batch.drawn
+
+
+def test_later_batches_know_what_earlier_ones_judged_and_narrow_the_intervals(filled: Project) -> None:
+    audit = plan(filled, batch_size=12, looks=3)
+    widths = []
+    for _ in range(3):
+        draw(filled, audit, "org")
+        judge_batch(filled, audit)
+        board = audit_board(filled, audit)
+        widths.append(np.median([s.high - s.low for s in board.systems]))  # type: ignore[operator]
+    kept = batches(filled, audit)
+    assert [batch.known for batch in kept] == [0, kept[0].drawn, kept[0].drawn + kept[1].drawn]
+    assert widths[2] < widths[0]
+
+
+def test_a_run_that_is_imported_anew_changes_nothing_of_an_audit(done: Project) -> None:
+    audit = find_audit(done)
+    before = audit_board(done, audit)
+    with done.transaction() as cursor:
+        cursor.execute("DELETE FROM rankings WHERE run_key = (SELECT min(run_key) FROM runs)")
+    done.remember("nothing", lambda: None)
+    assert board_of(gather(done, audit)) == before
+
+
+def test_passages_without_a_value_widen_the_intervals_honestly(unchanged: Project) -> None:
+    board = audit_board(unchanged, find_audit(unchanged))
+    assert board.missed == 1 and board.waiting > 0
+    for system in board.systems:
+        assert system.worst_low is not None and system.worst_low < system.worst_high  # type: ignore[operator]
+    assert board.people is not None and board.people.value == pytest.approx(1.0)
+    assert {name for group in board.groups for name in group} <= set(SYSTEMS)
+    one = difference(board, "good", "poor")
+    assert one.value == pytest.approx(-difference(board, "poor", "good").value)
+
+
+def test_an_unfinished_batch_counts_from_when_it_is_ended(done: Project) -> None:
+    audit = find_audit(done)
+    before = audit_board(done, audit)
+    found = deal(done, audit, "ann")
+    assert found is not None and found.next_card is not None
+    judge(done, audit, found.query.query_id, found.next_card.passage_id, 2, "ann")
+    assert audit_board(done, audit).systems == before.systems
+    end_batch(done, audit, "org")
+    after = audit_board(done, audit)
+    assert after.batches == 2 and after.judged == before.judged + 1 and after.missed > before.missed
+
+
+def test_a_bundle_computes_to_the_same_board_and_names_nobody(done: Project) -> None:
+    audit = find_audit(done)
+    packed = bundle(done, Policy(), "org", beside=audit_files)
+    files = zipfile.ZipFile(io.BytesIO(packed))
+    data = files.read("audit-1.json")
+    assert b"ann" not in data and b"audit-1.json" in files.read("README.txt")
+    again = board_of(read_facts(data, "audit-1.json"))
+    assert again == audit_board(done, audit)
+    judge_batch(done, audit)
+    manifest = json.loads(files.read("manifest.json"))
+    assert bundle_again(done, manifest, "bob", audit_files) == packed
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"{", "this is no audit"),
+        (b"[]", "no audit of a bundle"),
+        (b'{"format": "exam-workbench audit", "format_version": 9}', "format version 9"),
+        (b'{"format": "exam-workbench audit", "format_version": 1}', "cannot be read"),
+    ],
+)
+def test_what_is_no_audit_of_a_bundle_is_refused(data: bytes, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_facts(data, "a.json")
+
+
+def test_an_exported_project_has_its_audits_again(done: Project, tmp_path: Path) -> None:
+    state_families(done, "run", "good", ["gpt"], "org")
+    export_project(done, tmp_path / "out", "org")
+    again = import_project(tmp_path / "out", tmp_path / "again.duckdb")
+    found: AuditBoard = audit_board(again, find_audit(again))
+    assert found == audit_board(done, find_audit(done))
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("measure", "goal", "how", "says"),
+    [
+        ("nDCG@10", {"aim": "best"}, {}, "cannot be made for the measure"),
+        ("P@3", {"aim": "pair", "first": "good", "second": "none"}, {}, "not among those"),
+        ("P@3", {"aim": "best"}, {"runs": ["good"]}, "alone is not compared"),
+        ("P@3", {"aim": "best"}, {"graders": ["nobody"]}, "no grader"),
+        ("P@3", {"aim": "best"}, {"alpha": 1.5}, "not between 0 and 1"),
+        ("P@3", {"aim": "best"}, {"name": "a"}, "already"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(unchanged: Project, measure: str, goal: dict, how: dict, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        design(unchanged, measure=measure, goal=Goal(**goal), author="org", **{"name": "another", **how})

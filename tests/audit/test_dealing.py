@@ -1,0 +1,193 @@
+"""A batch is dealt to people: nobody gets what another has, nothing that was said is lost, all is on record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from core.audit import (
+    Audit,
+    Goal,
+    assessors,
+    batches,
+    cannot_say,
+    deal,
+    design,
+    draw,
+    end_batch,
+    find_audit,
+    give_back,
+    hand,
+    judge,
+    look,
+    skip,
+    take_back,
+)
+from core.errors import InputError
+from core.project import Project, activity, judgments, open_project
+from tests.made.audits import fill_audited, truth
+from tests.made.projects import copy_of
+
+NOW = timedelta(0)
+
+
+def plan_and_draw(project: Project) -> None:
+    fill_audited(project)
+    audit = design(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+    draw(project, audit, "org", doubled=0.5)
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(plan_and_draw, tmp_path)
+
+
+def judge_all(project: Project, audit: Audit, *people: str) -> list[tuple[str, str, int, str]]:
+    """Everybody judges in turns until nobody is dealt anything; what was dealt, in order."""
+    done = []
+    waiting = list(people)
+    while waiting:
+        name = waiting.pop(0)
+        found = deal(project, audit, name)
+        if found is None or found.next_card is None:
+            continue
+        query, passage = found.query.query_id, found.next_card.passage_id
+        judge(project, audit, query, passage, truth(query, passage), name)
+        done.append((query, passage, found.turn, name))
+        waiting.append(name)
+    return done
+
+
+def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_asked_for(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    batch = batches(drawn, audit)[0]
+    assert batch.drawn > 6 and batch.doubled > 1
+    done = judge_all(drawn, audit, "ann", "bob")
+    first = [one[:2] for one in done if one[2] == 1]
+    second = {one[:2]: one[3] for one in done if one[2] == 2}
+    assert len(first) == len(set(first)) == batch.drawn
+    assert len(second) == batch.doubled == sum(one[2] == 2 for one in done)
+    by = {one[:2]: one[3] for one in done if one[2] == 1}
+    assert all(by[pair] != name for pair, name in second.items())
+    after = batches(drawn, audit)[0]
+    assert after.done and after.judged == batch.drawn and after.judged_twice == batch.doubled
+    assert sum(len(of_query) for of_query in judgments(drawn, audit.source).values()) == batch.drawn
+
+
+def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    one, other = deal(drawn, audit, "ann"), deal(drawn, audit, "bob")
+    assert one is not None and other is not None and one.query.query_id != other.query.query_id
+    assert one.questions and all(card.text for card in one.cards)
+    card = one.next_card
+    assert card is not None
+    with pytest.raises(InputError, match="is being judged by ann"):
+        judge(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
+
+
+def test_a_closed_browser_and_a_killed_process_lose_nothing(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    before = deal(drawn, audit, "ann")
+    assert before is not None and before.next_card is not None
+    judge(drawn, audit, before.query.query_id, before.next_card.passage_id, 2, "ann")
+    path = drawn.path
+    drawn.close()
+    again = open_project(path)
+    found = hand(again, audit, "ann")
+    assert found is not None and found.query == before.query
+    assert [card.value for card in found.cards if card.settled] == [2]
+    again.close()
+
+
+def test_what_somebody_left_goes_to_others_after_a_while_and_what_they_judged_stays(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    left = deal(drawn, audit, "ann")
+    assert left is not None and len(left.cards) > 1
+    judge(drawn, audit, left.query.query_id, left.cards[0].passage_id, 1, "ann", lease=NOW)
+    assert hand(drawn, audit, "ann") is None
+    found = deal(drawn, audit, "bob")
+    assert found is not None and found.query == left.query
+    assert [card.passage_id for card in found.cards] == [card.passage_id for card in left.cards[1:]]
+    with pytest.raises(InputError, match="is being judged by bob"):
+        judge(drawn, audit, left.query.query_id, left.cards[1].passage_id, 1, "ann")
+    assert give_back(drawn, audit, "bob") == 1
+    judge(drawn, audit, left.query.query_id, left.cards[1].passage_id, 1, "ann")
+
+
+def test_skipped_passages_come_last_and_can_be_judged_by_others(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    found = deal(drawn, audit, "ann")
+    assert found is not None and len(found.cards) > 1
+    query, first = found.query.query_id, found.cards[0].passage_id
+    skip(drawn, audit, query, first, "ann")
+    now = deal(drawn, audit, "ann")
+    assert now is not None and now.query == found.query
+    assert now.cards[-1].passage_id == first and now.next_card != now.cards[-1]
+    give_back(drawn, audit, "ann")
+    judge(drawn, audit, query, first, 3, "bob")
+    assert batches(drawn, audit)[0].skipped == 0
+
+
+def test_verdicts_can_be_changed_and_taken_back_and_every_step_is_on_record(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    found = deal(drawn, audit, "ann")
+    assert found is not None and len(found.cards) > 1
+    query, passage, other = found.query.query_id, found.cards[0].passage_id, found.cards[1].passage_id
+    judge(drawn, audit, query, passage, 2, "ann")
+    judge(drawn, audit, query, passage, 2, "ann")
+    judge(drawn, audit, query, passage, 1, "ann", note="on second thoughts")
+    assert judgments(drawn, audit.source)[query] == {passage: 1}
+    cannot_say(drawn, audit, query, other, "ann")
+    assert other not in judgments(drawn, audit.source)[query]
+    take_back(drawn, audit, query, passage, "ann")
+    assert judgments(drawn, audit.source) == {}
+    batch = batches(drawn, audit)[0]
+    assert (batch.judged, batch.cannot_say) == (0, 1)
+    acts = [act.act for act in activity(drawn).acts[:4]]
+    assert acts == ["withdraw judgment", "cannot say", "judge", "judge"]
+    assert drawn.value("SELECT count(*) FROM audit_verdicts") == 4
+
+
+def test_the_label_is_shown_on_request_alone_and_looking_is_on_record(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    found = deal(drawn, audit, "ann")
+    assert found is not None and not found.cards[0].looked
+    seen = look(drawn, audit, found.query.query_id, found.cards[0].passage_id, "ann")
+    look(drawn, audit, found.query.query_id, found.cards[0].passage_id, "ann")
+    assert seen.label is not None and seen.highest == 5
+    again = hand(drawn, audit, "ann")
+    assert again is not None and again.cards[0].looked
+    assert [(one.name, one.looked) for one in assessors(drawn, audit)] == [("ann", 1)]
+
+
+@pytest.mark.parametrize(
+    ("value", "passage", "says"), [(4, None, "out of range"), (-1, None, "out of range"), (1, "p99", "was not drawn")]
+)
+def test_what_is_no_verdict_on_a_drawn_passage_is_refused(
+    drawn: Project, value: int, passage: str | None, says: str
+) -> None:
+    audit = find_audit(drawn)
+    found = deal(drawn, audit, "ann")
+    assert found is not None
+    with pytest.raises(InputError, match=says):
+        judge(drawn, audit, found.query.query_id, passage or found.cards[0].passage_id, value, "ann")
+    assert judgments(drawn, audit.source) == {}
+
+
+def test_a_batch_can_be_ended_with_passages_unjudged_and_then_nothing_more_is_said(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    found = deal(drawn, audit, "ann")
+    assert found is not None
+    with pytest.raises(InputError, match="Nothing was judged"):
+        end_batch(drawn, audit, "org")
+    judge(drawn, audit, found.query.query_id, found.cards[0].passage_id, 1, "ann")
+    with pytest.raises(InputError, match="still has"):
+        draw(drawn, audit, "org")
+    end_batch(drawn, audit, "org")
+    assert batches(drawn, audit)[0].done
+    with pytest.raises(InputError, match="was ended"):
+        deal(drawn, audit, "ann")
+    assert draw(drawn, audit, "org").known == 1

@@ -1,0 +1,134 @@
+"""A batch goes out as a sheet and comes back judged: whole or not at all, any number of times."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.audit import (
+    Audit,
+    Goal,
+    batches,
+    deal,
+    design,
+    draw,
+    find_audit,
+    give_back,
+    sheet,
+    take_in,
+)
+from core.errors import FileError, InputError
+from core.formats import Source
+from core.project import Project, judgments
+from tests.made.audits import fill_audited, truth
+from tests.made.projects import copy_of
+
+
+def plan_and_draw(project: Project) -> None:
+    fill_audited(project)
+    draw(project, design(project, "a", "P@3", Goal("best"), batch_size=12, seed=3, author="org"), "org")
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(plan_and_draw, tmp_path)
+
+
+def filled(text: str, form: str) -> str:
+    """The sheet with every judgment filled in, the first one as `cannot say`."""
+    if form == "jsonl":
+        rows = [json.loads(line) for line in text.splitlines()]
+        for number, row in enumerate(rows):
+            row["judgment"] = truth(row["query_id"], row["passage_id"]) if number else "cannot say"
+        return "".join(json.dumps(row) + "\n" for row in rows)
+    header, *lines = text.splitlines()
+    out = [header]
+    for number, line in enumerate(lines):
+        cells = line.split("\t")
+        cells[5] = str(truth(cells[0], cells[3])) if number else "cannot say"
+        out.append("\t".join(cells))
+    return "\n".join(out) + "\n"
+
+
+def source(text: str) -> Source:
+    return Source("sheet", data=text.encode())
+
+
+@pytest.mark.parametrize("form", ["tsv", "jsonl"])
+def test_a_sheet_comes_back_judged_and_a_second_time_changes_nothing(drawn: Project, form: str) -> None:
+    audit = find_audit(drawn)
+    out = sheet(drawn, audit, form)  # type: ignore[arg-type]
+    batch = batches(drawn, audit)[0]
+    assert out.passages == batch.drawn and "What of q1?" in out.text and "text of " in out.text
+    back = filled(out.text, form)
+    first = take_in(drawn, audit, source(back), "ann")
+    assert (first.verdicts, first.new, first.left) == (batch.drawn, batch.drawn, 0)
+    kept = drawn.rows("FROM audit_verdicts ORDER BY verdict_key")
+    again = take_in(drawn, audit, source(back), "ann")
+    assert (again.verdicts, again.new) == (batch.drawn, 0)
+    assert drawn.rows("FROM audit_verdicts ORDER BY verdict_key") == kept
+    after = batches(drawn, audit)[0]
+    assert (after.judged, after.cannot_say, after.done) == (batch.drawn - 1, 1, True)
+    for query, values in judgments(drawn, audit.source).items():
+        assert values == {passage: truth(query, passage) for passage in values}
+
+
+def qrels_line(project: Project, audit: Audit, value: int = 1) -> str:
+    found = deal(project, audit, "ann")
+    assert found is not None
+    give_back(project, audit, "ann")
+    return f"{found.query.query_id} 0 {found.cards[0].passage_id} {value}\n"
+
+
+def test_qrels_are_taken_in_and_parts_of_a_batch_too(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    done = take_in(drawn, audit, source(qrels_line(drawn, audit, 3)), "ann")
+    assert done.new == 1 and done.left == batches(drawn, audit)[0].drawn - 1
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("q1 0 nowhere 1\n", r"sheet:2: the passage nowhere of query q1 was not drawn"),
+        ("q1 0 x five\n", r"sheet:2: the judgment 'five' is no whole number"),
+    ],
+)
+def test_a_line_that_is_no_judgment_of_a_drawn_passage_refuses_the_whole_file(
+    drawn: Project, more: str, says: str
+) -> None:
+    audit = find_audit(drawn)
+    with pytest.raises(FileError, match=says):
+        take_in(drawn, audit, source(qrels_line(drawn, audit) + more), "ann")
+    assert judgments(drawn, audit.source) == {}
+
+
+def test_a_wrong_value_is_refused_with_its_line(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    with pytest.raises(FileError, match="sheet:1: the judgment 7 is not from 0 to 3"):
+        take_in(drawn, audit, source(qrels_line(drawn, audit, 7)), "ann")
+
+
+def test_what_somebody_took_away_is_dealt_to_nobody_until_they_give_it_back(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    taken = sheet(drawn, audit, "jsonl", "cara", most=1)
+    query = json.loads(taken.text.splitlines()[0])["query_id"]
+    dealt = deal(drawn, audit, "ann")
+    assert taken.queries == 1 and dealt is not None and dealt.query.query_id != query
+    line = qrels_line(drawn, audit)
+    assert not line.startswith(f"{query} ")
+    with pytest.raises(FileError, match="is being judged by cara"):
+        take_in(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
+    assert take_in(drawn, audit, source(filled(taken.text, "jsonl")), "cara").new == taken.passages
+    assert give_back(drawn, audit, "cara") == 1
+    with pytest.raises(FileError, match="was judged by cara"):
+        take_in(drawn, audit, source(filled(taken.text, "jsonl")), "ann")
+
+
+def test_where_nothing_waits_no_sheet_is_made(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    take_in(drawn, audit, source(filled(sheet(drawn, audit).text, "tsv")), "ann")
+    with pytest.raises(InputError, match="No passage waits"):
+        sheet(drawn, audit)

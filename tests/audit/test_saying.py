@@ -1,0 +1,152 @@
+"""What an audit says beyond its board: how much is needed, what labels mean, who plays two roles, the methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.audit import (
+    Goal,
+    accept_cut_points,
+    audit_board,
+    calibration,
+    circularity,
+    deal,
+    design,
+    draw,
+    family_of,
+    find_audit,
+    forecast,
+    look,
+    methods,
+)
+from core.audit.calibrating import rating_cuts
+from core.catalogue import named_graders
+from core.errors import InputError
+from core.labels import Policy
+from core.project import Project, state_families
+from core.types import GraderSpec
+from tests.made.audits import fill_audited, judge_batch
+from tests.made.projects import SPEC, copy_of, grade
+
+
+def judged(project: Project) -> None:
+    fill_audited(project)
+    audit = design(project, "a", "P@3", Goal("pair", "good", "poor"), batch_size=25, looks=2, seed=2, author="org")
+    draw(project, audit, "org")
+    judge_batch(project, audit)
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(judged, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "goal", [Goal("best"), Goal("pair", "good", "fair"), Goal("width", half_width=0.05), Goal("budget", budget=30)]
+)
+def test_before_anything_is_judged_the_need_is_a_guess_and_says_so(audited: Project, goal: Goal) -> None:
+    found = forecast(audited, design(audited, "b", "P@3", goal, seed=1, author="org"))
+    assert found.guessed and found.made == 0 and found.needed is not None
+    widths = [one.width for one in found.curve]
+    assert widths == sorted(widths, reverse=True) and widths[-1] == pytest.approx(0)
+    assert all(one.width <= one.without_machine + 1e-9 for one in found.curve)
+
+
+def test_after_a_batch_the_need_comes_from_what_was_judged(audited: Project) -> None:
+    found = forecast(audited, find_audit(audited))
+    assert not found.guessed and found.made == audit_board(audited, find_audit(audited)).judged
+    assert found.width is not None and found.needed is not None and found.needed <= found.frame
+
+
+def test_labels_are_told_in_judgments_and_a_min_rating_is_proposed_and_nothing_changes(audited: Project) -> None:
+    found = calibration(audited, find_audit(audited))
+    assert sum(one.passages for one in found.meanings) == audit_board(audited, find_audit(audited)).frame
+    for one in found.meanings:
+        assert not one.chances or sum(share.value or 0 for share in one.chances.values()) == pytest.approx(1)
+    assert found.balanced in {one.rating for one in found.min_ratings}
+    assert found.why_no_cuts == "Only the embedding grader has cut points."
+    with pytest.raises(InputError, match="no cut points to accept"):
+        accept_cut_points(audited, find_audit(audited), "new", "org")
+    assert named_graders(audited) == []
+
+
+def test_cut_points_are_fitted_to_judgments_and_become_a_new_grader_when_accepted(audited: Project) -> None:
+    spec = GraderSpec("similar", "embedding", "m", parameters={"cuts": [0.3, 0.4, 0.5, 0.6, 0.7]})
+    rows = audited.rows("SELECT t.text, passage_id, rating FROM grades g JOIN question_texts t ON t.text_key ="
+                        " g.question_text_key JOIN passages p ON p.text_key = g.passage_text_key")  # fmt: skip
+    grade(audited, {(question, passage): rating for question, passage, rating in rows}, spec)
+    with audited.transaction() as cursor:
+        cursor.execute("UPDATE grades SET raw = printf('%.4f', 0.1 + rating / 10) WHERE grader_key = (SELECT grader_key"
+                       " FROM graders WHERE name = 'similar')")  # fmt: skip
+        cursor.execute("INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, 'org', 'import graded', '{}')")
+    audit = design(audited, "b", "P@3", Goal("best"), Policy(grader="similar"), batch_size=40, seed=2, author="org")
+    draw(audited, audit, "org")
+    judge_batch(audited, audit)
+    found = calibration(audited, audit)
+    assert found.cuts == (0.3, 0.4, 0.5, 0.6, 0.7) and len(found.new_cuts) == 5
+    assert list(found.new_cuts) == sorted(set(found.new_cuts))
+    accept_cut_points(audited, audit, "by people", "org")
+    (named,) = named_graders(audited)
+    assert (named.name, named.kind, tuple(named.parameters["cuts"])) == ("by people", "embedding", found.new_cuts)
+
+
+@pytest.mark.parametrize("min_rating", range(1, 6))
+def test_the_min_rating_begins_where_people_begin_to_say_relevant(min_rating: int) -> None:
+    cuts = rating_cuts((0.4, 0.4, np.inf), min_rating, np.linspace(0, 1, 100))
+    assert len(cuts) == 5 and cuts[min_rating - 1] == 0.4 and list(cuts) == sorted(set(cuts))
+
+
+def test_where_a_model_plays_two_roles_it_is_said_and_its_favour_is_shown(audited: Project) -> None:
+    audit = find_audit(audited)
+    assert circularity(audited).warnings == [] and audit_board(audited, audit).favour is None
+    state_families(audited, "grader", SPEC.fingerprint, ["GPT"], "org")
+    state_families(audited, "questions", "", ["gpt", "llama"], "org")
+    state_families(audited, "run", "pleasing", ["gpt"], "org")
+    state_families(audited, "run", "good", [], "org")
+    found = circularity(audited)
+    assert found.kin == ("pleasing",)
+    assert found.warnings == [
+        "gpt wrote questions and graded the answers to them.",
+        "gpt graded, and pleasing uses it.",
+        "gpt wrote the questions, and pleasing uses it.",
+    ]
+    assert found.says == "Questions: gpt, llama. Grader: gpt. Of 2 of 4 systems the models are not stated."
+    favour = audit_board(audited, audit).favour
+    assert favour is not None and favour.runs == ("pleasing",) and favour.low <= favour.value <= favour.high
+    state_families(audited, "run", "pleasing", ["mistral"], "org")
+    assert circularity(audited).kin == ()
+    with pytest.raises(InputError, match="no run 'none'"):
+        state_families(audited, "run", "none", ["gpt"], "org")
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        ("google/flan-t5-large", "flan-t5"),
+        ("openai/gpt-4o-mini-2024-07-18", "gpt"),
+        ("o3-mini", "gpt"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama"),
+        ("someone/own-model-7b", "own-model"),
+        ("sentence-transformers/all-MiniLM-L6-v2@sha256:53aa", "minilm"),
+    ],
+)
+def test_the_name_of_a_model_tells_its_family(model: str, family: str) -> None:
+    assert family_of(model) == family
+
+
+def test_the_methods_have_all_numbers(audited: Project) -> None:
+    audit = find_audit(audited)
+    board = audit_board(audited, audit)
+    said = methods(audited, audit)
+    for number in (f"{board.judged} of them", f"seed {audit.seed}", "P@3", "6 queries", "95%", board.statement.says):
+        assert number in said
+    assert "asked for" not in said
+    draw(audited, audit, "org")
+    dealt = deal(audited, audit, "ann")
+    assert dealt is not None
+    look(audited, audit, dealt.query.query_id, dealt.cards[0].passage_id, "ann")
+    assert "1 passage whose label was asked for" in methods(audited, audit)

@@ -1,0 +1,113 @@
+"""The audit from a shell: plan, draw, send out, take in, look at the board, and what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core import cli
+from core.project import open_project
+from tests.audit.test_elsewhere import filled
+from tests.made.audits import fill_audited
+from tests.made.projects import file_of
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command on a project with four systems; its exit code, and what it printed and told."""
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(file_of(fill_audited))
+    monkeypatch.setenv("EXAM_PROJECT", str(path))
+    monkeypatch.setenv("EXAM_AUTHOR", "ann")
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["exam", *words])
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        else:
+            code = 0
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def printed(result: tuple[int, str, str]) -> dict:
+    assert result[0] == 0, result[2]
+    return json.loads(result[1])
+
+
+def test_an_audit_goes_from_plan_to_board_and_into_the_bundle(exam: Run, tmp_path: Path) -> None:
+    assert "nobody knows how far they are off" in exam("leaderboard", "--measure", "P@5")[2]
+    made = printed(exam("audit", "design", "first", "--measure", "P@3", "--seed", "4", "--batch-size", "20", "--json"))
+    assert made["audit"]["measure"] == "P@3" and made["without_text"] == 0
+    assert "needed" in exam("audit", "curve")[2]
+    batch = printed(exam("audit", "draw", "--json"))["batch"]
+    assert exam("audit", "export", "-o", "out.tsv")[0] == 0
+    Path("back.tsv").write_text(filled(Path("out.tsv").read_text(), "tsv"))
+    assert exam("audit", "import", "back.tsv")[0] == 0
+    status = printed(exam("audit", "status", "--json"))
+    assert status["batches"][0]["judged"] == batch["drawn"] - 1
+    assert [one["name"] for one in status["assessors"]] == ["ann"]
+    board = printed(exam("audit", "board", "--json"))
+    assert {row["run"] for row in board["systems"]} == {"good", "fair", "poor", "pleasing"}
+    code, out, err = exam("audit", "board")
+    assert code == 0 and "bias" in out and "Labels: precision" in err and "judgments of" in err
+    assert "no cut points" in exam("audit", "calibrate")[2].lower()
+    assert "Poisson sample" in exam("audit", "methods")[1]
+    assert "exam audit board --audit first" in exam("leaderboard", "--measure", "P@5")[2]
+    assert exam("export", "bundle", "-o", "b.zip")[0] == 0
+    with zipfile.ZipFile("b.zip") as packed:
+        packed.extract("audit-1.json", tmp_path)
+    assert printed(exam("audit", "board", "--from", "audit-1.json", "--json")) == board
+    assert exam("audit", "end")[0] == 0
+    assert "was ended" in exam("audit", "draw")[2]
+
+
+def test_a_wrong_value_is_refused_with_its_line_and_exit_code_2(exam: Run) -> None:
+    assert exam("audit", "design", "first", "--measure", "P@3", "--seed", "4")[0] == 0
+    assert exam("audit", "draw")[0] == 0
+    exam("audit", "export", "-o", "out.tsv")
+    line = Path("out.tsv").read_text().splitlines()[1].split("\t")
+    Path("bad.qrels").write_text(f"{line[0]} 0 {line[3]} 9\n")
+    code, out, err = exam("audit", "import", "bad.qrels")
+    assert (code, out) == (2, "") and "bad.qrels:1: the judgment 9 is not from 0 to 3" in err
+
+
+def test_families_of_models_are_stated_and_two_roles_are_warned_of(exam: Run, tmp_path: Path) -> None:
+    assert exam("runs", "families", "good", "poor", "--family", "GPT")[0] == 0
+    code, _, err = exam("runs", "families", "--questions", "--grader", "test grader", "--family", "gpt")
+    assert code == 0 and "warning: gpt wrote questions and graded" in err
+    rows = {row["run"]: row["families"] for row in printed(exam("runs", "list", "--json"))["runs"]}
+    assert rows == {"good": ["gpt"], "poor": ["gpt"], "fair": None, "pleasing": None}
+    roles = printed(exam("audit", "roles", "--json"))
+    assert roles["kin"] == ["good", "poor"] and len(roles["warnings"]) == 3
+    assert exam("runs", "families", "good")[0] == 2
+    assert "stated which models the run good is made with: gpt" in exam("activity")[1]
+
+
+@pytest.mark.parametrize("words", [("board",), ("status",), ("draw",)])
+def test_without_an_audit_it_is_said_how_to_plan_one(exam: Run, words: tuple[str, ...]) -> None:
+    code, out, err = exam("audit", *words)
+    assert (code, out) == (2, "") and "exam audit design" in err
+
+
+def test_give_back_and_end_batch_from_a_shell(exam: Run, tmp_path: Path) -> None:
+    exam("audit", "design", "first", "--measure", "P@3", "--seed", "4")
+    exam("audit", "draw")
+    assert exam("audit", "export", "-o", "mine.jsonl", "--form", "jsonl", "--assessor", "cara", "--most", "1")[0] == 0
+    assert "1 query is free" in exam("audit", "give-back", "--author", "cara")[2]
+    assert exam("audit", "end-batch")[0] == 2
+    project = open_project(tmp_path / "some.duckdb")
+    assert project.value("SELECT count(*) FROM audit_claims WHERE ended_at IS NULL") == 0
+    project.close()

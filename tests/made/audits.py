@@ -1,0 +1,52 @@
+"""A small collection for tests of audits: four systems, six queries, grades that err, and what people would say."""
+
+from __future__ import annotations
+
+import random
+
+from core.audit import Audit, deal, judge
+from core.project import Project
+from core.types import Question
+from tests.made.projects import fill
+
+QUERIES = [f"q{i}" for i in range(1, 7)]
+SYSTEMS = ("good", "fair", "poor", "pleasing")
+
+
+def truth(query: str, passage: str) -> int:
+    """What people say of a passage: 0 to 3, by its number."""
+    return (int(passage.rpartition("p")[2]) * 7 + int(query[1:]) * 3) % 4
+
+
+def fill_audited(project: Project) -> None:
+    """Six queries of nine passages each; systems that rank by the truth with ever more noise, and one by labels."""
+    chance = random.Random(1)
+    questions = [Question(f"{query}/a", query, f"What of {query}?") for query in QUERIES]
+    passages = {query: [f"{query}p{i}" for i in range(1, 10)] for query in QUERIES}
+    ratings = {
+        (f"What of {query}?", passage): min(5, max(0, truth(query, passage) + chance.choice((0, 0, 1, 1, 2))))
+        for query in QUERIES
+        for passage in passages[query]
+    }
+    noise = {"good": 0.5, "fair": 2.0, "poor": 8.0}
+    runs = {
+        name: {
+            query: sorted(passages[query], key=lambda p, q=query: -truth(q, p) + spread * chance.random())  # type: ignore[misc]
+            for query in QUERIES
+        }
+        for name, spread in noise.items()
+    }
+    runs["pleasing"] = {
+        query: sorted(passages[query], key=lambda p, q=query: -ratings[f"What of {q}?", p])  # type: ignore[misc]
+        for query in QUERIES
+    }
+    fill(project, questions, ratings, runs)
+
+
+def judge_batch(project: Project, audit: Audit, name: str = "ann") -> None:
+    """One person judges all of the newest batch, as people would."""
+    while (found := deal(project, audit, name)) is not None and found.next_card is not None:
+        query = found.query.query_id
+        for card in found.cards:
+            if not card.settled:
+                judge(project, audit, query, card.passage_id, truth(query, card.passage_id), name)
