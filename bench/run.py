@@ -25,6 +25,7 @@ from bench.audit import audit
 from bench.clicks import clicks
 from bench.exams import exams
 from bench.graders import injections, readers
+from bench.intervals import intervals
 from bench.large import make_large
 from bench.openqa import openqa
 from bench.planted import planted
@@ -226,6 +227,7 @@ BENCHES = {
     "vectors": lambda: vectors(say, SHARED),
     "watching": lambda: watching(say),
     "exams": lambda: exams(say),
+    "intervals": lambda: intervals(say),
     "planted": lambda: planted(say),
     "published": lambda: published(say),
     "openqa": lambda: openqa(say, SHARED),

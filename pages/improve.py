@@ -30,5 +30,5 @@ try:
 except WorkbenchError as error:
     ui.empty(error.message, "What an exam could do without is said by the answers of students.", "students")
 if found is not None:
-    shortening.draw(project, items, found)
+    shortening.draw(project, exam, items, found)
     planting.offer(project, exam)

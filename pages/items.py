@@ -19,4 +19,4 @@ with ui.errors():
     except WorkbenchError as error:
         ui.empty(error.message, "What an item is worth is said by the answers of students.", "students")
     if told is not None:
-        worth.draw(project, items, responses(project, query_id=exam), told, categories(project, items))
+        worth.draw(project, exam, items, responses(project, query_id=exam), told, categories(project, items))

@@ -121,6 +121,7 @@ from core.pipelines.item_parsing import PARTS, ParsedItem, Part, Unparsed, parse
 from core.pipelines.item_statistics import ExamStatistics, Making, making_of, statistics
 from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire
 from core.pipelines.reins import Reins
+from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
 from core.pipelines.responses import UNSTATED, Responses, responses
 from core.pipelines.retrievals import (
     DEPTH,
@@ -286,6 +287,7 @@ __all__ = [
     "reteval_latex",
     "reteval_told",
     "retire",
+    "retired_in_drafts",
     "retrievals",
     "row_values",
     "said_in_file",

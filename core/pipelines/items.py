@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.bank import ItemFacts, Proposal, State, find_question, item_facts, proposals, put_drafts, questions, retired
+from core.bank import (
+    ItemFacts,
+    Proposal,
+    State,
+    drafts,
+    find_question,
+    item_facts,
+    proposals,
+    put_drafts,
+    questions,
+    retired,
+)
 from core.errors import InputError
 from core.graders import bare_choices, key_position
 from core.project import Project, passage_texts
@@ -104,6 +115,15 @@ def retire(project: Project, question_ids: Sequence[str], author: str) -> list[Q
     gone = retired([find_question(project, author, key) for key in dict.fromkeys(question_ids)])
     put_drafts(project, author, gone)
     return gone
+
+
+def retired_in_drafts(project: Project, author: str) -> set[str]:
+    """The ids of the items that a person has retired in drafts which are not saved yet."""
+    return {
+        key
+        for key, draft in drafts(project, author).items()
+        if draft.question.kind == "choice" and not draft.question.active
+    }
 
 
 def _item(question: Question, facts: ItemFacts, texts: dict[str, str]) -> Item:

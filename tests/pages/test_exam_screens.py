@@ -115,7 +115,9 @@ def test_what_an_exam_could_do_without_is_retired_in_drafts_and_not_in_the_bank(
     dropped = [row.item for row in shorter(project, "exam").retire]
     app = visit("improve")
     assert f"It would drop {len(dropped)} items." in said(app)
-    press(app, f"Retire {len(dropped)} in my drafts")
+    app = press(app, f"Retire {len(dropped)} in my drafts")
+    assert f"{len(dropped)} items are retired in your drafts, and count until you save." in said(app)
+    assert not [button for button in app.button if button.label.startswith("Retire")], "what is retired is not offered"
     drafts = bank.drafts(project, "ann")
     assert sorted(drafts) == sorted(dropped) and not any(draft.question.active for draft in drafts.values())
     assert all(question.active for question in bank.questions(project, query_id="exam"))

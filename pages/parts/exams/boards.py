@@ -33,8 +33,10 @@ ITEMS_SHOWN = 20
 TEST_NAMES = {"mcnemar": "McNemar", "randomisation": "Randomisation"}
 
 STYLE = """
+.by-model-room { overflow-x: auto; }
 .by-model { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.by-model :is(th, td) { padding: 0.25rem 0.8rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
+.by-model :is(th, td) { padding: 0.25rem 0.8rem; text-align: right; border-bottom: 1px solid var(--ew-line);
+  white-space: nowrap; }
 .by-model :is(th, td):first-child { text-align: left; } .by-model th { color: var(--ew-dim); font-weight: 400; }
 .by-model td.none { color: var(--ew-dim); }
 """
@@ -106,7 +108,10 @@ def models(sat: Sat) -> None:
                 said = f"{share:.3f}"
                 cells.append(f"<td>{f'<b>{said}</b>' if retrieval in found.best[model] else said}</td>")
         body.append(f"<tr><td>{visible(model)}</td>{''.join(cells)}</tr>")
-    st.html(f"<style>{STYLE}</style><table class='by-model'><tr><th>Model</th>{head}</tr>{''.join(body)}</table>")
+    st.html(
+        f"<style>{STYLE}</style><div class='by-model-room' tabindex=0><table class='by-model'>"
+        f"<tr><th>Model</th>{head}</tr>{''.join(body)}</table></div>"
+    )
     st.caption(
         "The best accuracy over all numbers of worked items. Bold is the best retrieval for a model; closed book and"
         " oracle do not compete."

@@ -36,7 +36,8 @@ def accuracy(board: Sequence[Row], baselines: Mapping[str, float]) -> Spec:
     ]
     table = pd.DataFrame(rows, columns=["student", "accuracy", "low", "high", "right"])
     names = [row["student"] for row in rows]
-    axis = {"labelExpr": charts.name_labels(names), "labelLimit": 0, "labelOverlap": False, "title": None}
+    axis = {"labelExpr": charts.name_labels(names), "labelLimit": 0, "labelOverlap": False,
+            "labelFlush": False, "title": None}  # fmt: skip
     scale = {"domain": [0, 1]}
     base = {
         "y": word("student", sort=names, axis=axis),
@@ -80,9 +81,11 @@ def topics(rows: Sequence[TopicRow], order: Sequence[str]) -> Spec:
         columns=["student", "topic", "accuracy", "said"],
     )
     base = {
-        "x": word("topic", title=None, axis={"labelAngle": 0, "labelLimit": 160, "orient": "top"}),
+        "x": word("topic", title=None,
+                  axis={"labelAngle": 0, "labelLimit": 160, "labelOverlap": False, "labelFlush": False,
+                        "orient": "top"}),
         "y": word("student", sort=list(order), title=None,
-                  axis={"labelExpr": charts.name_labels(order), "labelLimit": 0}),
+                  axis={"labelExpr": charts.name_labels(order), "labelLimit": 0, "labelFlush": False}),
         "tooltip": [word("student", title="Student"), word("topic", title="Topic"), word("said", title="Right")],
     }  # fmt: skip
     colour = number("accuracy", scale={"domain": [0, 1], "range": ["#f1f3f5", "#7fa3cf"]}, legend=None)
@@ -125,6 +128,8 @@ def information(curves: Mapping[str, Sequence[float]], crosses: Sequence[float] 
         },
         strokeWidth=2,
     )  # fmt: skip
-    ticks = layer("tick", {"x": number("ability"), "y": {"value": 300}}, color=charts.GREY, thickness=2, size=12)
+    # At no information, which is the bottom however high the drawing is.
+    ticks = layer("tick", {"x": number("ability"), "y": {"datum": 0}}, color=charts.GREY, thickness=2, size=12,
+                  orient="vertical")  # fmt: skip
     seen = pd.DataFrame({"ability": [min(3.0, max(-3.0, float(one))) for one in crosses]}, columns=["ability"])
     return chart(table, lines, over(seen, ticks), height=300)

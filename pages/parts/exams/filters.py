@@ -12,7 +12,7 @@ from core.errors import WorkbenchError
 from core.pipelines import Checked, Item, Thresholds, Values, item_values, judged, usual_thresholds
 from core.project import Project
 from pages.parts.exams.item import show
-from pages.parts.exams.worth import retire_all
+from pages.parts.exams.worth import going, retire_all
 from pages.parts.shared import presses, ui
 
 BOUNDS = {
@@ -50,7 +50,8 @@ def draw(project: Project, exam: str, items: Sequence[Item]) -> None:
         st.caption("At these thresholds no filter finds anything.")
         return
     st.caption(" · ".join(f"{rule}: {count}" for rule, count in counts.most_common()))
-    _list(project, falling)
+    gone = going(project, exam)
+    _list(project, [one for one in falling if one.item.question_id not in gone])
 
 
 def _thresholds(values: Sequence[Values]) -> Thresholds:
@@ -72,6 +73,8 @@ def _thresholds(values: Sequence[Values]) -> Thresholds:
 
 def _list(project: Project, falling: Sequence[Checked]) -> None:
     rows = [(one, hit) for one in falling for hit in one.hits]
+    if not rows:
+        return
     picked = st.dataframe(
         {
             "Item": [one.item.text for one, _ in rows],

@@ -10,13 +10,13 @@ from core.measures.item_response import FEWEST_ITEMS, Improvement
 from core.pipelines import Item
 from core.project import Project
 from pages.parts.exams import charts
-from pages.parts.exams.worth import retire_all
+from pages.parts.exams.worth import going, retire_all
 from pages.parts.shared import presses, ui
 
 CRITERION_NAMES = {"information": "Information", "d": "Discrimination (d)", "item-rest": "Item-rest correlation"}
 
 
-def draw(project: Project, items: Sequence[Item], found: Improvement) -> None:
+def draw(project: Project, exam: str, items: Sequence[Item], found: Improvement) -> None:
     """The steps, their curves, and the list of items that a person confirms."""
     curves = {f"{step.items} items": step.curve.tolist() for step in found.steps}
     st.vega_lite_chart(charts.information(curves))
@@ -36,7 +36,7 @@ def draw(project: Project, items: Sequence[Item], found: Improvement) -> None:
     if found.stopped:
         st.caption(f":material/info: {ui.plain(found.stopped)}.")
     _held_out(found)
-    _list(project, items, found)
+    _list(project, exam, items, found)
 
 
 def _held_out(found: Improvement) -> None:
@@ -55,12 +55,14 @@ def _held_out(found: Improvement) -> None:
     )
 
 
-def _list(project: Project, items: Sequence[Item], found: Improvement) -> None:
+def _list(project: Project, exam: str, items: Sequence[Item], found: Improvement) -> None:
     texts = {item.question_id: item.text for item in items}
-    active = {item.question_id for item in items if item.active}
+    gone = going(project, exam)
+    active = {item.question_id for item in items if item.active} - gone
     rows = [row for row in found.retire if row.item in active]
     if not rows:
-        st.caption(f"Nothing would be dropped. An exam is not made shorter than {FEWEST_ITEMS} items.")
+        more = " more" if gone else ""
+        st.caption(f"Nothing{more} would be dropped. An exam is not made shorter than {FEWEST_ITEMS} items.")
         return
     st.markdown(f"**It would drop {len(rows)} items.** Nothing leaves the exam until you say so and save the bank.")
     chosen = st.data_editor(
@@ -90,4 +92,3 @@ def _list(project: Project, items: Sequence[Item], found: Improvement) -> None:
     ):
         retire_all(project, wanted)
         st.rerun()
-    ui.go("question_bank", "Save or undo in the bank")

@@ -19,7 +19,7 @@ from core.measures.item_response import (
     information_by_category,
     mean_information,
 )
-from core.pipelines import Item, Responses, retire
+from core.pipelines import Item, Responses, retire, retired_in_drafts
 from core.project import Project
 from pages.parts.exams import charts
 from pages.parts.exams.item import show
@@ -50,6 +50,7 @@ def settings() -> Settings:
 
 def draw(
     project: Project,
+    exam: str,
     items: Sequence[Item],
     found: Responses,
     told: Analysis,
@@ -91,7 +92,7 @@ def draw(
         " answers: where answers do not depend on ability, d says little, and these two find it out."
     )
     chosen = [rows[at] for at in picked.selection.rows if at < len(rows)]
-    _retiring(project, [by_id[row.item] for row in chosen])
+    _retiring(project, exam, [by_id[row.item] for row in chosen])
     for row in chosen[:1]:
         show(project, by_id[row.item])
         _failing(found, row.item)
@@ -103,14 +104,26 @@ def _held(row: ItemWorth, kind: str) -> str:
     return f"{value:.2f}{'*' if kind in row.held else ''}"
 
 
-def _retiring(project: Project, chosen: Sequence[Item]) -> None:
-    active = [item for item in chosen if item.active]
+def _retiring(project: Project, exam: str, chosen: Sequence[Item]) -> None:
+    gone = going(project, exam)
+    active = [item for item in chosen if item.active and item.question_id not in gone]
     what = "item" if len(active) == 1 else "items"
     if not active:
         st.caption("Select items to look at them, or to retire them.")
     elif presses.button(f"Retire {len(active)} {what} in my drafts", icon=":material/remove_circle:"):
         retire_all(project, [item.question_id for item in active])
         st.rerun()
+
+
+def going(project: Project, exam: str) -> set[str]:
+    """The ids of the items that the person has retired in drafts; where there are some, it is said how they count."""
+    found = retired_in_drafts(project, ui.person()) if ui.person() else set()
+    if found:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            what = "item is" if len(found) == 1 else "items are"
+            st.caption(f":material/edit_note: {len(found):,} {what} retired in your drafts, and count until you save.")
+            ui.go("question_bank", "Save or undo in the bank", query=exam)
+    return found
 
 
 def retire_all(project: Project, question_ids: Sequence[str]) -> None:
