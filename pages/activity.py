@@ -15,7 +15,8 @@ STYLE = """
 [class*="st-key-act-"] { flex-wrap: wrap; gap: 0 0.6rem; }
 [class*="st-key-act-"] > :first-child { flex: 1 1 24rem; min-width: min(100%, 24rem); }
 .st-key-sought { flex-wrap: wrap; }
-.st-key-sought > * { flex: 1 1 9rem; min-width: min(100%, 9rem); }
+.st-key-sought > * { flex: 1 1 7.5rem; min-width: min(100%, 7.5rem); }
+@media (max-width: 1100px) { .st-key-sought > :first-child { flex-basis: 100%; } }
 """
 NOTHING_SOUGHT = {"find": "", "who": None, "act": None, "since": None, "until": None}
 

@@ -25,6 +25,8 @@ ADDRESS = "address of the states"
 STYLE = """
 @media (min-width: 1200px) { .st-key-from-state, .st-key-to-state { display: none; } }
 @media (max-width: 1199px) { .st-key-from-choices, .st-key-to-choices { display: none; } }
+.st-key-from-head, .st-key-to-head { flex-wrap: nowrap; align-items: flex-start; gap: 0.6rem; }
+.st-key-from-head > :first-child, .st-key-to-head > :first-child { flex: 1; min-width: 0; }
 """
 YES, NO = "yes", "no"
 VIEWS = {"labels": flips.labels, "questions": change_views.questions, "leaderboard": change_views.boards}
@@ -119,7 +121,9 @@ def card(project: Project, side: str, state: Policy, other: Policy) -> None:
     )
     known = options(project)
     with st.container(border=True, height="stretch", gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        with st.container(
+            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key=f"{side}-head"
+        ):
             st.html(f"<b>{SIDES[side]}</b>&ensp;{differing or 'Nothing differs.'}")
             opened = st.toggle("Choose", key=f"{side}-state", width="content")
         # Always drawn, so that no choice is lost where the window gets wider or narrower.

@@ -49,7 +49,10 @@ def qrels(project: Project) -> tuple[Policy, bool]:
     left, right = st.columns(2)
     with left, st.expander("How labels are distributed", expanded=True):
         counted = table["label"].value_counts().sort_index(ascending=False)
-        st.dataframe({"Label": counted.index.tolist(), "Passages": counted.tolist()}, hide_index=True)
+        st.dataframe(
+            {"Label": counted.index.tolist(), "Passages": counted.tolist()}, hide_index=True,
+            column_config={"Passages": st.column_config.NumberColumn(format="localized")},
+        )  # fmt: skip
     with right, st.expander("First lines", expanded=True):
         st.code("\n".join(qrels_head(project, policy, binary)), language=None)
     return policy, binary

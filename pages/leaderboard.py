@@ -19,6 +19,10 @@ from pages.parts.boards.views import Screen, all_boards, correlation_strip, two_
 from pages.parts.shared import policy_widgets, ui
 
 BOARD = "Board"
+# The views and what is behind More keep to one line in a narrow window, too.
+STYLE = """
+@media (max-width: 1000px) { .st-key-board-head button { padding: 0.2rem 0.4rem; } .st-key-board-head { gap: 0.5rem; } }
+"""
 STAR = "\N{BLACK STAR}"
 VIEWS = {
     "All boards": all_boards,
@@ -73,8 +77,10 @@ def told_apart(board: Leaderboard, groups: Alike) -> str:
     test = f"{name[0].lower()}{name[1:]} over {len(board.query_ids)} queries, corrected by Holm's method"
     first = next((last for first, last in groups.groups if first == 0), 0)
     best = f"No two of the best {first + 1} systems differ" if first else "The best system differs from the second"
+    if first == 1:
+        best = "The best two systems do not differ"
     if first + 1 == len(board.systems):
-        best = "No two of these systems differ"
+        best = "No two of these systems differ" if first > 1 else "These two systems do not differ"
     kind = "Gold" if board.source == "gold" else "Exam"
     beside = " A bracket joins systems of which no two differ." if groups.groups else ""
     return (
@@ -109,7 +115,8 @@ looking = policy_widgets.view()
 policy, measure, against = looking.policy, looking.measure, looking.against
 imported = dict(boards(project))
 official_measure = imported.get(against or "", measure)
-with st.container(horizontal=True, vertical_alignment="center"):
+st.html(f"<style>{STYLE}</style>")
+with st.container(horizontal=True, vertical_alignment="center", key="board-head"):
     view = st.segmented_control(
         "View", [BOARD, *VIEWS], default=BOARD, key="view", required=True, bind="query-params",
         label_visibility="collapsed",

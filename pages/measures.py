@@ -104,8 +104,9 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     with st.container(width=250):
         ranked = [name for name, known in KNOWN.items() if known.ranks_passages]
         measures = several(
-            "Measures", list(dict.fromkeys([*META_MEASURES, *ranked])), "measures", ", ".join(META_MEASURES),
-            accept_new_options=True, help="Or type another, such as P@30 or EXAM-Cover@5.",
+            "Measures", list(dict.fromkeys([*META_MEASURES, *ranked])), "measures", f"The usual {len(META_MEASURES)}",
+            accept_new_options=True,
+            help=f"The usual ones: {', '.join(META_MEASURES)}. Or type another, such as P@30 or EXAM-Cover@5.",
         )  # fmt: skip
     more = st.popover(
         "More", icon=":material/tune:", help="Ratings, correlations, ties, queries, label rules, versions"

@@ -112,7 +112,8 @@ if not queries:
 st.html(f"<style>{STYLE}</style>")
 view = policy_widgets.seen()
 bank_window.open_for(project)
-at = opened(queries)
+with st.container():
+    at = opened(queries)
 query = queries[at]
 place = {
     "at": at + 1,

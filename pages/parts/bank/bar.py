@@ -57,10 +57,13 @@ def bar(project: Project, query: QueryOverview, previous: str, following: str) -
     }
     # The name under which the state comes back to `take_in`.
     _bar(key=bank_window.KEY, data=data, on_acts_change=lambda: None)
-    if here.error is not None:
-        ui.show_error(here.error)
-    if open_conflicts:
-        bank_review.settle(project, open_conflicts)
+    # One place for both, also while there is nothing to say: where elements move up, the browser makes those below
+    # anew, and the caret is gone from what is being written there.
+    with st.container():
+        if here.error is not None:
+            ui.show_error(here.error)
+        if open_conflicts:
+            bank_review.settle(project, open_conflicts)
 
 
 def _others(project: Project, person: str, query: QueryOverview) -> str:

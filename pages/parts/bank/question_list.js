@@ -88,6 +88,8 @@ class Row {
       }
       channel.refuse(this.id, state.name);
       channel.push({ act: "edit", id: this.id, field: state.name, value, base: state.base, stint: state.stint });
+      // What comes may be what was shown before, as where it is undone at once: it is not what the field holds now.
+      this.seen = "";
     }
   }
 

@@ -14,6 +14,9 @@ from pages.parts.shared.vega import Spec, chart, layer, number, over, word
 
 DRAWN, MOST_DRAWN = 5, 10
 """Lines at first, and as many as there are colours to tell them apart."""
+HEIGHT = 480
+LETTER, SWATCH = 7, 34
+"""Pixels that a letter of the legend takes, and the sign before a name with the room after it."""
 
 
 def lines(found: CoverCurves, chosen: list[str]) -> Spec:
@@ -31,13 +34,15 @@ def lines(found: CoverCurves, chosen: list[str]) -> Spec:
         ],
         columns=["run", "k", "score", "error", "low", "high"],
     )  # fmt: skip
+    # As many names in a row as there is room for, so that the names take none of the lines'.
+    widest = LETTER * max(map(len, charts.short_names(chosen).values()), default=0) + SWATCH
     base = {
         "x": number("k", title="Passages read", scale={"domain": [1, found.max_k], "nice": False}),
         "color": word(
             "run", title=None, scale={"domain": chosen, "scheme": "tableau10"},
             legend={
-                "orient": "top", "columns": 2, "labelLimit": 0, "labelExpr": charts.name_labels(chosen),
-                "symbolOpacity": 1,
+                "orient": "top", "columns": {"expr": f"max(1, floor(width / {widest}))"}, "labelLimit": 0,
+                "labelExpr": charts.name_labels(chosen), "symbolOpacity": 1,
             },
         ),
         "tooltip": [
@@ -56,7 +61,7 @@ def lines(found: CoverCurves, chosen: list[str]) -> Spec:
     if found.pool_depth < found.max_k:
         end = layer("rule", {"x": number("k")}, strokeDash=[4, 4], color=charts.GREY)
         layers.append(over(pd.DataFrame({"k": [found.pool_depth]}), end))
-    return chart(table, *layers, height=420)
+    return chart(table, *layers, height=HEIGHT)
 
 
 def by_budget(screen: Screen) -> None:
