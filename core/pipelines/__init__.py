@@ -119,9 +119,8 @@ from core.pipelines.item_filters import (
 from core.pipelines.item_generation import Wanted, chunks_to_ask, generate_items, generation_price
 from core.pipelines.item_parsing import PARTS, ParsedItem, Part, Unparsed, parse_item, shuffle_seed, shuffled
 from core.pipelines.item_statistics import ExamStatistics, Making, making_of, statistics
-from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire
-from core.pipelines.reins import Reins
 from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
+from core.pipelines.reins import Reins
 from core.pipelines.responses import UNSTATED, Responses, responses
 from core.pipelines.retrievals import (
     DEPTH,
