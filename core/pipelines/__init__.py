@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.pipelines.abilities import AnswerTable, abilities, answer_table, shorter
-from core.pipelines.answer_judges import JUDGES, AnswerJudge, answer_judge
+from core.pipelines.answer_judges import JUDGES, AnswerJudge, accepts, answer_judge, judge_scores
+from core.pipelines.answers.background import AnswerWork, current_answer_work, start_answering, start_comparing
 from core.pipelines.answers.casework import (
     RELEVANT,
     CaseDesk,
@@ -57,6 +58,7 @@ from core.pipelines.answers.generators import (
 from core.pipelines.answers.generators import RULES as ANSWER_RULES
 from core.pipelines.answers.generators import Rule as AnswerRule
 from core.pipelines.answers.jobs import AnsweringSoFar, AnswerJob, Caps, answer_jobs, answering_so_far
+from core.pipelines.answers.onward import answers_as_responses, make_run, said_of_run
 from core.pipelines.answers.studying import (
     AgreementRow,
     Correlation,
@@ -71,7 +73,6 @@ from core.pipelines.answers.studying import (
 )
 from core.pipelines.answers.tables import reteval_latex, row_values
 from core.pipelines.answers.tables import told as reteval_told
-from core.pipelines.answer_judges import JUDGES, AnswerJudge, accepts, answer_judge, judge_scores
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
 from core.pipelines.bm25 import BM25
 from core.pipelines.boards import (
@@ -165,8 +166,8 @@ __all__ = [
     "AnswerPlan",
     "AnswerRule",
     "AnswerState",
-    "AnswerJudge",
     "AnswerTable",
+    "AnswerWork",
     "AnsweringSoFar",
     "AskedQuery",
     "BackgroundSitting",
@@ -226,6 +227,7 @@ __all__ = [
     "answer_judge",
     "answer_table",
     "answering_so_far",
+    "answers_as_responses",
     "answers_price",
     "asked_queries",
     "best_classical",
@@ -245,6 +247,7 @@ __all__ = [
     "comparing_price",
     "confirm_case",
     "correlations",
+    "current_answer_work",
     "current_sitting",
     "evaluate",
     "exam_board",
@@ -266,6 +269,7 @@ __all__ = [
     "make_generator",
     "make_judge",
     "make_retrieval",
+    "make_run",
     "making_of",
     "measure",
     "only_right",
@@ -285,6 +289,7 @@ __all__ = [
     "retrievals",
     "row_values",
     "said_in_file",
+    "said_of_run",
     "set_keywords",
     "shorter",
     "shuffle_seed",
@@ -292,6 +297,8 @@ __all__ = [
     "sit",
     "sittings",
     "standing",
+    "start_answering",
+    "start_comparing",
     "start_sitting",
     "statistics",
     "take_back_case",

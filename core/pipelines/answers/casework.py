@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import InputError
-from core.measures import Correction, Stake, stakes
+from core.measures import NewScore, Stake, stakes
 from core.measures.answers import CASES, Case, Proposal, Texts, Verdicts, propose, settled
 from core.pipelines.answers.contexts import Read, passage_id_of, passage_texts
 from core.pipelines.answers.evaluating import near
@@ -141,7 +141,7 @@ def _ordered(evaluation: Evaluation, found: Sequence[CaseRow]) -> list[CaseRow]:
     return [*(replace(open_[stake.at], stake=stake) for stake in weighed), *rest]
 
 
-def _corrections(evaluation: Evaluation, row: CaseRow) -> list[Correction]:
+def _corrections(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
     """What confirming a proposal would correct; a case A is a judgment that every run with the passage gains by."""
     case, line = row.proposal.case, row.line
     if case is None:
@@ -149,7 +149,7 @@ def _corrections(evaluation: Evaluation, row: CaseRow) -> list[Correction]:
     recall, reteval = settled(case, row.verdicts)
     found = []
     if reteval is not None and reteval != row.verdicts.reteval:
-        found.append(Correction(f"LLM-retEval@{line.k}", line.run, line.query_id, float(reteval)))
+        found.append(NewScore(f"LLM-retEval@{line.k}", line.run, line.query_id, float(reteval)))
     if recall is not None and recall != row.verdicts.recall:
         runs = {line.run}
         if case == "A" and row.proposal.passage is not None:
@@ -159,7 +159,7 @@ def _corrections(evaluation: Evaluation, row: CaseRow) -> list[Correction]:
                 for (run, k), lines in evaluation.lines.items()
                 if k == line.k and passage in map(passage_id_of, lines[line.query_id].passages)
             }
-        found += [Correction(f"Recall@{line.k}", run, line.query_id, float(recall)) for run in sorted(runs)]
+        found += [NewScore(f"Recall@{line.k}", run, line.query_id, float(recall)) for run in sorted(runs)]
     return found
 
 
