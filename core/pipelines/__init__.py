@@ -121,6 +121,9 @@ from core.pipelines.item_generation import Wanted, chunks_to_ask, generate_items
 from core.pipelines.item_parsing import PARTS, ParsedItem, Part, Unparsed, parse_item, shuffle_seed, shuffled
 from core.pipelines.item_statistics import ExamStatistics, Making, making_of, statistics
 from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire
+from core.pipelines.live.freezing import Frozen, freeze
+from core.pipelines.live.target import Target, read_target
+from core.pipelines.live.watching import LEVEL, Fall, QueryChange, diff_of_runs, measure_fall
 from core.pipelines.reins import Reins
 from core.pipelines.responses import UNSTATED, Responses, responses
 from core.pipelines.retrievals import (
@@ -146,6 +149,7 @@ __all__ = [
     "JUDGES",
     "KS",
     "LEAST",
+    "LEVEL",
     "MAX_TOKENS",
     "NORMALISE",
     "N_TOKENS",
@@ -179,6 +183,8 @@ __all__ = [
     "Correlation",
     "Evaluation",
     "ExamStatistics",
+    "Fall",
+    "Frozen",
     "GeneratorPlan",
     "Gold",
     "GoldSide",
@@ -195,6 +201,7 @@ __all__ = [
     "Part",
     "PeopleSaid",
     "Plan",
+    "QueryChange",
     "Read",
     "ReadyGenerator",
     "ReadyJudge",
@@ -210,6 +217,7 @@ __all__ = [
     "Sit",
     "Sitting",
     "Standing",
+    "Target",
     "Test",
     "Thresholds",
     "TopicRow",
@@ -249,9 +257,11 @@ __all__ = [
     "correlations",
     "current_answer_work",
     "current_sitting",
+    "diff_of_runs",
     "evaluate",
     "exam_board",
     "exam_items",
+    "freeze",
     "generate_answers",
     "generate_items",
     "generation_price",
@@ -272,6 +282,7 @@ __all__ = [
     "make_run",
     "making_of",
     "measure",
+    "measure_fall",
     "only_right",
     "pair",
     "pairs_to_compare",
@@ -282,6 +293,7 @@ __all__ = [
     "proposed_items",
     "question_types",
     "read_keywords",
+    "read_target",
     "responses",
     "reteval_latex",
     "reteval_told",

@@ -222,6 +222,9 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f"let {d.get('by', 'a model')} compare answers (job {d.get('job', '')}):"
         f" {_count(d.get('count', 0))} comparisons"
     ),
+    "freeze target": lambda d: (
+        f"froze {d.get('url', 'a target')} as {d.get('name', '')}: {_count(d.get('queries', 0))} queries"
+    ),
     "make run": lambda d: f"made the run {d.get('name', '')}{_named(d, 'by', ' by {}')}",
     "answers as responses": lambda d: (
         f"made {_count(d.get('responses', 0))} responses of {d.get('name', '')} of the answers of"

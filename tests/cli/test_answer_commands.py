@@ -74,18 +74,21 @@ def test_from_answers_to_the_table_the_cases_and_back(path: Path, server: Endpoi
     found = run(path, "reteval", "agreement", "--human", str(verdicts), "--judge", "contains", "--json")["judges"]
     assert [(one["judge"], one["against"]["yes_yes"]) for one in found] == [("contains", 1)]
     assert [one["role"] for one in run(path, "answers", "list", "--json")["models"]] == ["generator", "judge"]
-    assert "not complete" in str(run(path, "reteval", "--require-complete", fails=True))
+    assert "not complete" in str(run(path, "reteval", "--require-complete", "--judge", "graded", fails=True))
 
 
 def test_a_corpus_is_retrieved_answered_and_graded_with_one_command(path: Path) -> None:
-    done = run(path, "answers", "rag", "--k", "1", "--rule", "nearest-sentence", "--json")
+    done = run(path, "answers", "rag", "--with", "embedding", "--k", "1", "--rule", "nearest-sentence", "--json")
     assert (done["responses"], done["failed"]) == (2, 0) and done["graded"] >= 2
     project = open_project(path, read_only=True)
-    assert project.value("SELECT count(*) FROM runs WHERE name = 'bm25'") == 1
+    assert project.value("SELECT count(*) FROM runs WHERE name = 'embedding'") == 1
     project.close()
     (system,) = [
         one for one in run(path, "leaderboard", "--measure", "EXAM-Cover@20", "--json")["systems"]
         if one["run"] == done["system"]
     ]  # fmt: skip
     assert system["score"] is not None
-    assert run(path, "answers", "rag", "--k", "1", "--rule", "nearest-sentence", "--json")["graded"] == 0
+    assert (
+        run(path, "answers", "rag", "--with", "embedding", "--k", "1", "--rule", "nearest-sentence", "--json")["graded"]
+        == 0
+    )

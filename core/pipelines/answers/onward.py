@@ -84,7 +84,8 @@ def answers_as_responses(
     """
     known = generated_of(project, generator.key)
     ranked = tops(project, [run], k).get(run, {})
-    system = name or f"{generator.name} from {run} at {k}"
+    # It begins the ids of passages, which stand in one column of TREC files.
+    system = name or "-".join(f"{generator.name} {run}@{k}".split())
     found = []
     for query in asked_queries(project):
         context = context_of(ranked.get(query.query_id, [])[:k])
