@@ -27,7 +27,7 @@ def make_large(path: Path, queries: int = QUERIES) -> Project:
     with project.transaction() as cursor:
         grader = put_grader(cursor, SPEC)
         cursor.execute(
-            "INSERT INTO queries SELECT 1000 + q, 'q' || q, 'query number ' || q, NULL, NULL"
+            "INSERT INTO queries SELECT 1000 + q, 'q' || q, 'query number ' || q, NULL, NULL, NULL"
             f" FROM range({queries}) t(q)"
         )
         cursor.execute(

@@ -40,6 +40,7 @@ COMMANDS = {
     "disagreements": ("disagreements",),
     "answers": ("answers",),
     "reteval": ("reteval",),
+    "target": ("target",),
     "records": ("pool", "jobs", "failures", "publications"),
     "activity": ("activity", "bring-back"),
     "serve": ("serve",),

@@ -10,17 +10,20 @@ import click
 
 from core import pipelines
 from core.cli.answer_options import caps_options, gold_options, model_options, say_end, say_price, watch
+from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
-from core.errors import InputError
+from core.cli.progress import ProgressLines
+from core.errors import GradingError, InputError
 from core.exchange import Options, import_files
 from core.formats import Source
-from core.grading import close_interrupted
+from core.grading import Request, close_interrupted, run_job
 from core.pipelines import (
     ANSWER_RULES,
     DRAWS,
     KS,
     MAX_TOKENS,
     N_TOKENS,
+    RETRIEVERS,
     SEED,
     TEMPERATURE,
     AnswerRule,
@@ -29,6 +32,7 @@ from core.pipelines import (
     Gold,
     ReadyGenerator,
     Reins,
+    Retriever,
     WantedAnswers,
     answers_price,
     generate_answers,
@@ -36,7 +40,7 @@ from core.pipelines import (
     make_generator,
     plan_answers,
 )
-from core.project import Project, current_author, find_answer_model
+from core.project import AnswerModel, Project, current_author, find_answer_model, run_names
 
 
 @click.group()
@@ -174,3 +178,120 @@ def list_(project_path: Path | None, as_json: bool) -> None:
     if rows:
         click.echo()
         print_table(("job", "role", "name", "state", "asked", "came", "failed", "calls"), rows)
+
+
+@answers.command("retrieve")
+@click.argument("name")
+@project_option
+@click.option("--with", "retriever", type=click.Choice(RETRIEVERS), required=True, help="What ranks.")
+@click.option("--depth", type=Whole(1), default=20, show_default=True, help="Passages of each ranking.")
+def retrieve(name: str, project_path: Path | None, retriever: Retriever, depth: int) -> None:
+    """Make the run NAME: rank the project's passages for every query, by words or by meaning."""
+    with opened(project_path) as project:
+        queries = pipelines.make_run(project, name, retriever, current_author(), depth, tell)
+    tell(pipelines.said_of_run(name, queries))
+
+
+@answers.command("grade")
+@project_option
+@click.option("--generator", help="Whose answers; of the last one where not given.")
+@click.option("--run", required=True, help="From the top of this run.")
+@click.option("--k", type=Whole(1), required=True, help="From how many passages.")
+@click.option("--name", help="What the system is called; made of generator, run and k where not given.")
+@grader_options
+@json_option
+def grade(
+    project_path: Path | None,
+    generator: str | None,
+    run: str,
+    k: int,
+    name: str | None,
+    chosen: GraderChoice,
+    as_json: bool,
+) -> None:
+    """Make responses of answers and grade them with the question bank, so that EXAM-Cover stands beside."""
+    with opened(project_path) as project:
+        close_interrupted(project)
+        model = find_answer_model(project, "generator", generator)
+        done = _grade(project, model, run, k, name, chosen)
+    _say_graded(done, as_json)
+
+
+def _grade(
+    project: Project, model: AnswerModel, run: str, k: int, name: str | None, chosen: GraderChoice
+) -> dict[str, Any]:
+    """Responses of answers, graded; what came of it."""
+    system, counts = pipelines.answers_as_responses(project, model, run, k, current_author(), name)
+    grader = chosen.make(project)
+    lines = ProgressLines("pairs")
+    final = run_job(
+        project, grader, Request(), current_author(),
+        lambda one: lines.say(one.done, one.total, one.rate, one.over),
+    )  # fmt: skip
+    if final.state in ("failed", "cancelled"):
+        raise GradingError(final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
+    return {"system": system, "grader": grader.spec.name, "graded": final.graded, "failed": final.failed} | counts
+
+
+def _say_graded(done: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print_json(done)
+        return
+    tell(
+        f"{done['system']}: {counted(done['responses'], 'response')}, {counted(done['graded'], 'pair')} graded by"
+        f" {done['grader']}, {done['failed']:,} failed. See exam leaderboard --measure EXAM-Cover@20."
+    )
+
+
+@answers.command("rag")
+@project_option
+@click.option(
+    "--with", "retriever", type=click.Choice(RETRIEVERS), default="bm25", show_default=True, help="What ranks."
+)
+@click.option("--run", help="Name of the run that it makes, or that is there; that of the retriever where not given.")
+@click.option("--k", type=Whole(1), default=5, show_default=True, help="Passages that are answered from.")
+@click.option("--depth", type=Whole(1), default=20, show_default=True, help="Passages of each ranking.")
+@click.option("--rule", type=click.Choice(list(ANSWER_RULES)), help="A generator without a prompt.")
+@click.option("--n-tokens", type=Whole(1), default=100, show_default=True, help="Length of an answer by the prompt.")
+@click.option("--max-tokens", type=Whole(1), default=400, show_default=True, help="Where an answer is cut off.")
+@grader_options
+@json_option
+def rag(
+    project_path: Path | None,
+    retriever: Retriever,
+    run: str | None,
+    k: int,
+    depth: int,
+    rule: str | None,
+    n_tokens: int,
+    max_tokens: int,
+    chosen: GraderChoice,
+    as_json: bool,
+) -> None:
+    """Retrieve, generate and grade in one go: a run of the project's passages, answers from its top, their grades.
+
+    Without --rule the model that answers is that of --model, --base-url and so on; it grades, too, where --grader names
+    a method in which a model reads. Done again, it goes on with what is missing.
+    """
+    name = run or retriever
+    author = current_author()
+    given: dict[str, Any] = {key: chosen.parameters[key] for key in ("model", "back_end", "base_url", "dtype", "api")
+             if key in chosen.parameters}  # fmt: skip
+    if chosen.kind == "embedding":
+        chosen.parameters = {key: value for key, value in chosen.parameters.items() if key not in given}
+    with opened(project_path) as project:
+        close_interrupted(project)
+        if name not in run_names(project):
+            tell(pipelines.said_of_run(name, pipelines.make_run(project, name, retriever, author, depth, tell)))
+        plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)
+        if rule is not None:
+            plan = GeneratorPlan(rule=cast(AnswerRule | None, rule))
+        ready = _generator(project, None, plan)
+        queries = tuple(query.query_id for query in pipelines.asked_queries(project))
+        wanted = WantedAnswers((name,), (k,), from_gold=False, query_ids=queries)
+        reins = Reins(lambda line: tell(f"exam: {line}"))
+        final = generate_answers(project, ready, wanted, author, report=watch("answers"), reins=reins)
+        if final.state in ("failed", "cancelled"):
+            raise GradingError(final.message, f"{counted(final.graded, 'answer')} came so far: kept.")
+        done = _grade(project, find_answer_model(project, "generator", ready.model.fingerprint), name, k, None, chosen)
+    _say_graded(done, as_json)

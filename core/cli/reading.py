@@ -67,6 +67,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "selection": _always,
     "significance": _always,
     "status": _always,
+    "target diff": _always,
     "students list": _always,
     "unjudged": _always,
     "vectors": lambda given: not given["drop"],

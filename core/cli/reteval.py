@@ -303,9 +303,7 @@ def _print_choice(found: Evaluation, as_json: bool) -> None:
 @reteval.command("agreement")
 @project_option
 @click.option("--human", metavar="FILE", help="A source of verdicts, or a file of them; all sources where not given.")
-@click.option(
-    "--judge", "judges", type=click.Choice(list(JUDGES)), multiple=True, help="Only this judge; may be repeated."
-)
+@click.option("--judge", "judges", type=click.Choice(list(JUDGES)), multiple=True, help="Only this judge; may repeat.")
 @click.option("--curve", is_flag=True, help="Print what each judge is worth at each threshold.")
 @json_option
 def agreement(

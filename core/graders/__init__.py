@@ -25,6 +25,8 @@ from core.graders.control import NOTHING_USED, Control, Price, Usage
 from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
 from core.graders.endpoint.elsewhere import Played, Told, asked_by, play
+from core.graders.endpoint.fetching import Fetched, Manners, fetch_all
+from core.graders.endpoint.fetching import Method as FetchMethod
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
 from core.graders.local.back_end import MOST_BEAMS, TransformersBackEnd
 from core.graders.local.batches import default_budget
@@ -98,10 +100,13 @@ __all__ = [
     "Completion",
     "Control",
     "Example",
+    "FetchMethod",
+    "Fetched",
     "Grader",
     "HostKey",
     "InjectionTrial",
     "Kept",
+    "Manners",
     "Messages",
     "OfferedEndpoint",
     "Outcome",
@@ -128,6 +133,7 @@ __all__ = [
     "checked_host",
     "current",
     "default_budget",
+    "fetch_all",
     "fill",
     "ill_formed",
     "is_loopback",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.pipelines.abilities import AnswerTable, abilities, answer_table, planted, shorter
 from core.pipelines.answer_judges import JUDGES, AnswerJudge, accepts, answer_judge, judge_scores
+from core.pipelines.answers.background import AnswerWork, current_answer_work, start_answering, start_comparing
 from core.pipelines.answers.casework import (
     RELEVANT,
     CaseDesk,
@@ -57,6 +58,7 @@ from core.pipelines.answers.generators import (
 from core.pipelines.answers.generators import RULES as ANSWER_RULES
 from core.pipelines.answers.generators import Rule as AnswerRule
 from core.pipelines.answers.jobs import AnsweringSoFar, AnswerJob, Caps, answer_jobs, answering_so_far
+from core.pipelines.answers.onward import answers_as_responses, make_run, said_of_run
 from core.pipelines.answers.studying import (
     AgreementRow,
     Correlation,
@@ -120,6 +122,9 @@ from core.pipelines.item_generation import Wanted, chunks_to_ask, generate_items
 from core.pipelines.item_parsing import PARTS, ParsedItem, Part, Unparsed, parse_item, shuffle_seed, shuffled
 from core.pipelines.item_statistics import ExamStatistics, Making, making_of, statistics
 from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
+from core.pipelines.live.freezing import Frozen, freeze
+from core.pipelines.live.target import Target, read_target
+from core.pipelines.live.watching import LEVEL, Fall, QueryChange, diff_of_runs, measure_fall
 from core.pipelines.reins import Reins
 from core.pipelines.responses import UNSTATED, Responses, responses
 from core.pipelines.retrievals import (
@@ -146,6 +151,7 @@ __all__ = [
     "JUDGES",
     "KS",
     "LEAST",
+    "LEVEL",
     "MAX_TOKENS",
     "NORMALISE",
     "N_TOKENS",
@@ -168,6 +174,7 @@ __all__ = [
     "AnswerRule",
     "AnswerState",
     "AnswerTable",
+    "AnswerWork",
     "AnsweringSoFar",
     "AskedQuery",
     "BackgroundSitting",
@@ -180,6 +187,8 @@ __all__ = [
     "Correlation",
     "Evaluation",
     "ExamStatistics",
+    "Fall",
+    "Frozen",
     "GeneratorPlan",
     "Gold",
     "GoldSide",
@@ -196,6 +205,7 @@ __all__ = [
     "Part",
     "PeopleSaid",
     "Plan",
+    "QueryChange",
     "Read",
     "ReadyGenerator",
     "ReadyJudge",
@@ -211,6 +221,7 @@ __all__ = [
     "Sit",
     "Sitting",
     "Standing",
+    "Target",
     "Test",
     "Thresholds",
     "TopicRow",
@@ -228,6 +239,7 @@ __all__ = [
     "answer_judge",
     "answer_table",
     "answering_so_far",
+    "answers_as_responses",
     "answers_price",
     "asked_queries",
     "best_classical",
@@ -247,11 +259,14 @@ __all__ = [
     "comparing_price",
     "confirm_case",
     "correlations",
+    "current_answer_work",
     "current_sitting",
     "current_writing",
+    "diff_of_runs",
     "evaluate",
     "exam_board",
     "exam_items",
+    "freeze",
     "generate_answers",
     "generate_items",
     "generation_price",
@@ -269,8 +284,10 @@ __all__ = [
     "make_generator",
     "make_judge",
     "make_retrieval",
+    "make_run",
     "making_of",
     "measure",
+    "measure_fall",
     "only_right",
     "pair",
     "pairs_to_compare",
@@ -282,6 +299,7 @@ __all__ = [
     "proposed_items",
     "question_types",
     "read_keywords",
+    "read_target",
     "responses",
     "reteval_latex",
     "reteval_told",
@@ -290,6 +308,7 @@ __all__ = [
     "retrievals",
     "row_values",
     "said_in_file",
+    "said_of_run",
     "set_keywords",
     "shorter",
     "shuffle_seed",
@@ -298,6 +317,8 @@ __all__ = [
     "sit_by_rules",
     "sittings",
     "standing",
+    "start_answering",
+    "start_comparing",
     "start_sitting",
     "start_writing",
     "statistics",

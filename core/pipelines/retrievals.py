@@ -16,7 +16,7 @@ from core.graders import unit_vectors
 from core.grading import ProjectVectors
 from core.measures import trec_order
 from core.pipelines.bm25 import BM25, K1, B
-from core.pipelines.tasks import Task, tasks
+from core.pipelines.tasks import tasks
 from core.project import NOT_RETRIEVED, Cursor, Project, log, put_retrieval
 from core.text import how_many
 
@@ -91,23 +91,53 @@ def make_retrieval(
     """
     _check_name(project, name)
     items = tasks(project, query_id)
+    asked = {item.question_id: item.text for item in items}
+    rankings, made_by = rank_passages(project, asked, "items", retriever, depth, tell)
+    with project.transaction() as cursor:
+        return _put(cursor, name, made_by, rankings, author)
+
+
+def rank_passages(
+    project: Project,
+    asked: Mapping[str, str],
+    things: str,
+    retriever: Retriever,
+    depth: int,
+    tell: Callable[[str], None],
+) -> tuple[Rankings, str]:
+    """Rank all passages of a project that have a text for questions.
+
+    Args:
+        asked: the questions' words by id.
+        things: what the questions are, for messages: items or queries.
+        depth: passages of each ranking.
+        tell: is given a sentence about each step.
+
+    Returns:
+        The rankings, and what made them.
+
+    Raises:
+        InputError: there are no questions or no passages.
+        GradingError: the encoder cannot be loaded.
+    """
     passages = project.rows(
         "SELECT passage_id, text FROM passages JOIN passage_texts USING (text_key) ORDER BY passage_key"
     )
-    if not items or not passages:
-        missing = "items to rank passages for" if not items else "passages to rank"
-        raise InputError(f"There are no {missing}.", "Import an exam, and the passages that it is about.")
-    tell(f"Ranking {how_many(len(passages), 'passages')} for {how_many(len(items), 'items')} ...")
+    if not asked or not passages:
+        missing = f"{things} to rank passages for" if not asked else "passages to rank"
+        raise InputError(
+            f"There are no {missing}.",
+            "Import queries and passages with their words."
+            if things == "queries"
+            else "Import an exam, and the passages that it is about.",
+        )
+    tell(f"Ranking {how_many(len(passages), 'passages')} for {how_many(len(asked), things)} ...")
     ids, texts = [row[0] for row in passages], [row[1] for row in passages]
     if retriever == "bm25":
         index = BM25(texts)
-        rankings = {item.question_id: _top(ids, index.scores(item.text), depth) for item in items}
-        made_by = f"bm25 (k1 = {K1}, b = {B})"
-    else:
-        rankings = _by_meaning(project, items, ids, texts, depth)
-        made_by = "embedding (all-MiniLM-L6-v2)"
-    with project.transaction() as cursor:
-        return _put(cursor, name, made_by, rankings, author)
+        found = {name: _top(ids, index.scores(text), depth) for name, text in asked.items()}
+        return found, f"bm25 (k1 = {K1}, b = {B})"
+    return _by_meaning(project, asked, ids, texts, depth), "embedding (all-MiniLM-L6-v2)"
 
 
 def import_retrieval(project: Project, name: str, source: Source, author: str) -> int:
@@ -156,15 +186,15 @@ def _check_name(project: Project, name: str) -> None:
 
 
 def _by_meaning(
-    project: Project, items: Sequence[Task], ids: Sequence[str], texts: Sequence[str], depth: int
+    project: Project, asked: Mapping[str, str], ids: Sequence[str], texts: Sequence[str], depth: int
 ) -> dict[str, list[tuple[str, float]]]:
     store = ProjectVectors(project)
-    asked = unit_vectors([item.text for item in items], store)
+    questions = unit_vectors(list(asked.values()), store)
     blocks = (texts[at : at + BLOCK] for at in range(0, len(texts), BLOCK))
     cosines = np.concatenate(
-        [asked @ unit_vectors(block, store, keep=False).T for block in blocks], axis=1, dtype=np.float64
+        [questions @ unit_vectors(block, store, keep=False).T for block in blocks], axis=1, dtype=np.float64
     )
-    return {item.question_id: _top(ids, row, depth, least=-2.0) for item, row in zip(items, cosines, strict=True)}
+    return {name: _top(ids, row, depth, least=-2.0) for name, row in zip(asked, cosines, strict=True)}
 
 
 def _top(ids: Sequence[str], scores: Scored, depth: int, least: float = 0.0) -> list[tuple[str, float]]:

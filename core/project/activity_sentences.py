@@ -222,6 +222,14 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f"let {d.get('by', 'a model')} compare answers (job {d.get('job', '')}):"
         f" {_count(d.get('count', 0))} comparisons"
     ),
+    "freeze target": lambda d: (
+        f"froze {d.get('url', 'a target')} as {d.get('name', '')}: {_count(d.get('queries', 0))} queries"
+    ),
+    "make run": lambda d: f"made the run {d.get('name', '')}{_named(d, 'by', ' by {}')}",
+    "answers as responses": lambda d: (
+        f"made {_count(d.get('responses', 0))} responses of {d.get('name', '')} of the answers of"
+        f" {d.get('generator', 'a model')}"
+    ),
     "confirm case": lambda d: f"confirmed case {d.get('case', '?')} {_of_case(d)}{_named(d, 'note', ': {}')}",
     "withdraw case": lambda d: f"took back a case {_of_case(d)}",
     "add gold answer": lambda d: f"added the right answer {_quoted(d.get('answer'), '')} to {_query(d)}",

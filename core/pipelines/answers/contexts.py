@@ -75,7 +75,7 @@ def asked_queries(project: Project, query_ids: Collection[str] | None = None) ->
 
 
 def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
-    """The runs that are meant; all for None.
+    """The runs that are meant; for None all that rank passages, and not those of responses.
 
     Raises:
         InputError: there is no such run, or none at all.
@@ -83,9 +83,16 @@ def named_runs(project: Project, runs: Sequence[str] | None) -> list[str]:
     check_runs(project, runs or ())
     if runs:
         return list(dict.fromkeys(runs))
-    every = [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
+    every = [
+        name
+        for (name,) in project.rows(
+            "SELECT name FROM runs WHERE run_key NOT IN (SELECT run_key FROM responses) ORDER BY run_key"
+        )
+    ]
     if not every:
-        raise InputError("The project has no runs.", "Import some: exam import runs FILE; or make one: exam retrieve.")
+        raise InputError(
+            "The project has no runs.", "Import some: exam import runs FILE; or make one: exam answers retrieve."
+        )
     return every
 
 

@@ -1,0 +1,1 @@
+"""Live targets: search and RAG endpoints that are asked for every query, frozen, and watched."""

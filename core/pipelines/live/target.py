@@ -1,0 +1,168 @@
+"""A live target: where a search or RAG endpoint is, what it is sent, and where in its answers the parts stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, get_args
+
+import yaml
+
+from core.errors import InputError
+from core.graders import FetchMethod, Manners, checked_host
+from core.text import quoted
+
+QUERY, QUERY_ID, K = "{query}", "{query_id}", "{k}"
+PLACES = (QUERY, QUERY_ID, K)
+_STEP = re.compile(r"(?P<name>[^.\[\]]+)|\[(?P<at>\d+|\*)\]")
+
+
+@dataclass(frozen=True)
+class Target:
+    """How an endpoint is asked for one query, and how its answer is read.
+
+    Args:
+        url: its address, without a query.
+        request: what is sent, JSON in which {query}, {query_id} and {k} stand within texts; a text that is {k} alone
+            becomes the number.
+        passages: path to the list of passages, as hits.hits; empty where it gives none.
+        id, text, score: paths within a passage; an empty id is made of the text, an empty score of the place.
+        answer: path to the answer's text; empty where it gives none.
+        method: POST sends the request as JSON, GET as the query of the address.
+        k: passages that are asked for and kept.
+        concurrency, rate, attempts, timeout_s: see `core.graders.Manners`.
+        key_variable: variable with the key, which goes as a bearer token; empty to send none.
+    """
+
+    url: str
+    request: Mapping[str, Any]
+    passages: str = ""
+    id: str = "id"
+    text: str = "text"
+    score: str = ""
+    answer: str = ""
+    method: FetchMethod = "POST"
+    k: int = 10
+    concurrency: int = 4
+    rate: float | None = None
+    attempts: int = 5
+    timeout_s: float = 30.0
+    key_variable: str = ""
+
+    @property
+    def manners(self) -> Manners:
+        """How it is asked."""
+        return Manners(self.concurrency, self.rate, self.attempts, self.timeout_s)
+
+    def body(self, query_id: str, text: str) -> dict[str, Any]:
+        """What is sent for a query. What stands in a query is put in as it is and never read as a place again."""
+        filled = _filled(self.request, {QUERY: text, QUERY_ID: query_id, K: str(self.k)}, self.k)
+        assert isinstance(filled, dict)
+        return filled
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a target gave for a query.
+
+    Args:
+        passages: id, text (None where it gives none) and score of each, the best first.
+        answer: its text; None where it gives none.
+    """
+
+    passages: tuple[tuple[str, str | None, float], ...] = ()
+    answer: str | None = field(default=None)
+
+
+def read_target(text: str, file: str) -> Target:
+    """A target from its file.
+
+    Args:
+        text: YAML or JSON with the fields of `Target`.
+        file: its name, for messages.
+
+    Raises:
+        InputError: it is no such file, or something in it cannot be used.
+    """
+    hint = "It needs url, request (with {query}), and passages or answer: see the documentation of exam target."
+    try:
+        told = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"{file} is neither YAML nor JSON ({str(error).splitlines()[0]}).", hint) from None
+    if not isinstance(told, dict):
+        raise InputError(f"{file} holds no fields of a target.", hint)
+    known = {one.name: one for one in fields(Target)}
+    if strange := sorted(str(name) for name in told if name not in known):
+        raise InputError(
+            f"{file} has {quoted(strange[0])}, which a target has not.", f"It may have {', '.join(known)}."
+        )
+    numbers = {"k": int, "concurrency": int, "attempts": int, "rate": (int, float), "timeout_s": (int, float)}
+    for name, value in told.items():
+        kind: Any = dict if name == "request" else numbers.get(name, str)
+        if value is None or isinstance(value, bool) or not isinstance(value, kind):
+            raise InputError(f"The {name} of {file} is of another kind than it has to be.", hint)
+    if "url" not in told or "request" not in told or not (told.get("passages") or told.get("answer")):
+        raise InputError(f"{file} does not say where to ask, what to send, or what to read.", hint)
+    target = Target(**told)
+    checked_host(target.url)
+    if target.method not in get_args(FetchMethod):
+        raise InputError(f"The method of {file} is {quoted(target.method)}.", "Use POST or GET.")
+    if target.k < 1 or not any(QUERY in one for one in _texts(target.request)):
+        raise InputError(f"{file} asks for no query, or for no passages.", hint)
+    for name in ("passages", "id", "text", "score", "answer"):
+        path_of(getattr(target, name))
+    return target
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
+
+
+def _filled(value: Any, texts: Mapping[str, str], k: int) -> Any:
+    if isinstance(value, str):
+        if value == K:
+            return k
+        return re.sub("|".join(map(re.escape, PLACES)), lambda place: texts[place[0]], value)
+    if isinstance(value, Mapping):
+        return {name: _filled(one, texts, k) for name, one in value.items()}
+    return [_filled(one, texts, k) for one in value] if isinstance(value, list) else value
+
+
+def path_of(path: str) -> list[str | int]:
+    """The steps of a path such as hits.hits[0].text; [*] takes every element.
+
+    Raises:
+        InputError: it is no path.
+    """
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        at += path[at] == "." and at > 0
+        step = _STEP.match(path, at)
+        if step is None:
+            raise InputError(f"{quoted(path)} is no path.", "Write names with points between, and [0] or [*].")
+        steps.append(step["name"] if step["name"] else "*" if step["at"] == "*" else int(step["at"]))
+        at = step.end()
+    return steps
+
+
+def at_path(value: Any, path: str) -> Any:
+    """What stands at a path of a JSON value; None where nothing does. A path with [*] gives a list."""
+    return _at(value, path_of(path))
+
+
+def _at(value: Any, steps: list[str | int]) -> Any:
+    for number, step in enumerate(steps):
+        if step == "*":
+            rest = steps[number + 1 :]
+            return [_at(one, rest) for one in value] if isinstance(value, list) else None
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value

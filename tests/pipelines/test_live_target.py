@@ -1,0 +1,190 @@
+"""A live target against a server with faults, limits of its rate and planted drift; no half of a freeze is kept."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from core.cli import cli
+from core.errors import GradingError, InputError
+from core.pipelines import Target, diff_of_runs, freeze, measure_fall, read_target
+from core.project import Project, add_queries, run_names
+from core.types import Query
+from tests.made.projects import judge
+
+QUERIES = [f"q{number}" for number in range(1, 9)]
+
+
+class Searcher:
+    """A search engine whose passages for query N are N-1, N-2 and N-3, as it is told to misbehave."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+        self.keys: set[str | None] = set()
+        self.faults: dict[str, list[int]] = {}
+        self.drift = False
+        self.text = "Text"
+
+    def reply(self, query: str, key: str | None) -> tuple[int, dict[str, str], Any]:
+        self.seen[query] += 1
+        self.keys.add(key)
+        if self.faults.get(query):
+            status = self.faults[query].pop(0)
+            return status, {"Retry-After": "0"} if status in (429, 503) else {}, {"error": "not now"}
+        name = query.split()[-1]
+        order = [3, 2] if self.drift else [1, 2, 3]
+        hits = [{"_id": f"{name}-{n}", "_score": 9.0 - at, "_source": {"text": f"{self.text} {name} {n}."}}
+                for at, n in enumerate(order)]  # fmt: skip
+        return 200, {}, {"hits": {"hits": hits}, "answer": f"An answer to {name}."}
+
+
+@pytest.fixture
+def searcher() -> Searcher:
+    return Searcher()
+
+
+@pytest.fixture
+def url(searcher: Searcher) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self, query: str) -> None:
+            status, headers, value = searcher.reply(query, self.headers.get("Authorization"))
+            content = json.dumps(value).encode()
+            self.send_response(status)
+            for name, text in (headers | {"Content-Length": str(len(content))}).items():
+                self.send_header(name, text)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def do_POST(self) -> None:
+            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["query"]["text"])
+
+        def do_GET(self) -> None:
+            self._answer(parse_qs(urlsplit(self.path).query)["q"][0])
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/search"
+    server.shutdown()
+    server.server_close()
+
+
+def described(at: str, **more: Any) -> Target:
+    told = {
+        "url": at, "request": {"query": {"text": "{query}"}, "size": "{k}"}, "passages": "hits.hits", "id": "_id",
+        "text": "_source.text", "score": "_score", "k": 3,
+    }  # fmt: skip
+    return read_target(json.dumps(told | more), "target.json")
+
+
+@pytest.fixture
+def filled(project: Project) -> Project:
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query(name, f"words of {name}") for name in QUERIES], replace=False)
+    judge(project, {(name, f"{name}-1"): 1 for name in QUERIES}, "NIST")
+    return project
+
+
+def test_what_it_gives_is_frozen_through_faults_and_limits(filled: Project, url: str, searcher: Searcher) -> None:
+    searcher.faults = {"words of q1": [503], "words of q2": [429, 429]}
+    frozen = freeze(filled, described(url, answer="answer", rate=500), "monday", "ann")
+    assert (frozen.run, frozen.answered, frozen.failed, frozen.changed) == ("monday", 8, {}, 0)
+    assert searcher.seen["words of q1"] == 2 and searcher.seen["words of q2"] == 3 and searcher.seen["words of q3"] == 1
+    assert frozen.system is not None and frozen.system.startswith("monday-")
+    ranked = filled.rows(
+        "SELECT passage_id FROM rankings JOIN runs USING (run_key) JOIN queries USING (query_key)"
+        " JOIN passages USING (passage_key) WHERE name = 'monday' AND query_id = 'q3' ORDER BY rank"
+    )
+    assert ranked == [("q3-1",), ("q3-2",), ("q3-3",)]
+    assert filled.value("SELECT text FROM passage_texts WHERE text LIKE 'Text q3 1%'") == "Text q3 1."
+    with pytest.raises(InputError, match="There is a run 'monday' already"):
+        freeze(filled, described(url), "monday", "ann")
+
+
+def test_a_query_that_fails_is_no_query_without_passages(filled: Project, url: str, searcher: Searcher) -> None:
+    searcher.faults = {"words of q5": [400], "words of q6": [503] * 9}
+    with pytest.raises(GradingError, match="2 queries of 8 failed; the first is q5: HTTP 400"):
+        freeze(filled, described(url, attempts=2), "monday", "ann")
+    assert run_names(filled) == [] and searcher.seen["words of q5"] == 1 and searcher.seen["words of q6"] == 2
+    searcher.faults = {"words of q5": [400]}
+    frozen = freeze(filled, described(url), "monday", "ann", allow_failed=True)
+    assert list(frozen.failed) == ["q5"] and frozen.answered == 7
+    with pytest.raises(GradingError, match=r"there is no list at hits\.nothing"):
+        freeze(filled, described(url, passages="hits.nothing"), "tuesday", "ann")
+
+
+def test_drift_is_seen_and_noise_is_not(filled: Project, url: str, searcher: Searcher) -> None:
+    freeze(filled, described(url), "monday", "ann")
+    freeze(filled, described(url), "tuesday", "ann")
+    assert diff_of_runs(filled, "monday", "tuesday") == []
+    same = measure_fall(filled, "monday", "tuesday", "nDCG@10", "NIST")
+    assert (same.difference, same.p, same.fell) == (0.0, None, False)
+    searcher.drift, searcher.text = True, "New text"
+    later = freeze(filled, described(url), "wednesday", "ann")
+    assert later.changed == 16
+    first = diff_of_runs(filled, "tuesday", "wednesday")[0]
+    assert first.overlap == 0 and first.gone[0] == "q1-1" and first.new[0].startswith("q1-3~")
+    fall = measure_fall(filled, "tuesday", "wednesday", "nDCG@10", "NIST")
+    assert fall.fell and fall.after == 0 and fall.high < 0 and fall.p == pytest.approx(2 / 2**8)
+
+
+def test_nightly_it_ends_with_an_exit_code(
+    filled: Project, url: str, searcher: Searcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCH_KEY", "secret-of-the-target")
+    file = tmp_path / "target.yaml"
+    file.write_text(
+        f"url: {url}\nrequest: {{query: {{text: '{{query}}'}}}}\npassages: hits.hits\nid: _id\ntext: _source.text\n"
+        "key_variable: SEARCH_KEY\n"
+    )
+    filled.close()
+
+    def run(*arguments: str) -> Any:
+        return CliRunner().invoke(cli, ["target", *arguments, "--project", str(filled.path)], standalone_mode=False)
+
+    assert run("freeze", str(file), "--name", "base").exception is None
+    assert searcher.keys == {"Bearer secret-of-the-target"}
+    assert run("watch", str(file), "--since", "base", "--name", "night-1").exception is None
+    searcher.drift = True
+    fallen = run("watch", str(file), "--since", "base", "--name", "night-2", "--json")
+    assert isinstance(fallen.exception, GradingError) and "by more than noise" in str(fallen.exception)
+    assert json.loads(fallen.stdout)["fall"]["fell"] and "secret-of" not in fallen.output
+    told = json.loads(run("diff", "base", "night-2", "--json").stdout)["queries"]
+    assert len(told) == 8 and told[0]["gone"] == ["q1-1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"request": {"q": "words"}}, "asks for no query"),
+        ({"url": "ftp://host/"}, "does not begin with http"),
+        ({"passages": "hits..hits"}, "is no path"),
+        ({"method": "PUT"}, "Use POST or GET"),
+        ({"rate": "fast"}, "another kind"),
+        ({"password": "x"}, "which a target has not"),
+        ({"passages": ""}, "does not say where"),
+    ],
+)
+def test_what_is_no_target_is_refused(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        described("http://127.0.0.1:1/", **change)
+
+
+def test_what_stands_in_a_query_is_no_place(url: str, searcher: Searcher, project: Project) -> None:
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "{k} of {query_id} q1")], replace=False)
+    target = described(url, method="GET", request={"q": "{query}"})
+    freeze(project, target, "got", "ann")
+    assert list(searcher.seen) == ["{k} of {query_id} q1"]
+    assert target.body("q1", "x") == {"q": "x"} and described(url).body("q1", "x")["size"] == 3
