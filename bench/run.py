@@ -28,6 +28,7 @@ from bench.graders import injections, readers
 from bench.intervals import intervals
 from bench.large import make_large
 from bench.openqa import openqa
+from bench.peers import peers
 from bench.planted import planted
 from bench.published import published
 from bench.runs import runs
@@ -228,6 +229,7 @@ BENCHES = {
     "watching": lambda: watching(say),
     "exams": lambda: exams(say),
     "intervals": lambda: intervals(say),
+    "peers": lambda: peers(say),
     "planted": lambda: planted(say),
     "published": lambda: published(say),
     "openqa": lambda: openqa(say, SHARED),
