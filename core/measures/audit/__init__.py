@@ -12,6 +12,7 @@ from core.measures.audit.batches import (
     response,
 )
 from core.measures.audit.bias import group_bias, machine_bias
+from core.measures.audit.boards import kendall_bounds, true_correlation
 from core.measures.audit.calibration import Meaning, Threshold, balanced, cut_points, meanings, thresholds
 from core.measures.audit.design import (
     AIMS,
@@ -119,6 +120,7 @@ __all__ = [
     "judgments_needed",
     "judgments_to_tell",
     "kappa_of_levels",
+    "kendall_bounds",
     "level_at",
     "linear_measure",
     "machine_bias",
@@ -142,5 +144,6 @@ __all__ = [
     "spending",
     "statistic",
     "thresholds",
+    "true_correlation",
     "uniforms",
 ]

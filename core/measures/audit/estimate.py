@@ -87,10 +87,12 @@ def estimates(
         error = np.sqrt(count * sums.var(axis=0, ddof=1))
         degrees = np.full(len(rows), count - 1.0)
     else:
-        parts = rows**2
-        total = parts @ found.variances
+        # Few of a pool's passages are judged, and no other has a variance.
+        at = np.flatnonzero(found.variances)
+        parts = rows[:, at] ** 2 * found.variances[at]
+        total = parts.sum(axis=1)
         error = np.sqrt(total)
-        degrees = degrees_of(total, parts**2 @ found.variances**2)
+        degrees = degrees_of(total, (parts**2).sum(axis=1))
     half = error * quantile((1 + confidence) / 2, degrees)
     return Estimates(value, error, degrees, value - half, value + half, confidence)
 
@@ -147,9 +149,19 @@ def compare(
     Args: see `estimates`; `w` has shape (S, N), one row a system.
     """
     first, second = np.triu_indices(len(w), 1)
+    if variance == "pool":
+        w, found = _of_judged(w, found)
     told = estimates(w[first] - w[second], found, variance=variance, queries=queries, confidence=confidence)
     p = p_values(told)
     return Comparisons(first, second, told, p, np.array(holm(p.tolist())))
+
+
+def _of_judged(w: Array, found: Corrected) -> tuple[Array, Corrected]:
+    """The same sums and variances from far fewer columns: what was judged, and one for all else together."""
+    at = np.flatnonzero(found.variances)
+    rest = w @ found.gains - w[:, at] @ found.gains[at]
+    gains, variances = np.append(found.gains[at], 1.0), np.append(found.variances[at], 0.0)
+    return np.column_stack([w[:, at], rest]), Corrected(gains, variances, found.judged, found.missed)
 
 
 def p_values(told: Estimates) -> Array:

@@ -181,7 +181,7 @@ def predictions(pool: Pool, gains: Array, learnt: Flags, weight: Array, common: 
     shared = np.zeros(len(gains), bool) if common is None else common
     for fold in np.unique(pool.folds):
         inside = pool.folds == fold
-        used = np.flatnonzero(learnt & (shared | ~inside))
+        used = np.flatnonzero(learnt & (weight > 0) & (shared | ~inside))
         if not len(used):
             continue
         y, own = gains[used], weight[used]

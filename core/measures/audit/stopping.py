@@ -13,7 +13,7 @@ import numpy as np
 
 from core.errors import InputError
 from core.measures.audit.batches import Corrected
-from core.measures.audit.estimate import Estimates, estimates, p_values, quantile
+from core.measures.audit.estimate import Estimates, compare, estimates, p_values, quantile
 from core.measures.audit.weights import Array
 
 POWER = 2.0
@@ -107,12 +107,11 @@ def best(w: Array, found: Corrected, level: float) -> Told:
     """
     if len(w) < 2:
         return Told(True, tuple(range(len(w))))
-    first, second = np.triu_indices(len(w), 1)
-    told = estimates(w[first] - w[second], found)
-    beyond = p_values(told) / 2 <= level / (len(w) - 1)
+    pairs = compare(w, found)
+    beyond = pairs.p / 2 <= level / (len(w) - 1)
     worse = np.zeros(len(w), bool)
-    worse[second[beyond & (told.value > 0)]] = True
-    worse[first[beyond & (told.value < 0)]] = True
+    worse[pairs.second[beyond & (pairs.difference.value > 0)]] = True
+    worse[pairs.first[beyond & (pairs.difference.value < 0)]] = True
     left = tuple(np.flatnonzero(~worse).tolist())
     return Told(len(left) == 1, left)
 

@@ -153,6 +153,23 @@ def test_what_was_not_answered_widens_the_interval_and_its_worst_cases_hold_the_
     assert estimates(w, low).value[0] < told.value[0] < estimates(w, high).value[0]
 
 
+def test_a_passage_that_was_sure_to_be_drawn_can_be_skipped_and_judged_later() -> None:
+    skipped = np.arange(5) == 0
+    chance = np.array([1.0, 0.5, 0.5, 0.5, 0.5])
+    drawn = np.array([True, True, False, False, True])
+    first = Batch(chance, drawn, drawn & ~skipped, NOBODY)
+    known = first.judged
+    second = Batch(np.where(known, 0.0, 0.5), skipped, skipped, known)
+    gains = np.where(drawn, Y, np.nan)
+    planned = np.array([chance, chance])
+    predicted = predict_batches(POOL, [first, second], planned, gains)
+    found = correct([first, second], planned, gains, predicted)
+    assert np.isfinite(found.gains).all() and np.isfinite(found.variances).all()
+    assert (found.judged, found.missed) == (3, 0)
+    only = correct([second], planned, gains, predict_batches(POOL, [second], planned, gains))
+    assert np.isfinite(only.gains).all()
+
+
 def test_queries_seen_as_a_sample_give_the_standard_error_of_a_mean_where_all_is_judged() -> None:
     rng = np.random.default_rng(1)
     queries = np.repeat(np.arange(10), 4)

@@ -35,6 +35,7 @@ from core.measures.audit import (
     judgments_needed,
     judgments_to_tell,
     kappa_of_levels,
+    kendall_bounds,
     level_at,
     linear_measure,
     meanings,
@@ -50,6 +51,7 @@ from core.measures.audit import (
     shares,
     spending,
     thresholds,
+    true_correlation,
 )
 from core.measures.audit.weights import Array, Weights
 from tests.made.projects import examples
@@ -184,6 +186,27 @@ def test_the_order_moves_from_the_machine_to_the_audit_as_judgments_come() -> No
     unsure = composite(machine, scores, np.full(3, 9.0))
     assert unsure == pytest.approx(machine + (scores - machine).mean())
     assert composite(machine[:1], scores[:1], np.array([0.2])) == pytest.approx([0.4])
+
+
+def test_the_correlation_with_full_judgments_is_freed_of_noise_and_its_bounds_hold() -> None:
+    truth = WEIGHTS.w @ GAINS
+    machine = WEIGHTS.w @ np.nan_to_num(COLUMNS["label"])
+    r = np.corrcoef(machine, truth)[0, 1]
+    signs = np.sign(machine[:, None] - machine) * np.sign(truth[:, None] - truth)
+    tau = signs[np.triu_indices(6, 1)].mean()
+    found = [correct(*audited(seed, batches=1, budget=120)) for seed in range(40)]
+    told = [true_correlation(machine, WEIGHTS.w, one) for one in found]
+    assert np.mean([one.low <= r <= one.high for one in told]) >= 0.9
+    for one in found:
+        low, high = kendall_bounds(machine, compare(WEIGHTS.w, one))
+        assert low <= tau <= high
+    exact = Corrected(GAINS, np.zeros(len(GAINS)), len(GAINS), 0)
+    all_ = true_correlation(machine, WEIGHTS.w, exact)
+    assert (all_.low, all_.value, all_.high) == pytest.approx((r, r, r))
+    assert kendall_bounds(machine, compare(WEIGHTS.w, exact)) == pytest.approx((tau, tau))
+    noise = Corrected(GAINS, np.full(len(GAINS), 1e4), 10, 0)
+    assert math.isnan(true_correlation(machine, WEIGHTS.w, noise).value)
+    assert math.isnan(kendall_bounds(machine[:1], compare(WEIGHTS.w[:1], exact))[0])
 
 
 LABELS = np.array([0, 0, 0, 0, 1, 1, 1, 1, np.nan])

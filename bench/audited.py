@@ -1,0 +1,239 @@
+"""Collections that are judged in full, and audits of them whose judgments are revealed only as they are drawn."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from core.measures.audit import (
+    Batch,
+    Corrected,
+    Estimates,
+    Pool,
+    Weights,
+    best,
+    chances,
+    correct,
+    draw,
+    expected_spread,
+    importance,
+    linear_measure,
+    planned_chances,
+    pool_of,
+    predict_batches,
+    rank_weights,
+)
+
+Array = NDArray[np.float64]
+
+RELEVANT = 2
+QUESTIONS = "QuestionSelfRatedUnanswerablePromptWithChoices"
+NUGGETS = "NuggetSelfRatedPrompt"
+
+
+@dataclass(frozen=True)
+class Collection:
+    """A collection of which every pooled passage has a judgment.
+
+    Args:
+        weights: of its systems.
+        gains: shape (N,), what people say of each passage.
+        label: shape (N,), what the machine says, in the unit of gains; NaN where it says nothing.
+        columns: the machine's features.
+    """
+
+    weights: Weights
+    gains: Array
+    label: Array
+    columns: Mapping[str, Array]
+
+    @property
+    def truth(self) -> Array:
+        """The score of each system on the board that is judged in full."""
+        return self.weights.w @ self.gains
+
+    @property
+    def machine(self) -> Array:
+        """The gain that the machine's label stands for; none where it gave none."""
+        return np.nan_to_num(self.label)
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to audit.
+
+    Args:
+        name: for the table.
+        size: what chances are proportional to; ones for a uniform sample.
+        pool: what predictions are made of.
+        learn: whether later batches use what earlier ones showed.
+        batches: how many the budget is drawn in.
+        one_share: whether a batch has the same share in the estimate of every passage, as a comparison.
+        contenders: whether later batches are about the differences of those that may still be the best.
+    """
+
+    name: str
+    size: Array
+    pool: Pool
+    learn: bool = False
+    batches: int = 1
+    one_share: bool = False
+    contenders: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What one simulated audit came to: the batches, their plan, predictions, and the gains that were revealed."""
+
+    batches: list[Batch]
+    planned: Array
+    predicted: Array
+    gains: Array
+
+    def until(self, t: int) -> Corrected:
+        """What stands after the first t batches."""
+        return correct(self.batches[:t], self.planned, self.gains, self.predicted[:t])
+
+
+def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
+    """The 54 judged queries of TREC DL 2020, 24 runs, question ratings by FLAN-T5-large.
+
+    Args:
+        measure: a linear one.
+        condensed: whether passages that NIST did not judge are taken out of the rankings, instead of counting as 0.
+    """
+    folder = shared / "dl20"
+    judged = _qrels(folder / "qrels-nist.txt")
+    runs = {file.stem: _run(file) for file in sorted((folder / "runs").glob("*.run"))}
+    if condensed:
+        runs = {
+            run: {query: [one for one in ranked if (query, one) in judged] for query, ranked in ranking.items()}
+            for run, ranking in runs.items()
+        }
+    rated = {
+        "questions": _qrels(folder / "rubric-qrels" / f"{QUESTIONS}.qrel"),
+        "nuggets": _qrels(folder / "rubric-qrels" / f"{NUGGETS}.qrel"),
+    }
+    columns = {f"{name} label": found for name, found in rated.items()}
+    return _collection(runs, judged, columns, measure)
+
+
+def dl23(shared: Path, measure: str) -> Collection:
+    """The 25 queries of LLMJudge, 16 systems made for tests, question ratings by FLAN-T5-large."""
+    folder = shared / "dl23-llmjudge"
+    judged = _qrels(folder / "qrels-nist.txt")
+    runs = {file.stem: _run(file) for file in sorted((folder / "runs").glob("*.run"))}
+    columns: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    with gzip.open(folder / "graded.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for query, passages in map(json.loads, lines):
+            for passage in passages:
+                for given in passage["exam_grades"]:
+                    if not given.get("self_ratings"):
+                        continue
+                    name = "questions" if given["prompt_info"]["prompt_class"] == QUESTIONS else "nuggets"
+                    ratings = np.array([one["self_rating"] for one in given["self_ratings"]], float)
+                    facts = {"label": ratings.max(), "mean": ratings.mean(), "answered": (ratings >= 4).sum()}
+                    facts["mean square"] = (ratings**2).mean()
+                    for what, value in facts.items():
+                        columns[f"{name} {what}"][query, passage["paragraph_id"]] = float(value)
+    return _collection(runs, judged, columns, measure)
+
+
+def _collection(
+    runs: Mapping[str, Mapping[str, list[str]]],
+    judged: Mapping[tuple[str, str], int],
+    columns: Mapping[str, Mapping[tuple[str, str], float]],
+    measure: str,
+) -> Collection:
+    """Unjudged passages count as 0, as trec_eval takes them."""
+    linear = linear_measure(measure)
+    weights = rank_weights(runs, linear, sorted({query for query, _ in judged}))
+    gains = np.array([max(0, judged.get(item, 0)) for item in weights.items], float)
+    found = {name: np.array([values.get(item, np.nan) for item in weights.items]) for name, values in columns.items()}
+    label = found["questions label"] * 3 / 5
+    if linear.binary:
+        gains = (gains >= RELEVANT).astype(float)
+        label = np.where(np.isnan(label), np.nan, found["questions label"] >= 4)
+    for name in [name for name in found if name.endswith("label")]:
+        found[f"{name} squared"] = found[name] ** 2
+    return Collection(weights, gains, label, found)
+
+
+def _qrels(file: Path) -> dict[tuple[str, str], int]:
+    rows = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
+    return {(query, passage): int(value) for query, _, passage, value in rows}
+
+
+def _run(file: Path) -> dict[str, list[str]]:
+    found: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for line in file.read_text(encoding="utf-8").splitlines():
+        query, _, passage, _, score, _ = line.split()
+        found[query].append((-float(score), passage))
+    return {query: [passage for _, passage in sorted(rows, key=lambda row: row[0])] for query, rows in found.items()}
+
+
+def ways(held: Collection) -> list[Way]:
+    """The ways to audit that the table sets side by side."""
+    weights, n = held.weights, len(held.gains)
+    size = importance(weights.w)
+    alike = np.ones(n)
+    full = pool_of(weights, held.columns)
+    # Plain prediction-powered inference: the machine's features alone, no queries, nothing of the rankings.
+    machine = pool_of(replace(weights, w=np.ones((1, n))), held.columns)
+    plain = replace(machine, queries=np.zeros(n, np.int64))
+    nothing = replace(plain, x=np.empty((n, 0)))
+    rankings = pool_of(weights, {})
+    return [
+        Way("uniform, no machine", alike, nothing),
+        Way("uniform, prediction (PPI)", alike, plain),
+        Way("uniform, our prediction", alike, full),
+        Way("by rank weight, no machine", size, nothing),
+        Way("by rank weight, rankings alone", size, rankings),
+        Way("our design", size, full),
+        Way("our design, 4 batches of one share", size, full, batches=4, one_share=True),
+        Way("our design, 4 batches", size, full, batches=4),
+        Way("our design, 4 that learn", size, full, learn=True, batches=4),
+    ]
+
+
+def simulate(held: Collection, way: Way, budget: float, seed: int) -> Drawn:
+    """One audit: batches are drawn, and the judgments of what was drawn are revealed."""
+    n, each = len(held.gains), budget / way.batches
+    floor = 1.0 if np.ptp(way.size) == 0 else 0.1
+    planned = planned_chances(way.size, [each] * way.batches, floor)
+    if way.one_share:
+        planned = np.full_like(planned, 1e-9)
+    known, size = np.zeros(n, bool), way.size
+    gains = np.full(n, np.nan)
+    batches: list[Batch] = []
+    for t in range(way.batches):
+        chance = chances(size, each, floor, ~known)
+        drawn = draw(chance, seed, t + 1, held.weights.items)
+        batches.append(Batch(chance, drawn, drawn, known))
+        known = known | drawn
+        gains[drawn] = held.gains[drawn]
+        if (way.learn or way.contenders) and t + 1 < way.batches:
+            predicted = predict_batches(way.pool, batches, planned, gains)
+            size = way.size
+            if way.contenders:
+                left = best(held.weights.w, correct(batches, planned, gains, predicted), 0.05).systems
+                size = importance(held.weights.w[list(left)], "differences") if len(left) > 1 else size
+            size = size * expected_spread(way.pool, batches, planned, gains, predicted)
+    return Drawn(batches, planned, predict_batches(way.pool, batches, planned, gains), gains)
+
+
+def missed(told: Estimates, truth: Array) -> NDArray[np.bool_]:
+    """Which intervals do not hold the truth."""
+    return (truth < told.low - 1e-9) | (told.high + 1e-9 < truth)
+
+
+def covered(told: Estimates, truth: Array) -> float:
+    """The share of intervals that hold the truth; what differs by rounding alone counts as held."""
+    return float(1 - missed(told, truth).mean())

@@ -1,0 +1,75 @@
+"""How well a machine's board follows the board that full judgments would give, from the sample of an audit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.measures.audit.batches import Corrected
+from core.measures.audit.estimate import CONFIDENCE, Comparisons, quantile
+from core.measures.audit.labels import UNDEFINED, Rate
+from core.measures.audit.weights import Array
+
+
+def true_correlation(machine: Array, w: Array, found: Corrected, confidence: float = CONFIDENCE) -> Rate:
+    """Pearson's correlation of the machine's scores with the fully judged ones, freed of the noise of the audit.
+
+    The correlation with the audited scores is too low, as these hold noise. Their covariance with the machine's scores
+    does not, and their variance does by a known amount, the mean of the variances of the centred scores, which is taken
+    out (Spearman's correction for attenuation, American Journal of Psychology 15, 1904). The interval is r +- z s, cut
+    at -1 and 1, where s^2 adds what the linear part of r varies by and, for few judgments, what the noise of the
+    variance itself does: r^2 tr(C^2) / (2 S^2 V^2), C being the covariance of the centred scores' errors and V the
+    freed variance.
+
+    Args:
+        machine: shape (S,), the machine's scores.
+        w: shape (S, N), the weights of the systems.
+        found: the estimated gains.
+        confidence: of the interval.
+
+    Returns:
+        Undefined with fewer than 3 systems, where the machine's scores are all alike, or where the audited scores
+        differ by no more than their noise.
+    """
+    count = len(machine)
+    scores = w @ found.gains
+    ours, theirs = machine - machine.mean(), scores - scores.mean()
+    centred = w - w.mean(axis=0)
+    noise = (centred * found.variances) @ centred.T
+    variance = float((theirs**2).mean() - np.trace(noise) / count)
+    spread = float((ours**2).mean())
+    if count < 3 or spread <= 1e-24 or variance <= 1e-24:
+        return UNDEFINED
+    shared = float((ours * theirs).mean())
+    r = shared / (spread * variance) ** 0.5
+    # d r = r (d log shared - d log variance / 2); written so that it holds for a covariance of 0 too.
+    slope = ours / (count * (spread * variance) ** 0.5) - r * theirs / (count * variance)
+    linear = float((slope @ w) ** 2 @ found.variances)
+    second = r**2 * float((noise**2).sum()) / (2 * count**2 * variance**2)
+    error = (linear + second) ** 0.5
+    half = error * float(quantile((1 + confidence) / 2, np.array([np.inf]))[0])
+    value = float(np.clip(r, -1, 1))
+    return Rate(value, max(-1.0, min(value, r - half)), min(1.0, max(value, r + half)), error)
+
+
+def kendall_bounds(machine: Array, compared: Comparisons, level: float = 1 - CONFIDENCE) -> tuple[float, float]:
+    """Between what Kendall's tau of the machine's board with the fully judged one lies for certain, but for the level.
+
+    Pairs that the audit tells apart count as they are, all others once against the machine and once for it. The tau
+    with the audited board itself is lower than the true one, since the audited order holds noise: do not report it.
+
+    Args:
+        machine: shape (S,).
+        compared: every two systems, from `compare`.
+        level: chance of any false difference among all pairs.
+
+    Returns:
+        The least and the greatest; pairs that the machine ties count 0 (tau-a). NaN with fewer than 2 systems.
+    """
+    count = len(compared.p)
+    if not count:
+        return float("nan"), float("nan")
+    sides = np.sign(machine[compared.first] - machine[compared.second])
+    told = compared.adjusted <= level
+    agreed = float((sides * np.sign(compared.difference.value))[told].sum())
+    open_ = float(np.abs(sides[~told]).sum())
+    return (agreed - open_) / count, (agreed + open_) / count
