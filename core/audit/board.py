@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from core.audit.calibrating import LabelQuality, label_quality
+from core.audit.calibrating import LabelQuality, Share, label_quality
 from core.audit.circularity import circularity
 from core.audit.estimation import Estimation, estimation
 from core.audit.facts import Facts, gather
@@ -26,8 +26,10 @@ from core.measures.audit import (
     composite,
     estimates,
     group_bias,
+    kendall_bounds,
     machine_bias,
     missing_bounds,
+    true_correlation,
 )
 from core.project import Project
 from core.text import first_few
@@ -119,6 +121,10 @@ class AuditBoard:
         differences: every two systems; empty before a batch is done.
         labels: how right the machine's labels are for the pool; None before a batch is done.
         statement: whether what was to be known is known.
+        correlation: Pearson's, of the machine's board with the one that judging everything would give, freed of the
+            noise of the sample; None before a batch is done.
+        kendall: between which values Kendall's tau with that board lies, as far as pairs of systems can be told apart;
+            None likewise, and with one system.
         favour: see `Favour`; None where no system, or every one, is made with the machine's family.
         people: Cohen's kappa of first and second judgments; None where none was given twice.
         frame, judged, known, missed: passages that count, judged in batches that are done, known before the first
@@ -136,6 +142,8 @@ class AuditBoard:
     differences: list[Difference]
     statement: Statement
     labels: LabelQuality | None
+    correlation: Share | None
+    kendall: tuple[float, float] | None
     favour: Favour | None
     people: Coefficient | None
     batches: int
@@ -196,9 +204,19 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
     if found is None:
         order = sorted(range(len(names)), key=lambda at: (-machine[at], names[at]))
         return AuditBoard(
-            **common, systems=[_unaudited(names[at], machine, at) for at in order], groups=[], differences=[],
-            statement=statement_of(facts, None), labels=None, favour=None, batches=0, judged=0, missed=0,
-        )  # fmt: skip
+            **common,
+            systems=[_unaudited(names[at], machine, at) for at in order],
+            groups=[],
+            differences=[],
+            statement=statement_of(facts, None),
+            labels=None,
+            correlation=None,
+            kendall=None,
+            favour=None,
+            batches=0,
+            judged=0,
+            missed=0,
+        )
     how: Mapping[str, Any] = {"variance": variance, "queries": found.pool.queries, "confidence": confidence}
     scores = estimates(w, found.corrected, **how)
     compared = compare(w, found.corrected, **how)
@@ -216,6 +234,8 @@ def board_of(facts: Facts, variance: Variance = "pool", kin: Sequence[str] = ())
         differences=_differences(names, compared),
         statement=statement_of(facts, found),
         labels=label_quality(facts, found),
+        correlation=Share.of(true_correlation(machine, w, found.corrected, confidence)) if len(names) > 2 else None,
+        kendall=kendall_bounds(machine, compared, facts.alpha) if len(names) > 1 else None,
         favour=favour,
         batches=len(found.batches),
         judged=found.corrected.judged,

@@ -88,6 +88,11 @@ def _found(board: AuditBoard) -> str:
             f" Of the labels the precision is {_rate(board.labels.precision)}, the recall {_rate(board.labels.recall)},"
             f" Cohen's kappa {_rate(board.labels.kappa)}."
         )
+    if board.correlation is not None and board.correlation.value is not None:
+        said += (
+            " The machine's board correlates with the one that judging everything would give at Pearson's"
+            f" {_rate(board.correlation)}."
+        )
     if board.people is not None and board.people.value is not None:
         said += f" On passages judged twice, two assessors agree with a kappa of {board.people.value:.3f}."
     return said

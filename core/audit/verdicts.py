@@ -13,7 +13,7 @@ from core.labels import basis, label_qrels
 from core.project import JUDGE, SCALE, WITHDRAW, Cursor, Project, log, put_judgment
 from core.types import Said
 
-CANNOT_SAY, SKIP = "cannot say", "skip passage"
+CANNOT_SAY, SKIP, LOOK = "cannot say", "skip passage", "look at label"
 """Acts of the log beside those of every judgment."""
 
 
@@ -182,15 +182,17 @@ def look(project: Project, audit: Audit, query_id: str, passage_id: str, assesso
         InputError: no name, or a passage that was not drawn.
     """
     name = assessor_name(assessor)
-    with project.transaction(only="audit_looks") as cursor:
+    with project.transaction() as cursor:
         state = read_state(cursor, audit)
         place = state.place(query_id, passage_id)
-        cursor.execute(
+        looked = cursor.execute(
             "INSERT INTO audit_looks SELECT nextval('keys'), $batch, $query, $passage, $assessor, now()::TIMESTAMP"
             " WHERE NOT EXISTS (FROM audit_looks WHERE batch_key = $batch AND query_key = $query"
             " AND passage_key = $passage AND assessor = $assessor)",
             {"batch": state.batch_key, "query": place.query_key, "passage": place.passage_key, "assessor": name},
-        )
+        ).fetchall()[0][0]
+        if looked:
+            log(cursor, name, LOOK, query=query_id, passage=passage_id, audit=audit.name)
     base = basis(project, audit.policy)
     return Look(label_qrels(project, base).get(query_id, {}).get(passage_id), base.grader.spec.max_rating)
 

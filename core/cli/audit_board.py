@@ -61,6 +61,11 @@ def board(project_path: Path | None, name: str | None, variance: Variance, file:
     if found.labels is not None:
         rates = ((name, _rate(getattr(found.labels, name))) for name in ("precision", "recall", "kappa"))
         tell("Labels: " + ", ".join(f"{name} {rate or 'undefined'}" for name, rate in rates) + ".")
+    if found.correlation is not None and found.kendall is not None:
+        tell(
+            f"The machine's board with the fully judged one: Pearson {_rate(found.correlation) or 'undefined'},"
+            f" Kendall's tau between {found.kendall[0]:.2f} and {found.kendall[1]:.2f}."
+        )
     for group in found.groups:
         tell(f"Not told apart: {', '.join(group)}.")
     if found.favour is not None:

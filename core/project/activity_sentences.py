@@ -249,6 +249,7 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "end audit": lambda d: f"ended the audit {d.get('audit', '')}",
     "cannot say": lambda d: f"could not judge {_passage(d)} for {_query(d)}{_named(d, 'note', ': {}')}",
     "skip passage": lambda d: f"left {_passage(d)} for {_query(d)} to somebody else, or for later",
+    "look at label": lambda d: f"asked for the machine's label of {_passage(d)} for {_query(d)}",
     "export audit sheet": lambda d: (
         f"took {_count(d.get('passages', 0))} passages of the audit {d.get('audit', '')} out, to be judged elsewhere"
     ),

@@ -87,6 +87,11 @@ def test_the_estimate_is_the_true_board_where_all_is_judged(filled: Project) -> 
         assert system.high - system.low == pytest.approx(0)  # type: ignore[operator]
         assert system.machine == pytest.approx(leaderboard(filled, "P@3").scores[system.run])
         assert system.bias == pytest.approx(system.machine - true[system.run])
+    assert board.correlation is not None and board.kendall is not None
+    assert board.kendall[0] <= board.kendall[1] == pytest.approx(1)
+    machine = [system.machine for system in board.systems]
+    audited = [system.audited or 0.0 for system in board.systems]
+    assert board.correlation.value == pytest.approx(np.corrcoef(machine, audited)[0, 1])
     assert board.statement.holds == (len(set(sorted(true.values())[-2:])) == 2)
 
 

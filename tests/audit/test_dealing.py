@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -77,6 +80,41 @@ def test_two_people_never_get_the_same_passage_but_where_a_second_judgment_is_as
     assert sum(len(of_query) for of_query in judgments(drawn, audit.source).values()) == batch.drawn
 
 
+def test_people_who_judge_at_the_same_moment_get_different_passages(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    with ThreadPoolExecutor(3) as people:
+        done = [one for found in people.map(lambda name: judge_all(drawn, audit, name), ("ann", "bob", "cid"))
+                for one in found]  # fmt: skip
+    judged = [one[:3] for one in done]
+    batch = batches(drawn, audit)[0]
+    assert len(judged) == len(set(judged)) == batch.judged + batch.judged_twice and batch.judged == batch.drawn
+
+
+JUDGE_AND_DIE = """
+import os, sys
+from pathlib import Path
+from core.audit import deal, find_audit, judge
+from core.project import open_project
+
+project = open_project(Path(sys.argv[1]))
+audit = find_audit(project)
+found = deal(project, audit, "ann")
+judge(project, audit, found.query.query_id, found.cards[0].passage_id, 2, "ann")
+os._exit(9)
+"""
+
+
+def test_a_process_that_is_killed_has_lost_no_verdict(drawn: Project) -> None:
+    audit, path = find_audit(drawn), drawn.path
+    drawn.close()
+    assert subprocess.run([sys.executable, "-c", JUDGE_AND_DIE, str(path)], check=False).returncode == 9
+    again = open_project(path)
+    found = hand(again, audit, "ann")
+    assert batches(again, audit)[0].judged == 1
+    assert found is not None and [card.value for card in found.cards if card.settled] == [2]
+    again.close()
+
+
 def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None:
     audit = find_audit(drawn)
     one, other = deal(drawn, audit, "ann"), deal(drawn, audit, "bob")
@@ -88,7 +126,7 @@ def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None
         judge(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
 
 
-def test_a_closed_browser_and_a_killed_process_lose_nothing(drawn: Project) -> None:
+def test_a_closed_browser_loses_nothing(drawn: Project) -> None:
     audit = find_audit(drawn)
     before = deal(drawn, audit, "ann")
     assert before is not None and before.next_card is not None

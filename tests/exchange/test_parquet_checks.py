@@ -58,6 +58,10 @@ def refuse(folder: Path, reason: str) -> FileError:
     return error.value
 
 
+AUDIT = (
+    "INSERT INTO audits VALUES (999, 'x', '{measure}', '{{}}', [], '{goal}', 's', 3, 10, 1, 0.05, {seed}, 'ann',"
+    " now()::TIMESTAMP)"
+)
 BROKEN = [
     ("UPDATE grades SET rating = 99", "the rating is not on the grader's scale"),
     ("UPDATE grades SET rating = -1", "the rating is not on the grader's scale"),
@@ -105,6 +109,16 @@ BROKEN = [
     ("INSERT INTO settings VALUES ('prices', '{\"m\": [-1, 0]}')", "m has no price"),
     ("UPDATE pool SET text_key = NULL", "a pooled passage has another text"),
     ("UPDATE passage_texts SET text = 'same'", "the same text twice"),
+    (AUDIT.format(measure="nDCG@10", goal='{"aim": "best"}', seed=1), "it cannot be read"),
+    (AUDIT.format(measure="P@5", goal='{"aim": "pair", "first": "one"}', seed=1), "it cannot be read"),
+    (AUDIT.format(measure="P@5", goal='{"aim": "best"}', seed=-1), "the seed below 0"),
+    ("INSERT INTO audit_chances VALUES (999, 1, 1, 0.0, 1.0, false, false, NULL)", "a chance is not above 0"),
+    ("INSERT INTO audit_chances VALUES (999, 1, 1, 1.0, 1.0, true, false, 2)", "among what was drawn"),
+    ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 3, 'ann', 'judged', 1, '', false, now()::TIMESTAMP)",
+     "neither the first nor the second"),
+    ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 1, 'ann', 'judged', NULL, '', false, now()::TIMESTAMP)",
+     "its value is not there"),
+    ("INSERT INTO model_families VALUES (999, 'people', '', ['gpt'], 'ann', now()::TIMESTAMP)", "the part is none of"),
 ]  # fmt: skip
 
 
