@@ -16,10 +16,24 @@ import duckdb
 import pytest
 
 from core import cli
+from core.bank import question_text_key
 from core.cli.reading import READING
 from core.errors import ProjectError
-from core.project import Project, database, holders, migrations, open_project
+from core.project import (
+    AnswerModel,
+    Generated,
+    Project,
+    add_generated,
+    add_queries,
+    database,
+    holders,
+    migrations,
+    open_project,
+    put_answer_model,
+    put_answer_verdicts,
+)
 from core.project.migrations import MIGRATIONS
+from core.types import Query
 from tests.made.projects import file_of, fill, judge
 from tests.project.test_reopening import QUESTIONS
 
@@ -34,6 +48,13 @@ sys.stdin.read()
 def fill_all(project: Project) -> None:
     fill(project, QUESTIONS, {("A?", "p1"): 4, ("B?", "p2"): 1}, {"one": {"q1": ["p1", "p2"]}, "two": {"q1": ["p2"]}})
     judge(project, {("q1", "p1"): 1, ("q1", "p2"): 0})
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "query q1", answer="clay")], replace=True)
+        key = put_answer_model(cursor, "generator", AnswerModel("elsewhere", "made"), "ann")
+        question = question_text_key(cursor, "query q1")
+        places = [(question, ("one", 1), None, 1), (question, ("gold", 0), None, 1)]
+        add_generated(cursor, key, [Generated(place, "clay") for place in places], None)
+        put_answer_verdicts(cursor, "people", {(question, "clay"): True}, "ann")
 
 
 @pytest.fixture
@@ -81,6 +102,8 @@ ARGUMENTS = {
     "graders test": ("--question", "q1/a"),
     "items statistics": ("--no-filters",),
     "meta": ("--against", "assessors"),
+    "reteval agreement": ("--judge", "em"),
+    "target diff": ("one", "two"),
     "prompts show": ("self-rating-0-5",),
 }
 

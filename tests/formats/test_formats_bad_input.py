@@ -242,6 +242,8 @@ def test_damaged_files_of_every_kind(kind: str, name: str, spoil: Callable[[byte
         "leaderboard": "run\tAP\na\t0.5\n",
         "responses-matrix": "student,i1\na,1\n",
         "students": "student,size\na,7\n",
+        "answers": '{"query_id": "q", "run": "gold", "answer": "a"}\n',
+        "answer-verdicts": '{"query_id": "q", "answer": "a", "acceptable": true}\n',
         "lm-eval": '{"doc_id": 1, "doc": {}, "resps": [], "acc_norm": 1}\n',
         "exam": f"[{exam_item('Which is it?')}]\n",
     }[kind]
@@ -263,6 +265,8 @@ def test_invalid_utf8_names_the_line_and_the_byte(kind: str) -> None:
         "leaderboard": "run\tAP\na\t0.5\n",
         "responses-matrix": "student,i1\na,1\n",
         "students": "student,size\na,7\n",
+        "answers": "".join(f'{{"query_id": "q{n}", "run": "gold", "answer": "a"}}\n' for n in (1, 2)),
+        "answer-verdicts": "".join(f'{{"query_id": "q{n}", "answer": "a", "acceptable": 1}}\n' for n in (1, 2)),
         "exam": f"[{exam_item('Which is it?')},\n {exam_item('Which is next?')}]\n",
         "lm-eval": "".join(f'{{"doc_id": {n}, "doc": {{}}, "resps": [], "acc_norm": 1}}\n' for n in (1, 2)),
     }[kind]

@@ -36,15 +36,23 @@ LEFT_OUT = (
     "items statistics",
     "graders test",
     "proposals answer-key",
+    "answers generate",
+    "answers retrieve",
+    "answers grade",
+    "answers rag",
+    "reteval agreement",
+    "reteval compare",
+    "target freeze",
+    "target watch",
 )
-"""They begin a server, load or ask models."""
+"""They begin a server, load or ask models, or ask an address."""
 
 PROJECT = "@project@"
 MOST_LINES = 30
 
 GOOD: dict[str, tuple[str, ...]] = {
     "kind": ("queries", "passages", "runs", "qrels", "bank", "graded", "responses", "leaderboard",
-    "responses-matrix", "lm-eval", "students", "exam"),
+    "responses-matrix", "lm-eval", "students", "exam", "answers", "answer-verdicts"),
     "query": ("q0", "q1"), "query_id": ("q0", "q2"), "queries": ("q0",), "passage_id": ("p0", "p1"), "run": ("r1",
     "r2"),
     "question_id": ("q0/x0", "q1/x1"), "question_ids": ("q0/x0", "q0/x3"), "question": ("q0/x0",),

@@ -283,6 +283,21 @@ def _exam(random: Random) -> Whole:
     )
 
 
+def _generated(random: Random) -> list[dict[str, Any]]:
+    from_runs = [
+        {"query_id": f"q{number}", "run": "r1", "k": random.choice((1, 5)), "draw": 1, "answer": _words(random)}
+        for number in range(3)
+    ]
+    return [*from_runs, {"query_id": "q0", "run": "gold", "draw": 2, "answer": _words(random)}]
+
+
+def _answer_verdicts(random: Random) -> list[dict[str, Any]]:
+    return [
+        {"query_id": f"q{number}", "answer": _words(random), "acceptable": random.choice((True, False, "yes", 0))}
+        for number in range(3)
+    ]
+
+
 FORMS: tuple[Form, ...] = (
     Form("queries", "queries.tsv", _queries_tsv),
     Form("queries", "queries.jsonl", _queries_rows),
@@ -311,6 +326,8 @@ FORMS: tuple[Form, ...] = (
     Form("responses-matrix", "answers.tsv", lambda random: _answers(random, "\t")),
     Form("lm-eval", "samples_big.jsonl", _samples),
     Form("exam", "exam.json", _exam),
+    Form("answers", "answers.jsonl", _generated),
+    Form("answer-verdicts", "verdicts.jsonl", _answer_verdicts),
     Form("students", "components.csv", lambda random: "student,LLM,icl\nbig,llama,ICL@0\nsmall,,ICL@1\n"),
 )
 
