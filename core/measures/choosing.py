@@ -137,7 +137,8 @@ def _pairing(one: Choice, other: Choice, drawn: Mapping[str, Array], picked: Map
     known = [run for run in one.chosen if run in other.scores]
     best = max((mean for mean, _ in other.scores.values()), default=0.0)
     loss = best - sum(other.scores[run][0] for run in known) / len(known) if known else None
-    losses = np.nanmax(y, axis=1) - np.nansum(y * mine, axis=1) / mine.sum(axis=1)
+    greatest = np.where(np.isnan(y), -np.inf, y).max(axis=1)
+    losses = np.where(np.isinf(greatest), np.nan, greatest - np.nansum(y * mine, axis=1) / mine.sum(axis=1))
     return Pairing(
         one.evaluation,
         other.evaluation,

@@ -69,7 +69,7 @@ JUDGES: dict[str, AnswerJudge] = {
                     "Stemmed words without stop words, edit distance below a fifth of the longer text",
                     "Farzi and Dietz: exam-plus-plus, section 4.2.1", 1, "texts"),
         AnswerJudge("contains", "Contains", "The words of a right answer stand together in the answer",
-                    "Kamalloo et al.: ACL 2023, as lexical matching of long answers", 1, "texts"),
+                    "ours, as Karpukhin et al.: DPR, EMNLP 2020, test passages", 1, "texts"),
         AnswerJudge("embedding", "Embedding", "Cosine of the sentence vectors of all-MiniLM-L6-v2",
                     "llm-reteval, section 2.2", 0.8, "encoder", True),
         AnswerJudge("bertscore", "Token vectors",

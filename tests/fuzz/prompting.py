@@ -14,6 +14,18 @@ from tests.fuzz.inputs import Input
 from tests.fuzz.oracles import Broken, refused_well
 
 FILE = "prompt.yaml"
+FENCED = (("context", "passage"), ("answer", "answer"), ("result", "answer"))
+# What stands in braces in the prompts of some uses, and by what other names they have their values.
+OWN_VARIABLES = {
+    "generate items": ("task_domain", "documentation", "passage", "context"),
+    "answer from passages": ("question", "passage", "context", "n_tokens"),
+    "compare answers": ("question", "query", "correct_answer", "answer", "result"),
+}
+OTHER_NAMES = {
+    "direct": {"question": "query_title", "answer": "correct_answer"},
+    "generate items": {"documentation": "context"},
+    "compare answers": {"query": "question", "answer": "correct_answer"},
+}
 
 
 def a_filling(random: Random) -> Input:
@@ -64,7 +76,7 @@ def _fill(sent: Input) -> bool:
         return False
     wanted = dict(values)
     # In a direct prompt {answer} is the correct one, which people wrote.
-    for name, what in (("context", "passage"), ("answer", "answer")) if sent.given["fence"] else ():
+    for name, what in FENCED if sent.given["fence"] else ():
         if name not in variables(prompt):
             continue
         fence = re.search(rf"<({what}-[0-9a-f]+)>", made.system)
@@ -78,10 +90,9 @@ def _fill(sent: Input) -> bool:
 
 def _expected(prompt: Prompt, values: dict[str, str]) -> str:
     """The filled template, put together from its pieces: no text that was put in is looked at again."""
-    aliases = {"passage": "context"}
-    if prompt.use == "direct":
-        aliases |= {"question": "query_title", "answer": "correct_answer"}
-    pieces = re.split(r"\{(" + "|".join((*VARIABLES, "examples")) + r")\}", prompt.template)
+    aliases = {"passage": "context", **OTHER_NAMES.get(prompt.use, {})}
+    names = OWN_VARIABLES.get(prompt.use, (*VARIABLES, "examples"))
+    pieces = re.split(r"\{(" + "|".join(names) + r")\}", prompt.template)
     examples = []
     for one in prompt.examples:
         parts = re.split(r"\{(question|passage|answer)\}", prompt.example)

@@ -6,9 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.errors import InputError
-from core.measures import NewScore, stakes
+from core.measures import NewScore, choosing, stakes
 from core.measures.answers import (
     CASES,
     RECALL_FAILURES,
@@ -132,3 +134,27 @@ def test_what_would_change_the_choice_comes_first() -> None:
     assert found[0].swaps == 1 and found[0].closing == 1 and found[-1].closing == pytest.approx(-1)
     with pytest.raises(InputError, match="Recall@5 has no run missing"):
         stakes(tables, [gain("missing", "q0")])
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 1.0, None]), min_size=4, max_size=4), min_size=2, max_size=4),
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from([0.0, 1.0])), min_size=1, max_size=4),
+)
+def test_a_stake_is_what_scoring_everything_again_says(
+    rows: list[list[float | None]], changes: list[tuple[int, int, float]]
+) -> None:
+    table = {f"run{at}": {f"q{column}": one for column, one in enumerate(row)} for at, row in enumerate(rows)}
+    corrected = {run: dict(row) for run, row in table.items()}
+    for run, query, score in dict(((run, query), (run, query, score)) for run, query, score in changes).values():
+        corrected[f"run{run}"][f"q{query}"] = score
+    new = [
+        NewScore("R", run, query, corrected[run][query] or 0.0)
+        for run, row in table.items()
+        for query in row
+        if corrected[run][query] != row[query]
+    ]
+    (found,) = stakes({"R": table}, [new])
+    # A run that has no score at all is chosen by nobody, but stands at 0 where one counts.
+    if all(any(one is not None for one in row.values()) for row in table.values()):
+        before, after = (choosing({"R": one}, samples=1).choices[0].chosen for one in (table, corrected))
+        assert found.chooses_another == (sorted(before) != sorted(after))

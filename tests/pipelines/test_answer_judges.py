@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.answers import PUBLISHED, answered, corpus
+from bench.answers import PUBLISHED, answered
+from bench.missed_gold import corpus
 from core.errors import InputError
 from core.graders import load_encoder, model_folder
 from core.measures.answers import against_people
