@@ -83,7 +83,9 @@ def _say(found: Frozen) -> None:
 @click.option("--since", required=True, metavar="RUN", help="The run that it is compared with.")
 @click.option("--name", help="Of the new run; --since with the time where not given.")
 @click.option("--measure", default="nDCG@10", show_default=True, help="What must not fall.")
-@click.option("--source", default="judgments", show_default=True, help="Source of judgments, or exam for grades.")
+@click.option(
+    "--source", default="judgments", show_default=True, help="Source of judgments; `exam` for what grades say."
+)
 @click.option(
     "--level", type=click.FloatRange(0, 1), default=LEVEL, show_default=True, help="Chance below which a fall counts."
 )

@@ -25,8 +25,9 @@ from core.graders.control import NOTHING_USED, Control, Price, Usage
 from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
 from core.graders.endpoint.elsewhere import Played, Told, asked_by, play
-from core.graders.endpoint.fetching import Fetched, Manners, fetch_all
-from core.graders.endpoint.fetching import Method as FetchMethod
+from core.graders.endpoint.fetching import fetch_all
+from core.graders.endpoint.manners import Fetched, Manners
+from core.graders.endpoint.manners import Method as FetchMethod
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
 from core.graders.local.back_end import MOST_BEAMS, TransformersBackEnd
 from core.graders.local.batches import default_budget

@@ -7,18 +7,14 @@ from core.pipelines.answer_judges import JUDGES, AnswerJudge, accepts, answer_ju
 from core.pipelines.answers.background import AnswerWork, current_answer_work, start_answering, start_comparing
 from core.pipelines.answers.casework import (
     RELEVANT,
-    CaseDesk,
     CaseRow,
-    ShownPassage,
     case_at,
-    case_desk,
     cases,
     check_case,
     confirm_case,
     judge_as_relevant,
     take_back_case,
 )
-from core.pipelines.answers.casework import Part as MarkedPart
 from core.pipelines.answers.comparing import (
     JudgePlan,
     Pair,
@@ -33,6 +29,8 @@ from core.pipelines.answers.comparing import (
     verdicts,
 )
 from core.pipelines.answers.contexts import AskedQuery, Gold, Read, asked_queries, gold_sources, passage_id_of
+from core.pipelines.answers.desk import CaseDesk, ShownPassage, case_desk
+from core.pipelines.answers.desk import Part as MarkedPart
 from core.pipelines.answers.evaluating import evaluate
 from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, View
 from core.pipelines.answers.evaluation import Row as RetEvalRow

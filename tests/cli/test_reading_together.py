@@ -18,10 +18,24 @@ import pytest
 from core import cli
 from core.audit import Goal, design, draw
 from core.audit import judge as give_verdict
+from core.bank import question_text_key
 from core.cli.reading import READING
 from core.errors import ProjectError
-from core.project import Project, database, holders, migrations, open_project
+from core.project import (
+    AnswerModel,
+    Generated,
+    Project,
+    add_generated,
+    add_queries,
+    database,
+    holders,
+    migrations,
+    open_project,
+    put_answer_model,
+    put_answer_verdicts,
+)
 from core.project.migrations import MIGRATIONS
+from core.types import Query
 from tests.made.projects import file_of, fill, judge
 from tests.project.test_reopening import QUESTIONS
 
@@ -40,6 +54,13 @@ def fill_all(project: Project) -> None:
     draw(project, audit, "org")
     for passage in ("p1", "p2"):
         give_verdict(project, audit, "q1", passage, 1, "ann")
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "query q1", answer="clay")], replace=True)
+        key = put_answer_model(cursor, "generator", AnswerModel("elsewhere", "made"), "ann")
+        question = question_text_key(cursor, "query q1")
+        places = [(question, ("one", 1), None, 1), (question, ("gold", 0), None, 1)]
+        add_generated(cursor, key, [Generated(place, "clay") for place in places], None)
+        put_answer_verdicts(cursor, "people", {(question, "clay"): True}, "ann")
 
 
 @pytest.fixture
@@ -87,6 +108,8 @@ ARGUMENTS = {
     "graders test": ("--question", "q1/a"),
     "items statistics": ("--no-filters",),
     "meta": ("--against", "assessors"),
+    "reteval agreement": ("--judge", "em"),
+    "target diff": ("one", "two"),
     "prompts show": ("self-rating-0-5",),
 }
 

@@ -36,8 +36,16 @@ LEFT_OUT = (
     "items statistics",
     "graders test",
     "proposals answer-key",
+    "answers generate",
+    "answers retrieve",
+    "answers grade",
+    "answers rag",
+    "reteval agreement",
+    "reteval compare",
+    "target freeze",
+    "target watch",
 )
-"""They begin a server, load or ask models."""
+"""They begin a server, load or ask models, or ask an address."""
 
 PROJECT = "@project@"
 MOST_LINES = 30

@@ -283,21 +283,18 @@ def _exam(random: Random) -> Whole:
     )
 
 
-def _written_answers(random: Random) -> list[Any]:
-    of_runs = [
-        {"query_id": query, "run": run, "k": k, "draw": 1, "answer": _words(random)}
-        for query in QUERIES[:2]
-        for run in ("r1", "r2")
-        for k in (1, 5)
+def _generated(random: Random) -> list[dict[str, Any]]:
+    from_runs = [
+        {"query_id": f"q{number}", "run": "r1", "k": random.choice((1, 5)), "draw": 1, "answer": _words(random)}
+        for number in range(3)
     ]
-    return of_runs + [{"query_id": q, "run": "gold", "draw": n, "answer": "Yes."} for q in QUERIES[:2] for n in (1, 2)]
+    return [*from_runs, {"query_id": "q0", "run": "gold", "draw": 2, "answer": _words(random)}]
 
 
-def _said_of_answers(random: Random) -> list[Any]:
+def _answer_verdicts(random: Random) -> list[dict[str, Any]]:
     return [
-        {"query_id": query, "answer": answer, "acceptable": random.random() < 0.5}
-        for query in QUERIES[:2]
-        for answer in (_words(random), "Yes.")
+        {"query_id": f"q{number}", "answer": _words(random), "acceptable": random.choice((True, False, "yes", 0))}
+        for number in range(3)
     ]
 
 
@@ -329,8 +326,8 @@ FORMS: tuple[Form, ...] = (
     Form("responses-matrix", "answers.tsv", lambda random: _answers(random, "\t")),
     Form("lm-eval", "samples_big.jsonl", _samples),
     Form("exam", "exam.json", _exam),
-    Form("answers", "answers.jsonl", _written_answers),
-    Form("answer-verdicts", "verdicts.jsonl", _said_of_answers),
+    Form("answers", "answers.jsonl", _generated),
+    Form("answer-verdicts", "verdicts.jsonl", _answer_verdicts),
     Form("students", "components.csv", lambda random: "student,LLM,icl\nbig,llama,ICL@0\nsmall,,ICL@1\n"),
 )
 

@@ -13,6 +13,8 @@ from core.errors import InputError, Report
 from core.formats import (
     Source,
     exam,
+    read_answer_verdicts,
+    read_answers,
     read_bank,
     read_boards,
     read_factors,
@@ -20,11 +22,11 @@ from core.formats import (
     read_responses,
     read_run_lines,
     read_samples,
+    write_answer_verdicts,
     write_board_tsv,
     write_matrix,
 )
-from core.formats.answer_verdicts import read_answer_verdicts, write_answer_verdicts
-from core.formats.answers import read_answers, write_answers
+from core.formats.answers import write_answers
 from core.formats.graded import read_graded, write_graded
 from core.formats.passages import read_passages, write_passages
 from core.formats.queries import read_queries, write_queries
@@ -110,9 +112,9 @@ ROUND_TRIPS: dict[str, tuple[Reader, tuple[tuple[str, Write], ...]]] = {
     "responses-matrix": (_students, (("m.csv", _write_students),)),
     "lm-eval": (_each(lambda source, report: [read_samples(source, report)]), ()),
     "exam": (_each(exam.read_exam), (("e.json", exam.write_exam),)),
+    "students": (_each(lambda source, report: [read_factors(source, report)]), ()),
     "answers": (_each(read_answers), (("a.jsonl", write_answers),)),
     "answer-verdicts": (_each(read_answer_verdicts), (("v.jsonl", write_answer_verdicts),)),
-    "students": (_each(lambda source, report: [read_factors(source, report)]), ()),
 }
 """By kind of file: how it is read, and under which names it is written how."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from core.errors import InputError
 from core.measures import NewScore, Stake, stakes
 from core.measures.answers import CASES, Case, Proposal, Texts, Verdicts, propose, settled
 from core.pipelines.answers.contexts import Read, passage_id_of, passage_texts
-from core.pipelines.answers.evaluating import near
+from core.pipelines.answers.evaluating import Alike
 from core.pipelines.answers.evaluation import Evaluation, GoldSide, Line
 from core.project import CasePlace, ConfirmedCase, Project, confirm, confirmed_cases, judging, withdraw_case
 from core.text import quoted
@@ -69,16 +68,20 @@ def cases(
     known: dict[tuple[str, str, int], list[ConfirmedCase]] = {}
     for one in confirmed_cases(project, evaluation.generator.key):
         known.setdefault((one.query_id, one.run, one.k), []).append(one)
-    texts = _Texts(project, evaluation)
+    parting = [
+        line
+        for place in places
+        for line in evaluation.lines[place].values()
+        if line.answer is not None
+        and (verdicts_of(line, evaluation.gold[line.query_id]).part or (line.query_id, line.run, line.k) in known)
+    ]
+    texts = _Texts(project, evaluation, parting)
     found = []
-    for place in places:
-        for line in evaluation.lines[place].values():
-            side = evaluation.gold[line.query_id]
-            verdicts = verdicts_of(line, side)
-            confirmed = tuple(known.get((line.query_id, line.run, line.k), ()))
-            if line.answer is None or not (verdicts.part or confirmed):
-                continue
-            found.append(CaseRow(line, side, verdicts, propose(verdicts, texts.of(line, side, verdicts)), confirmed))
+    for line in parting:
+        side = evaluation.gold[line.query_id]
+        verdicts = verdicts_of(line, side)
+        confirmed = tuple(known.get((line.query_id, line.run, line.k), ()))
+        found.append(CaseRow(line, side, verdicts, propose(verdicts, texts.of(line, side, verdicts)), confirmed))
     found = [one for one in found if (only is None or one.case == only) and not (to_do and one.confirmed)]
     return _ordered(evaluation, found)
 
@@ -100,30 +103,39 @@ def _places(evaluation: Evaluation, run: str | None, k: int | None) -> list[tupl
 
 
 class _Texts:
-    """The texts behind verdicts, read once for a view."""
+    """The texts behind the verdicts of lines, read and encoded in one go.
 
-    def __init__(self, project: Project, evaluation: Evaluation) -> None:
-        self._project = project
-        keys = {
-            one.text_key
-            for lines in evaluation.lines.values()
-            for line in lines.values()
-            if line.answer is not None and verdicts_of(line, evaluation.gold[line.query_id]).part
-            for one in line.passages
-            if isinstance(one, Read)
-        }
-        self._texts = passage_texts(project, keys)
+    Args:
+        lines: of which some may be no cases.
+    """
+
+    def __init__(self, project: Project, evaluation: Evaluation, lines: Iterable[Line]) -> None:
+        parting = [line for line in lines if line.answer is not None]
+        reads = {one for line in parting for one in line.passages if isinstance(one, Read)}
+        self._texts = passage_texts(project, {one.text_key for one in reads})
+        missed = [
+            line for line in parting if self._may_be_near(line, verdicts_of(line, evaluation.gold[line.query_id]))
+        ]
+        compared = {one for line in missed for one in line.passages if isinstance(one, Read)}
+        self._alike = Alike(
+            project, compared | {one for line in missed for one in evaluation.gold[line.query_id].passages}
+        )
+
+    @staticmethod
+    def _may_be_near(line: Line, verdicts: Verdicts) -> bool:
+        # A passage without a text is like nothing: only where all have one are places in step.
+        whole = all(isinstance(one, Read) for one in line.passages)
+        return bool(verdicts.reteval and not verdicts.recall and line.passages and whole)
 
     def of(self, line: Line, side: GoldSide, verdicts: Verdicts) -> Texts:
+        """The texts of one of the lines."""
         read = [one for one in line.passages if isinstance(one, Read)]
-        missing = not verdicts.recall and verdicts.reteval and read
         return Texts(
             line.answer or "",
             [self._texts.get(one.text_key, "") if isinstance(one, Read) else "" for one in line.passages],
             side.draws,
             side.query.answers,
-            # A passage without a text is like nothing: only where all have one are places in step.
-            near(self._project, read, side.passages) if missing and len(read) == len(line.passages) else None,
+            self._alike.of(read, side.passages) if self._may_be_near(line, verdicts) and line.answer else None,
         )
 
 
@@ -163,72 +175,6 @@ def _corrections(evaluation: Evaluation, row: CaseRow) -> list[NewScore]:
     return found
 
 
-Part = tuple[str, bool]
-"""A piece of a text, and whether it has the words of the answer."""
-
-
-@dataclass(frozen=True)
-class ShownPassage:
-    """A passage as a person reads it beside an answer.
-
-    Args:
-        rank: its place in the run, from 1; 0 for a gold passage.
-        parts: its text in pieces, those with the answer's words told apart; empty where there is no text.
-        gold: whether it is a gold passage.
-        judged: what the reader judged it; None where they have not.
-    """
-
-    passage_id: str
-    rank: int
-    parts: tuple[Part, ...]
-    gold: bool
-    judged: int | None
-
-
-@dataclass(frozen=True)
-class CaseDesk:
-    """Everything that a person needs to decide one case.
-
-    Args:
-        row: verdicts, proposal and what was confirmed.
-        retrieved: the top k with the words of the run's answer marked.
-        gold: the gold passages with the words of the answers from them marked.
-    """
-
-    row: CaseRow
-    retrieved: list[ShownPassage]
-    gold: list[ShownPassage]
-
-
-def case_desk(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int, author: str) -> CaseDesk:
-    """One query of one run at one depth, with all its texts, whether it is a case or not.
-
-    Args:
-        author: whose judgments are shown.
-
-    Raises:
-        InputError: there is no such query, run or depth in the view.
-    """
-    row = case_at(project, evaluation, query_id, run, k)
-    line, side = row.line, row.side
-    ids = {one.passage_id for one in side.passages}
-    keys = {one.text_key for one in (*line.passages, *side.passages) if isinstance(one, Read)}
-    texts = passage_texts(project, keys)
-
-    def shown(one: Read | str, rank: int, answers: Sequence[str]) -> ShownPassage:
-        name = passage_id_of(one)
-        parts = marked(texts[one.text_key], answers) if isinstance(one, Read) else ()
-        judged = judging.own_judgment(project, query_id, name, author) if author.strip() else None
-        return ShownPassage(name, rank, parts, name in ids, judged)
-
-    answers = [line.answer] if line.answer else []
-    return CaseDesk(
-        row,
-        [shown(one, rank, answers) for rank, one in enumerate(line.passages, 1)],
-        [shown(one, 0, side.draws) for one in side.passages],
-    )
-
-
 def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k: int) -> CaseRow:
     """One query of one run at one depth with its verdicts and proposal.
 
@@ -241,26 +187,13 @@ def case_at(project: Project, evaluation: Evaluation, query_id: str, run: str, k
         raise InputError(f"The query {query_id} has no gold passages, or is not there.", "Name one of the table.")
     side = evaluation.gold[query_id]
     verdicts = verdicts_of(line, side)
-    proposal = propose(verdicts, _Texts(project, evaluation).of(line, side, verdicts))
+    proposal = propose(verdicts, _Texts(project, evaluation, [line]).of(line, side, verdicts))
     confirmed = tuple(
         one
         for one in confirmed_cases(project, evaluation.generator.key)
         if (one.query_id, one.run, one.k) == (query_id, run, k)
     )
     return CaseRow(line, side, verdicts, proposal, confirmed)
-
-
-def marked(text: str, answers: Sequence[str]) -> tuple[Part, ...]:
-    """A text in pieces, those told apart that are the words of an answer, whatever their case and what parts them."""
-    patterns = [r"\W+".join(map(re.escape, words)) for answer in answers if (words := re.findall(r"\w+", answer))]
-    if not patterns:
-        return ((text, False),) if text else ()
-    parts: list[Part] = []
-    at = 0
-    for hit in re.finditer(rf"(?<!\w)(?:{'|'.join(sorted(patterns, key=len, reverse=True))})(?!\w)", text, re.I):
-        parts += [(text[at : hit.start()], False), (hit[0], True)]
-        at = hit.end()
-    return tuple(part for part in (*parts, (text[at:], False)) if part[0])
 
 
 def check_case(case: str) -> Case:

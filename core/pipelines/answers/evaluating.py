@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -258,12 +258,19 @@ def _same(
 ) -> dict[str, dict[str, list[str]]]:
     """By query, the retrieved passages whose text is nearly that of gold passages, with the ids of these."""
     found: dict[str, dict[str, list[str]]] = {}
+    retrieved_too = {
+        query_id: {one for run in ranked.values() for one in run.get(query_id, []) if isinstance(one, Read)}
+        for query_id in gold
+    }
+    every = {one for reads in retrieved_too.values() for one in reads} | {
+        one for reads in gold.values() for one in reads
+    }
+    encoded = Alike(project, every)
     for query_id, right in gold.items():
-        every = {one for run in ranked.values() for one in run.get(query_id, []) if isinstance(one, Read)}
-        others = sorted(every - set(right), key=lambda one: one.text_key)
+        others = sorted(retrieved_too[query_id] - set(right), key=lambda one: (one.text_key, one.passage_id))
         if not others:
             continue
-        alike = near(project, others, right)
+        alike = encoded.of(others, right)
         found[query_id] = {
             other.passage_id: [one.passage_id for one, value in zip(right, row, strict=True) if value >= NEAR]
             for other, row in zip(others, alike.tolist(), strict=True)
@@ -272,9 +279,23 @@ def _same(
     return found
 
 
-def near(project: Project, passages: Sequence[Read], gold: Sequence[Read]) -> NDArray[np.float64]:
-    """How alike passages are to gold passages, (passages, gold): by their words, or by all-MiniLM-L6-v2 if more so."""
-    texts = passage_texts(project, {one.text_key for one in (*passages, *gold)})
-    ours, theirs = ([texts[one.text_key] for one in some] for some in (passages, gold))
-    vectors = kept_vectors(project)([*ours, *theirs])
-    return likeness(ours, theirs, vectors[: len(ours)] @ vectors[len(ours) :].T)
+class Alike:
+    """How alike passages are, encoded in one go.
+
+    Args:
+        reads: all passages that will be compared.
+    """
+
+    def __init__(self, project: Project, reads: Collection[Read]) -> None:
+        self._texts = passage_texts(project, {one.text_key for one in reads})
+        self._rows = {key: row for row, key in enumerate(self._texts)}
+        self._vectors = kept_vectors(project)(list(self._texts.values())) if self._texts else None
+
+    def of(self, passages: Sequence[Read], gold: Sequence[Read]) -> NDArray[np.float64]:
+        """How alike passages are to gold passages, (passages, gold): by their words, or by all-MiniLM-L6-v2 if more."""
+        ours, theirs = ([one.text_key for one in some] for some in (passages, gold))
+        cosines = None
+        if self._vectors is not None:
+            left, right = (self._vectors[[self._rows[key] for key in keys]] for keys in (ours, theirs))
+            cosines = left @ right.T
+        return likeness([self._texts[key] for key in ours], [self._texts[key] for key in theirs], cosines)

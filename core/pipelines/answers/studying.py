@@ -24,7 +24,7 @@ from core.pipelines.answers.casework import cases
 from core.pipelines.answers.comparing import Pair, pair, verdicts
 from core.pipelines.answers.contexts import asked_queries
 from core.pipelines.answers.evaluation import Evaluation, numbers
-from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts
+from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
 from core.text import first_few
 
 Refined = Literal["confirmed", "proposed"]
@@ -54,14 +54,15 @@ def correlations(project: Project, evaluation: Evaluation, by: Refined = "confir
         by: whether the refined set leaves out confirmed cases A, B and C, or proposed ones as well.
     """
     found = []
-    failures = cases(project, evaluation)
+    if by == "proposed":
+        told = [(row.line.query_id, row.line.run, row.line.k, row.case) for row in cases(project, evaluation)]
+    else:
+        told = [(one.query_id, one.run, one.k, one.case) for one in confirmed_cases(project, evaluation.generator.key)]
+    # Of several people's cases the last one counts.
+    counts = {(query_id, run, k): case for query_id, run, k, case in told}
     for (run, k), lines in evaluation.lines.items():
         removed = [
-            row.line.query_id
-            for row in failures
-            if (row.line.run, row.line.k) == (run, k)
-            and (row.confirmed or by == "proposed")
-            and row.case in RECALL_FAILURES
+            query_id for (query_id, *place), case in counts.items() if place == [run, k] and case in RECALL_FAILURES
         ]
         recall, reteval = numbers(lines, "recall"), numbers(lines, "reteval")
         found.append(
