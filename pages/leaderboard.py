@@ -6,11 +6,13 @@ from typing import cast
 
 import streamlit as st
 
+from core.audit import audited_by
 from core.labels import Policy, basis, readiness
 from core.leaderboard import Leaderboard, compare, leaderboard, official_board
 from core.measures import Ties, parse_measure
 from core.project import Project, boards
 from core.study import Alike, alike, labelled, remembered_pairs
+from pages.parts.audit import opened
 from pages.parts.boards import board as board_table
 from pages.parts.boards import gold_texts, significance
 from pages.parts.boards.board import Column, Named
@@ -159,6 +161,8 @@ if board.reference is not None:
         f"{STAR}: within the standard error of {ui.plain(board.reference.run)}, which scores"
         f" 1 ± {ui.number(board.reference.std_error, 4)} with all its pooled passages."
     )
+if board.needed:
+    opened.says_audit(audited_by(project, policy))
 name = "Gold" if board.source == "gold" else "Exam"
 further = [*reached(project, policy, board), *significance.columns(board, differs_from, test)]
 systems(Named(f"{name} {board.measure}", board), official, further)

@@ -13,14 +13,15 @@ from core.audit.calibrating import (
     calibration,
 )
 from core.audit.circularity import Circularity, Role, circularity, family_of
-from core.audit.dealing import LEASE, Card, Hand, deal, give_back, hand
+from core.audit.dealing import LEASE, Card, Hand, deal, deal_ahead, give_back, hand
 from core.audit.designing import ALPHA, BATCH_SIZE, LOOKS, Texts, design, end_audit, end_batch, texts
 from core.audit.drawing import draw
 from core.audit.elsewhere import Sheet, TakenIn, sentence, sheet, take_in
 from core.audit.facts import Drawn, Facts, gather
 from core.audit.forecasting import Forecast, Width, forecast
+from core.audit.foreseeing import foresee
 from core.audit.methods import methods
-from core.audit.publishing import audit_files, notice, read_facts
+from core.audit.publishing import audit_files, audited_by, notice, read_facts
 from core.audit.records import AIMS, Aim, Audit, Batch, Goal, audits, batches, find_audit, open_batch
 from core.audit.statements import Statement
 from core.audit.verdicts import Assessor, Look, Verdict, assessors, cannot_say, judge, look, scale, skip, take_back
@@ -63,6 +64,7 @@ __all__ = [
     "assessors",
     "audit_board",
     "audit_files",
+    "audited_by",
     "audits",
     "batches",
     "board_of",
@@ -70,6 +72,7 @@ __all__ = [
     "cannot_say",
     "circularity",
     "deal",
+    "deal_ahead",
     "design",
     "difference",
     "draw",
@@ -78,6 +81,7 @@ __all__ = [
     "family_of",
     "find_audit",
     "forecast",
+    "foresee",
     "gather",
     "give_back",
     "hand",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -77,57 +78,88 @@ def deal(project: Project, audit: Audit, assessor: str, lease: timedelta = LEASE
     Raises:
         InputError: no name, or no batch to judge.
     """
+    found = deal_ahead(project, audit, assessor, 1, lease)
+    return found[0] if found else None
+
+
+def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lease: timedelta = LEASE) -> list[Hand]:
+    """Give somebody whole queries until so many passages wait, so that nobody waits between one query and the next.
+
+    Args:
+        passages: that are to wait, from 1; there are fewer where the batch has no more for them.
+        lease: see `deal`.
+
+    Returns:
+        What they hold, in the order in which it is judged; empty where nothing is left for them.
+
+    Raises:
+        InputError: no name, or no batch to judge.
+    """
     name = assessor_name(assessor)
     with project.transaction(only="audit_claims") as cursor:
         state = read_state(cursor, audit)
-        claim = _own(state, name)
-        if claim is None or not _waiting(state, name, claim.query_key, claim.turn, again=False):
-            chosen = _choose(cursor, state, name)
-            if claim is not None and chosen != (claim.query_key, claim.turn):
-                _end(cursor, claim)
-                claim = None
+        held = _own(state, name)
+        kept = [claim for claim in held if _waiting(state, name, claim.query_key, claim.turn, again=False)]
+        waits = sum(_waiting(state, name, claim.query_key, claim.turn, again=False) for claim in kept)
+        while waits < passages:
+            # What somebody skipped comes to them once nothing else is left.
+            again = not kept
+            chosen = _choose(cursor, state, name, [(claim.query_key, claim.turn) for claim in kept], again)
             if chosen is None:
-                return None
-            if claim is None:
-                take(cursor, state, *chosen, name, lease)
-    return hand(project, audit, name)
+                break
+            own = next((claim for claim in held if (claim.query_key, claim.turn) == chosen), None)
+            kept.append(own or take(cursor, state, *chosen, name, lease))
+            waits += _waiting(state, name, *chosen, again)
+        for claim in held:
+            if claim not in kept:
+                _end(cursor, claim)
+    return _hands(project, audit, name)
 
 
 def hand(project: Project, audit: Audit, assessor: str) -> Hand | None:
     """What somebody holds, as `deal` gave it; None where nothing, or where it was given back."""
-    name = assessor_name(assessor)
+    found = _hands(project, audit, assessor_name(assessor))
+    return found[0] if found else None
+
+
+def _hands(project: Project, audit: Audit, name: str) -> list[Hand]:
+    """What somebody holds, in the order in which they got it."""
     state = project.read(lambda cursor: read_state(cursor, audit))
-    claim = _own(state, name)
-    if claim is None:
-        return None
-    places = [one for one in state.places if one.query_key == claim.query_key and _is_of(one, name, claim.turn)]
-    looked = {
-        key
-        for (key,) in project.rows(
-            "SELECT passage_key FROM audit_looks WHERE batch_key = ? AND query_key = ? AND assessor = ?",
-            [state.batch_key, claim.query_key, name],
+    claims = _own(state, name)
+    if not claims:
+        return []
+    looked = set(
+        project.rows(
+            "SELECT query_key, passage_key FROM audit_looks WHERE batch_key = ? AND assessor = ?",
+            [state.batch_key, name],
         )
-    }
-    texts = passage_texts(project, [one.passage_id for one in places])
-    cards = [
-        Card(
-            one.passage_id,
-            texts.get(one.passage_id),
-            one.said[claim.turn - 1],
-            one.values[claim.turn - 1],
-            one.passage_key in looked,
-        )
-        for one in places
+    )
+    dealt = [
+        (claim, [one for one in state.places if one.query_key == claim.query_key and _is_of(one, name, claim.turn)])
+        for claim in claims
     ]
-    cards.sort(key=lambda card: card.said == "skipped")
-    query_id = next(one.query_id for one in state.places if one.query_key == claim.query_key)
-    version = audit.policy.bank_version or 0
-    questions = [one for one in asked_questions(project, version, query_id) if one.active]
+    texts = passage_texts(project, [one.passage_id for _, places in dealt for one in places])
     left = sum(not one.settled(1) for one in state.places)
     left += sum(one.doubled and not one.settled(2) for one in state.places)
-    return Hand(
-        audit.name, state.number, claim.turn, find_query(project, query_id), questions, cards, claim.until, left
-    )
+    found = []
+    for claim, places in dealt:
+        cards = [
+            Card(
+                one.passage_id,
+                texts.get(one.passage_id),
+                one.said[claim.turn - 1],
+                one.values[claim.turn - 1],
+                (one.query_key, one.passage_key) in looked,
+            )
+            for one in places
+        ]
+        cards.sort(key=lambda card: card.said == "skipped")
+        query_id = next(one.query_id for one in state.places if one.query_key == claim.query_key)
+        version = audit.policy.bank_version or 0
+        questions = [one for one in asked_questions(project, version, query_id) if one.active]
+        query = find_query(project, query_id)
+        found.append(Hand(audit.name, state.number, claim.turn, query, questions, cards, claim.until, left))
+    return found
 
 
 def give_back(project: Project, audit: Audit, assessor: str) -> int:
@@ -183,29 +215,34 @@ def _end(cursor: Cursor, claim: Claim) -> None:
     cursor.execute("UPDATE audit_claims SET ended_at = now()::TIMESTAMP WHERE claim_key = ?", [claim.key])
 
 
-def _own(state: State, assessor: str) -> Claim | None:
-    """What somebody holds here; what they judge elsewhere is in a file."""
-    held = [claim for claim in state.claims if claim.assessor == assessor and claim.until is not None]
-    return held[-1] if held else None
+def _own(state: State, assessor: str) -> list[Claim]:
+    """What somebody holds here, in the order in which they got it; what they judge elsewhere is in a file."""
+    return [claim for claim in state.claims if claim.assessor == assessor and claim.until is not None]
 
 
 def _is_of(place: Place, assessor: str, turn: int) -> bool:
     return place.open_to(assessor, turn) or (place.settled(turn) and place.by[turn - 1] == assessor)
 
 
-def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> bool:
-    """Whether a query has passages that somebody can judge; those that they skipped themselves only `again`."""
-    return any(
+def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool) -> int:
+    """How many passages of a query somebody can judge; those that they skipped themselves count only `again`."""
+    return sum(
         one.open_to(assessor, turn) and (again or (one.said[turn - 1], one.by[turn - 1]) != ("skipped", assessor))
         for one in state.places
         if one.query_key == query_key
     )
 
 
-def _choose(cursor: Cursor, state: State, assessor: str) -> tuple[int, int] | None:
+def _choose(
+    cursor: Cursor, state: State, assessor: str, but: Sequence[tuple[int, int]], skipped: bool
+) -> tuple[int, int] | None:
     """The query and turn to deal next: first what nobody has judged, then second judgments, then what was skipped.
 
     A query that somebody held before comes to them again before others do: they have read its questions.
+
+    Args:
+        but: queries and turns that they have already.
+        skipped: whether what they skipped comes to them at all.
     """
     before = {
         key
@@ -215,11 +252,11 @@ def _choose(cursor: Cursor, state: State, assessor: str) -> tuple[int, int] | No
     }
     queries = list(dict.fromkeys(one.query_key for one in state.places))
     queries.sort(key=lambda key: key not in before)
-    for again in (False, True):
+    for again in (False, True)[: 1 + skipped]:
         for turn in (1, 2):
             for key in queries:
                 holder = state.holder(key, turn)
                 free = holder is None or (holder.assessor == assessor and holder.until is not None)
-                if free and _waiting(state, assessor, key, turn, again):
+                if free and (key, turn) not in but and _waiting(state, assessor, key, turn, again):
                     return key, turn
     return None

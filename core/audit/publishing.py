@@ -11,7 +11,7 @@ import numpy as np
 
 from core.audit.designing import weights_from
 from core.audit.facts import Drawn, Facts, Values, gather
-from core.audit.records import Goal, audits, batches
+from core.audit.records import Audit, Goal, audits, batches
 from core.catalogue import find_grader
 from core.errors import InputError, WorkbenchError
 from core.labels import Policy
@@ -153,15 +153,20 @@ def _values(values: Any, n: int) -> Values:
     return np.array([np.nan if value is None else float(value) for value in values])
 
 
-def notice(project: Project, policy: Policy | None = None) -> str:
-    """What is to be said beside a board of the machine's labels: that nobody audited it, or by which audit."""
+def audited_by(project: Project, policy: Policy | None = None) -> Audit | None:
+    """The newest audit of what a grader labels that has a board; None where nobody audited it."""
     fingerprint = find_grader(project, (policy or Policy()).grader).spec.fingerprint
     done = [
         audit
         for audit in audits(project)
         if audit.graders[0] == fingerprint and any(batch.done for batch in batches(project, audit))
     ]
-    if done:
-        name = shlex.quote(done[-1].name)
+    return done[-1] if done else None
+
+
+def notice(project: Project, policy: Policy | None = None) -> str:
+    """What is to be said beside a board of the machine's labels: that nobody audited it, or by which audit."""
+    if (found := audited_by(project, policy)) is not None:
+        name = shlex.quote(found.name)
         return f"The scores are the machine's; what people's judgments make of them: exam audit board --audit {name}"
     return "No audit: these scores are the machine's alone, and nobody knows how far they are off (exam audit design)."

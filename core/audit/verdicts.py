@@ -233,7 +233,7 @@ _ASSESSORS = (
     "  AND ($number IS NULL OR number = $number) ORDER BY number DESC LIMIT 1),"
     " said AS (SELECT assessor, turn, said FROM audit_verdicts SEMI JOIN batch USING (batch_key)"
     "  QUALIFY row_number() OVER (PARTITION BY query_key, passage_key, turn ORDER BY verdict_key DESC) = 1),"
-    " held AS (SELECT assessor, arg_max(query_id, claim_key) AS query_id FROM audit_claims"
+    " held AS (SELECT assessor, arg_min(query_id, claim_key) AS query_id FROM audit_claims"
     "  SEMI JOIN batch USING (batch_key) JOIN queries USING (query_key) WHERE ended_at IS NULL"
     "  AND (until IS NULL OR until > now()::TIMESTAMP) GROUP BY 1),"
     " looks AS (SELECT assessor, count(*) AS n FROM audit_looks SEMI JOIN batch USING (batch_key) GROUP BY 1),"

@@ -18,6 +18,7 @@ from core.audit import (
     batches,
     cannot_say,
     deal,
+    deal_ahead,
     design,
     draw,
     end_batch,
@@ -124,6 +125,26 @@ def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None
     assert card is not None
     with pytest.raises(InputError, match="is being judged by ann"):
         judge(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
+
+
+def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Project) -> None:
+    audit = find_audit(drawn)
+    seen: list[tuple[str, str]] = []
+    hands = deal_ahead(drawn, audit, "ann", 4)
+    held = {one.query.query_id for one in deal_ahead(drawn, audit, "ben", 4)}
+    while hands:
+        ahead = [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.settled]
+        assert not held & {query for query, _ in ahead}
+        query, passage = ahead[0]
+        judge(drawn, audit, query, passage, truth(query, passage), "ann")
+        seen.append(ahead[0])
+        hands = deal_ahead(drawn, audit, "ann", 4)
+        # What was on its way to her stays hers, in its order.
+        assert [(one.query.query_id, card.passage_id) for one in hands for card in one.cards if not card.settled][
+            : len(ahead) - 1
+        ] == ahead[1:]
+    assert len(seen) == len(set(seen))
+    assert {one.name: one.query_id for one in assessors(drawn, audit)}["ben"] in held
 
 
 def test_a_closed_browser_loses_nothing(drawn: Project) -> None:

@@ -13,9 +13,9 @@ from core.labels import Policy
 from core.project import Project
 from core.review import Cell, Order, Queue, Row, Side, agreement, queue
 from pages.parts.review import place, settling, table
-from pages.parts.review.acting import Act
 from pages.parts.review.case_data import CASES_A_PAGE, at_of_address, id_of, name_of
 from pages.parts.shared import address
+from pages.parts.shared.acting import Act
 from pages.parts.shared.html import as_shown
 
 SAID = "said of the cases"

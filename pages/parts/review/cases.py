@@ -19,9 +19,9 @@ from core.review import (
     agreement,
 )
 from pages.parts.review import case_acts, place, table
-from pages.parts.review.acting import Asked, asked_of
 from pages.parts.review.case_data import shown
 from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared.acting import Asked, asked_of, begun_with
 
 KEY = "cases"
 ORDERS: dict[Order, str] = {
@@ -35,8 +35,8 @@ ORDERS: dict[Order, str] = {
 _HERE = Path(__file__)
 _component = st.components.v2.component(
     "cases_of_the_queue",
-    css="\n".join(_HERE.with_name(name).read_text() for name in ("making.css", "cases.css")),
-    js="\n".join(_HERE.with_name(name).read_text() for name in ("making.js", "cases_settling.js", "cases.js")),
+    css=begun_with(_HERE.with_name("cases.css")),
+    js=begun_with(_HERE.with_name("cases_settling.js"), _HERE.with_name("cases.js")),
 )
 
 

@@ -12,8 +12,8 @@ from core import bank
 from core.project import Project, passage_texts, pooled_queries
 from core.review import LabelFlip, StateChanges, why_label
 from pages.parts.review import place
-from pages.parts.review.acting import Act, asked_of
 from pages.parts.shared import address, policy_widgets, ui
+from pages.parts.shared.acting import Act, asked_of, begun_with
 from pages.parts.shared.html import as_shown
 
 KEY = "flips"
@@ -39,8 +39,8 @@ ADDRESS = {"cause": "cause", "query": "flips_of", "page": "flips-page", "why": "
 _HERE = Path(__file__)
 _component = st.components.v2.component(
     "labels_that_differ",
-    css="\n".join(_HERE.with_name(name).read_text() for name in ("making.css", "flips.css")),
-    js="\n".join(_HERE.with_name(name).read_text() for name in ("making.js", "flips.js")),
+    css=begun_with(_HERE.with_name("flips.css")),
+    js=begun_with(_HERE.with_name("flips.js")),
 )
 
 

@@ -32,6 +32,7 @@ MATTERS: dict[str, tuple[Choice, ...]] = {
     "disagreements": (*LABELS, "relevant"),
     "changes": ("measure", "against", "cutoff", "relevant"),
     "leaderboard": (*LABELS, "measure", "against", "cutoff", "relevant"),
+    "audit": (*LABELS, "relevant"),
     "measures": ("against", "relevant"),
     "export": (*LABELS, "cutoff"),
 }

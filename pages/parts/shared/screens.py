@@ -30,6 +30,7 @@ GROUPS = {
     },
     "Publish": {
         "leaderboard": ("Leaderboard", ":material/leaderboard:"),
+        "audit": ("Audit", ":material/how_to_reg:"),
         "measures": ("Meta-evaluation", ":material/table_chart:"),
         "export": ("Export", ":material/download:"),
     },

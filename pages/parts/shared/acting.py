@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
+
+_HERE = Path(__file__)
+
+
+def begun_with(*files: Path) -> str:
+    """The texts of files for the browser, after what all parts that report acts begin with.
+
+    Args:
+        files: all JavaScript, or all style sheets.
+    """
+    return "\n".join(file.read_text(encoding="utf-8") for file in (_HERE.with_name("making" + files[0].suffix), *files))
+
 
 Act = dict[str, Any]
 """What somebody did: its number, `do` for what it is, and what belongs to it."""

@@ -1,0 +1,90 @@
+"""What an audit would need, before it is planned: the curve of widths, and the number of judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from core.audit.designing import ALPHA, BATCH_SIZE, LOOKS, weights_from
+from core.audit.facts import Facts
+from core.audit.forecasting import Forecast, forecast_of
+from core.audit.records import Goal
+from core.bank import without_answered_by_topic
+from core.errors import InputError
+from core.labels import Policy, basis, label_qrels
+from core.measures.audit import linear_measure
+from core.project import SCALE, Project, check_runs, run_names
+
+
+def foresee(
+    project: Project,
+    measure: str,
+    goal: Goal,
+    policy: Policy | None = None,
+    *,
+    runs: Sequence[str] = (),
+    highest: int = max(SCALE),
+    looks: int = LOOKS,
+    alpha: float = ALPHA,
+) -> Forecast:
+    """What an audit of that plan is expected to need, as long as nobody has judged; nothing is written.
+
+    What a source has judged already is not counted: with it fewer judgments are needed.
+
+    Args:
+        measure, goal, policy, runs, highest, looks, alpha: see `core.audit.design`.
+
+    Raises:
+        InputError: a measure that is not linear in gains, an unknown run or grader, or nothing to audit.
+    """
+    linear = linear_measure(measure)
+    base = basis(project, replace(policy or Policy(), overrides=False))
+    chosen = check_runs(project, list(dict.fromkeys(runs))) if runs else run_names(project)
+    for run in (goal.first, goal.second):
+        if run is not None and run not in chosen:
+            raise InputError(f"The run '{run}' of the goal is not among the systems.", "Name it among them, too.")
+
+    def compute() -> Forecast:
+        labels = label_qrels(project, base)
+        queries = without_answered_by_topic(project, labels)
+        ranks = [
+            (run, query, passage, rank)
+            for run, query, passage, rank in project.rows(
+                "SELECT name, query_id, passage_id, rank FROM rankings JOIN runs USING (run_key)"
+                " JOIN queries USING (query_key) JOIN passages USING (passage_key)"
+                " WHERE rank <= ? AND list_contains(?, name) AND list_contains(?, query_id)"
+                " ORDER BY run_key, query_id, rank, passage_id",
+                [linear.cutoff, chosen, queries],
+            )
+        ]
+        if not ranks:
+            raise InputError(
+                "The runs have nothing for the queries that have labels.", "Import runs for them, or grade first."
+            )
+        weights = weights_from(ranks, chosen, linear, len(queries))
+        return forecast_of(
+            Facts(
+                name="",
+                measure=linear.name,
+                goal=goal,
+                source="",
+                batch_size=BATCH_SIZE,
+                looks=looks,
+                alpha=alpha,
+                seed=0,
+                ranks=ranks,
+                weights=weights,
+                labels=np.array([labels.get(query, {}).get(passage, np.nan) for query, passage in weights.items]),
+                top_rating=base.grader.spec.max_rating,
+                min_rating=base.min_rating,
+                min_judgment=(policy or Policy()).min_judgment,
+                top_judgment=highest,
+                columns={},
+                batches=[],
+            )
+        )
+
+    key = ("audit foreseen", linear.name, goal, policy, tuple(chosen), highest, looks, alpha)
+    return project.remember(key, compute)

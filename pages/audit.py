@@ -1,0 +1,37 @@
+"""Audit: people's judgments of a random sample correct the machine's leaderboard, and say how sure it is."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.audit import audits
+from pages.parts.audit import beginning, judging, meaning, opened, paper, roles, standing
+from pages.parts.shared import ui
+
+VIEWS = {
+    "Board": standing.draw,
+    "Judge": judging.draw,
+    "Labels": meaning.draw,
+    "Roles": roles.draw,
+    "Paper": paper.draw,
+}
+PLAN = "Plan another"
+
+ui.begin()
+project = ui.project()
+known = audits(project)
+if not known:
+    beginning.why()
+    beginning.form(project, "audit")
+    st.stop()
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    audit = opened.choose(known)
+    view = st.segmented_control(
+        "View", [*VIEWS, PLAN], default="Board", key="view", required=True, bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+if view == PLAN:
+    beginning.form(project, opened.free_name(known))
+else:
+    opened.about(project, audit)
+    VIEWS[str(view)](project, audit)

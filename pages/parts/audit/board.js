@@ -1,0 +1,207 @@
+// The audited board: a row a system, its interval and the machine's score on one scale, the bias of the machine beside it.
+// A row opens to what the system is beside every other.
+
+const boards = new WeakMap();
+
+export default function ({ data, parentElement }) {
+  let board = boards.get(parentElement);
+  if (!board) boards.set(parentElement, (board = new Board(parentElement)));
+  board.show(data);
+}
+
+const LANE = 7;
+const ORDERS = { rank: "by audited score", order: "by shrunk score", machine_rank: "by machine score" };
+
+// Round numbers within a stretch of values.
+function ticks([low, high], aim = 4) {
+  const raw = (high - low) / aim;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((one) => one * power).find((one) => one >= raw);
+  const found = [];
+  for (let at = Math.ceil(low / step - 1e-9); at * step <= high + step * 1e-9; at += 1) found.push(at * step);
+  return { found, digits: Math.max(0, Math.ceil(-Math.log10(step) - 1e-9) + (step / power === 2.5 ? 1 : 0)) };
+}
+
+const at = (value, [low, high]) => `${(100 * (value - low)) / (high - low)}%`;
+const signed = (value, digits) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+
+const named = (one) => [make("span", { class: "long" }, one.name), make("span", { class: "short" }, one.short)];
+const biased = (one) => one.bias !== null && (one.bias_low > 0 || one.bias_high < 0);
+
+function domainOf(values, around = 0.04) {
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const room = (high - low || Math.abs(high) || 1) * around;
+  return [low - room, high + room];
+}
+
+class Board {
+  constructor(parent) {
+    this.node = make("div", { class: "audited" });
+    parent.append(this.node);
+    this.order = "rank";
+  }
+
+  show(data) {
+    this.data = data;
+    this.audited = data.systems.some((one) => one.audited !== null);
+    if (!this.audited) this.order = "machine_rank";
+    else if (this.order === "machine_rank" && !this.chosen) this.order = "rank";
+    const spread = data.systems.flatMap((one) => [one.machine, one.low, one.high, one.worst_low, one.worst_high]);
+    this.scores = domainOf(spread.filter((one) => one !== null));
+    const biases = data.systems.flatMap((one) => [one.bias_low, one.bias_high]).filter((one) => one !== null);
+    this.biases = domainOf([0, ...biases]);
+    this.draw();
+  }
+
+  draw() {
+    const held = this.node.querySelector("button:focus")?.dataset.name;
+    const rows = [...this.data.systems].sort((a, b) => a[this.order] - b[this.order] || a.rank - b.rank);
+    this.lanes = this.order === "rank" ? this.placed(rows.map((one) => one.run)) : [];
+    const width = Math.max(0, ...this.lanes.map((one) => one.lane + 1)) * LANE;
+    const body = rows.flatMap((one, place) => [
+      this.row(one, place, width),
+      ...(one.run === this.opened ? [this.detail(one, width)] : []),
+    ]);
+    this.node.replaceChildren(
+      make("div", { class: "scroll" }, make("table", {}, this.head(width), make("tbody", {}, ...body))),
+      make("p", { class: "key quiet" },
+        ...(this.audited
+          ? [make("i", { class: "dot" }), ` audited, with its ${Math.round(100 * this.data.confidence)}% interval   `] : []),
+        make("i", { class: "machine" }), " the machine's score",
+        ...(this.data.systems.some(biased) ? ["   ", make("i", { class: "dot off" }), " the machine is off by more than chance"] : []),
+        this.lanes.length ? "   A bracket at the left joins systems that cannot be told apart." : "",
+        this.data.missed ? "   The thin line reaches as far as what nobody could judge might." : ""),
+    );
+    if (held) [...this.node.querySelectorAll("button")].find((one) => one.dataset.name === held)?.focus();
+  }
+
+  head(width) {
+    const sorts = (order, words, about, kind = "") => {
+      const on = this.order === order;
+      const can = this.audited || order === "machine_rank";
+      return make("th", { scope: "col", class: kind, "aria-sort": on ? "ascending" : null },
+        make("button", { title: about, disabled: !can, "data-name": order,
+          onclick: () => { this.order = order; this.chosen = true; this.draw(); } },
+        words, make("span", { class: "arrow", "aria-hidden": "true" }, on ? "▾" : "")));
+    };
+    const axis = (domain, zero) => {
+      const { found, digits } = ticks(domain, zero ? 3 : 4);
+      return make("div", { class: "axis", "aria-hidden": "true" },
+        ...found.map((one) => make("span", { style: { left: at(one, domain) } }, one.toFixed(digits))));
+    };
+    return make("thead", {}, make("tr", {},
+      make("th", { class: "lanes", style: { "min-width": `${width}px`, width: `${width + 4}px` } }),
+      make("th", { scope: "col", class: "rank" }, "#"),
+      make("th", { scope: "col", class: "run" }, "System"),
+      this.audited && sorts("rank", "Audited", "Order by what people's judgments give: unbiased"),
+      make("th", { class: "plot", "aria-hidden": "true" }, axis(this.scores)),
+      sorts("machine_rank", "Machine", "Order by what the machine's labels give"),
+      this.audited && make("th", { scope: "col", class: "bias" },
+        make("span", { title: "Machine's score minus the audited one, with its interval" }, "Machine's bias")),
+      this.audited && make("th", { class: "plot lean", "aria-hidden": "true" }, axis(this.biases, true)),
+      this.audited && sorts("order", "Order", "Order by scores whose residuals are shrunk to their common shift: fewer swaps by chance, and no interval"),
+    ));
+  }
+
+  // Brackets beside each other where they overlap, from the first to the last of a group.
+  placed(runs) {
+    const place = new Map(runs.map((run, index) => [run, index]));
+    const ends = [];
+    return this.data.groups.filter((group) => group.length > 1).map((group) => {
+      const places = group.map((run) => place.get(run));
+      const [first, last] = [Math.min(...places), Math.max(...places)];
+      let lane = ends.findIndex((end) => end < first);
+      if (lane < 0) lane = ends.push(-1) - 1;
+      ends[lane] = last;
+      return { first, last, lane, members: new Set(places) };
+    });
+  }
+
+  brackets(place) {
+    return make("td", { class: "lanes", "aria-hidden": "true" }, ...this.lanes
+      .filter(({ first, last }) => first <= place && place <= last)
+      .map(({ first, last, lane, members }) => make("i", {
+        class: ["lane", place === first && "first", place === last && "last", members.has(place) || "gap"].filter((one) => typeof one === "string").join(" "),
+        style: { left: `${lane * LANE}px` },
+      })));
+  }
+
+  row(one, place) {
+    const number = (value) => value.toFixed(3);
+    const open = one.run === this.opened;
+    const opens = () => { this.opened = open ? null : one.run; this.draw(); };
+    return make("tr", { class: `system${open ? " open" : ""}` },
+      this.brackets(place),
+      make("td", { class: "rank" }, String(one[this.order])),
+      make("th", { scope: "row", class: "run" },
+        this.data.differences.length
+          ? make("button", { "data-name": `run ${one.run}`, "aria-expanded": String(open), title: one.run, onclick: opens }, ...named(one))
+          : make("span", { title: one.run }, ...named(one))),
+      this.audited && make("td", { class: "score", title: `[${number(one.low)}, ${number(one.high)}]` },
+        make("b", {}, number(one.audited)), make("small", {}, `±${number((one.high - one.low) / 2)}`)),
+      make("td", { class: "plot", "aria-hidden": "true" }, this.plot(one)),
+      make("td", {}, number(one.machine), make("small", {}, String(one.machine_rank))),
+      ...(this.audited ? this.leaning(one) : []),
+    );
+  }
+
+  // How far the machine is off, and the place among scores that are shrunk.
+  leaning(one) {
+    const sure = biased(one);
+    return [
+      make("td", { class: `bias${sure ? " sure" : ""}`,
+        title: `[${signed(one.bias_low, 3)}, ${signed(one.bias_high, 3)}]${sure ? "" : ": may be none"}` }, signed(one.bias, 3)),
+      make("td", { class: "plot lean", "aria-hidden": "true" }, this.lean(one, sure)),
+      make("td", { class: "place" }, String(one.order)),
+    ];
+  }
+
+  field(domain, zero, ...inside) {
+    const lines = ticks(domain, zero ? 3 : 4).found.map((tick) => make("i", { class: `grid${zero && tick === 0 ? " zero" : ""}`, style: { left: at(tick, domain) } }));
+    return make("div", { class: "field" }, ...lines, ...inside);
+  }
+
+  stretch(kind, low, high, domain) {
+    return make("i", { class: kind, style: { left: at(low, domain), width: `${(100 * (high - low)) / (domain[1] - domain[0])}%` } });
+  }
+
+  plot(one) {
+    const domain = this.scores;
+    return this.field(domain, false,
+      one.worst_low === null ? "" : this.stretch("worst", one.worst_low, one.worst_high, domain),
+      one.low === null ? "" : this.stretch("interval", one.low, one.high, domain),
+      make("i", { class: "machine", style: { left: at(one.machine, domain) } }),
+      one.audited === null ? "" : make("i", { class: "dot", style: { left: at(one.audited, domain) } }));
+  }
+
+  lean(one, sure) {
+    const domain = this.biases;
+    return this.field(domain, true, this.stretch(`interval${sure ? " sure" : ""}`, one.bias_low, one.bias_high, domain),
+      make("i", { class: `dot${sure ? " sure" : ""}`, style: { left: at(one.bias, domain) } }));
+  }
+
+  // One system beside every other: differences come from the same sample, so they are sharper than two intervals.
+  detail(one) {
+    const names = new Map(this.data.systems.map((system) => [system.run, system]));
+    const level = this.data.level;
+    const found = this.data.differences
+      .filter(([first, second]) => first === one.run || second === one.run)
+      .map(([first, second, value, low, high, adjusted]) => first === one.run
+        ? { other: names.get(second), value, low, high, adjusted }
+        : { other: names.get(first), value: -value, low: -high, high: -low, adjusted })
+      .sort((a, b) => a.other.rank - b.other.rank);
+    const domain = domainOf([0, ...found.flatMap(({ low, high }) => [low, high])]);
+    const verdict = ({ value, adjusted }) => (adjusted > level ? "not told apart" : value > 0 ? "better" : "worse");
+    return make("tr", { class: "inside" }, make("td", { class: "lanes" }), make("td", { colSpan: 8 },
+      make("table", { class: "pairs" },
+        make("caption", {}, `${one.name} beside the others: differences from the same judgments, corrected for all pairs (Holm)`),
+        make("tbody", {}, ...found.map((pair) => make("tr", { class: pair.adjusted > level ? "alike" : "" },
+          make("td", {}, verdict(pair)),
+          make("th", { scope: "row", title: pair.other.run }, verdict(pair) === "not told apart" ? `from ${pair.other.name}` : `than ${pair.other.name}`),
+          make("td", {}, signed(pair.value, 3)),
+          make("td", { class: "quiet" }, `[${signed(pair.low, 3)}, ${signed(pair.high, 3)}]`),
+          make("td", { class: "plot", "aria-hidden": "true" }, this.field(domain, true, this.stretch("interval", pair.low, pair.high, domain),
+            make("i", { class: "dot", style: { left: at(pair.value, domain) } }))),
+          make("td", { class: "quiet" }, `p ${pair.adjusted < 0.001 ? "< .001" : pair.adjusted.toFixed(3).replace(/^0/, "")}`)))))));
+  }
+}

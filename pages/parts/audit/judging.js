@@ -1,0 +1,267 @@
+// The judging desk: one passage at a time, a key for each judgment. The next passages are here already, so that no key
+// waits for the server.
+
+const desks = new WeakMap();
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  let desk = desks.get(parentElement);
+  if (!desk) desks.set(parentElement, (desk = new Desk(parentElement)));
+  const mine = desk.listen();
+  desk.show(data, setTriggerValue);
+  // Drawn anew, the part is set up once more before what it was is cleaned up: each cleans up after itself alone.
+  return () => mine.abort();
+}
+
+const keyOf = (card) => JSON.stringify([card.query, card.passage]);
+const TYPING = "input, textarea, select, [contenteditable], [role=textbox], [role=combobox], [role=dialog] *";
+
+class Desk {
+  constructor(parent) {
+    this.acts = new Acts();
+    this.progress = make("div", { class: "progress" });
+    this.news = make("p", { class: "unseen", role: "status" });
+    this.trouble = make("div", { class: "trouble", role: "alert" });
+    this.query = make("header", { class: "query" });
+    this.pane = make("section", { class: "pane", "aria-label": "Passage to judge" });
+    this.asked = make("aside", { class: "asked", tabIndex: 0, "aria-label": "Questions of this query" });
+    this.keys = make("section", { class: "keys", "aria-label": "Judge" });
+    this.node = make("div", { class: "desk" }, this.progress, this.trouble, this.news, this.query, this.pane, this.keys,
+      this.asked);
+    parent.append(this.node);
+    this.begin();
+  }
+
+  // Another person, audit or batch: what was said before is none of theirs.
+  begin() {
+    this.said = new Map(); // What was said here and the server may not have heard, by card.
+    this.known = new Map(); // Every card that was dealt to this tab.
+    this.past = []; // Keys of cards, in the order in which something was said of them here.
+    this.at = null;
+    this.asking = null; // The card whose label was asked for.
+    this.drawn = null;
+  }
+
+  listen() {
+    this.listening?.abort();
+    const mine = (this.listening = new AbortController());
+    window.addEventListener("keydown", (event) => this.key(event), { capture: true, signal: mine.signal });
+    return mine;
+  }
+
+  key(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey || event.repeat || document.querySelector("[role=dialog]")) return;
+    if (event.composedPath().some((one) => one instanceof Element && one.matches(TYPING))) return;
+    const pressed = event.key.toLowerCase();
+    const value = this.data.scale.find((one) => String(one.value) === pressed);
+    const act = value ? () => this.say("judge", value.value)
+      : { s: () => this.say("skip"), c: () => this.say("cannot say"), u: () => this.back(), m: () => this.look() }[pressed];
+    if (!act) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    act();
+  }
+
+  show(data, send) {
+    if (this.data?.home !== data.home) this.begin();
+    this.acts.taken(data.taken, send);
+    this.data = data;
+    this.labels = new Map(data.labels.map((one) => [keyOf(one), one]));
+    for (const [key, one] of this.said) if (one.id <= data.taken) this.said.delete(key);
+    for (const card of data.cards) this.known.set(keyOf(card), card);
+    const open = new Set(data.open.map((at) => keyOf(data.cards[at])));
+    // A card that somebody went back to is theirs until they say something of it.
+    if (this.at && !open.has(this.at) && this.at !== this.went) this.at = null;
+    if (data.error) this.refused(data.error);
+    this.draw();
+    this.acts.again();
+  }
+
+  refused(error) {
+    if (this.told === error.id) return;
+    this.told = error.id;
+    this.trouble.replaceChildren(make("strong", {}, error.message), " ", error.hint);
+    if (error.query) this.past = this.past.filter((key) => key !== keyOf(error));
+  }
+
+  next() {
+    for (const at of this.data.open) {
+      const key = keyOf(this.data.cards[at]);
+      if (!this.said.has(key)) return key;
+    }
+    return null;
+  }
+
+  say(what, value = null) {
+    if (!this.at) return;
+    const card = this.known.get(this.at);
+    this.trouble.replaceChildren();
+    const id = this.acts.add(what, { query: card.query, passage: card.passage, value });
+    this.said.set(this.at, { id, what, value });
+    this.past = [...this.past.filter((key) => key !== this.at), this.at];
+    const done = value === null ? { skip: "Skipped.", "cannot say": "Recorded that you cannot say." }[what] : `Judged ${value}.`;
+    this.at = this.went = null;
+    this.draw(done);
+  }
+
+  // Take the last one back: from this tab's own past, else what was judged of the query at hand before.
+  back() {
+    const card = this.at && this.known.get(this.at);
+    const before = card && this.data.cards.filter((one) => one.query === card.query && one.settled).map(keyOf);
+    const key = this.past.pop() ?? before?.at(-1);
+    if (key) this.reopen(key);
+  }
+
+  reopen(key) {
+    const card = this.known.get(key);
+    this.past = this.past.filter((one) => one !== key);
+    this.trouble.replaceChildren();
+    const id = this.acts.add("take back", { query: card.query, passage: card.passage });
+    this.said.set(key, { id, what: "take back", value: null });
+    this.at = this.went = key;
+    this.draw("Taken back.");
+  }
+
+  look() {
+    if (!this.at || this.labels.get(this.at)) return;
+    const card = this.known.get(this.at);
+    this.asking = this.at;
+    this.acts.add("look", { query: card.query, passage: card.passage });
+    this.draw("Asked for the machine's label.");
+  }
+
+  draw(news = "") {
+    this.at ??= this.next();
+    this.showProgress();
+    const card = this.at && this.known.get(this.at);
+    this.node.classList.toggle("idle", !card);
+    if (!card) {
+      this.drawn = null;
+      for (const part of [this.query, this.asked, this.keys]) part.replaceChildren();
+      this.pane.replaceChildren(...this.nothing());
+      this.news.textContent = this.pane.textContent;
+      return;
+    }
+    const query = this.data.queries[card.query] ?? card.of;
+    card.of = query;
+    const shown = JSON.stringify([this.at, this.data.home]);
+    if (this.drawn !== shown) {
+      this.drawn = shown;
+      this.showQuery(query);
+      this.showPassage(card);
+      if (news || this.news.textContent) this.news.textContent = `${news} Next passage.`;
+      if (this.holdsFocus()) this.text?.focus({ preventScroll: true });
+    }
+    this.showStrip(card);
+    this.showKeys();
+  }
+
+  holdsFocus() {
+    const { activeElement } = document;
+    return !activeElement || activeElement === document.body || activeElement.contains(this.node.getRootNode().host ?? this.node);
+  }
+
+  showProgress() {
+    const { done, drawn, batch, mine, others } = this.data.progress;
+    const fresh = [...this.said.values()].filter((one) => one.what === "judge" || one.what === "cannot say").length;
+    const now = Math.min(drawn, done + fresh);
+    this.progress.replaceChildren(
+      make("div", { class: "bar", role: "progressbar", "aria-label": `Judged of batch ${batch}`, "aria-valuemin": 0,
+        "aria-valuemax": drawn, "aria-valuenow": now },
+        make("i", { style: { width: `${drawn ? (100 * now) / drawn : 0}%` } })),
+      make("span", {}, make("strong", {}, `${now}`), ` of ${drawn} of batch ${batch}`),
+      make("span", { class: "quiet" }, `${mine + fresh} by you${others ? ` · ${others}` : ""}`),
+    );
+  }
+
+  showQuery(query) {
+    this.query.replaceChildren(
+      make("h2", { dir: "auto" }, query.text),
+      query.narrative ? make("p", { class: "narrative", dir: "auto", tabIndex: 0 }, query.narrative) : "",
+    );
+    this.asked.replaceChildren(
+      make("h3", {}, query.questions.length ? "What is asked of its passages" : "No questions belong to this query."),
+      make("ol", {}, ...query.questions.map((words) => make("li", { dir: "auto" }, words))),
+    );
+  }
+
+  showPassage(card) {
+    this.strip = make("div", { class: "strip" });
+    this.text = card.text === null
+      ? make("p", { class: "missing", tabIndex: 0 }, "The text of this passage is not in the project, so nobody can judge it here:" +
+        " say that you cannot (c), or import the passages.")
+      : make("div", { class: "passage", dir: "auto", tabIndex: 0, role: "group", "aria-label": "Passage" }, card.text);
+    this.label = make("p", { class: "label", "aria-live": "polite" });
+    this.pane.replaceChildren(this.strip, this.text, this.label);
+  }
+
+  // The passages of this query, with what was said of each; one that was judged can be judged again.
+  showStrip(card) {
+    const own = this.data.cards.filter((one) => one.query === card.query);
+    if (!own.some((one) => keyOf(one) === keyOf(card))) own.push(card);
+    const now = own.map((one) => ({ key: keyOf(one), ...this.standing(one) }));
+    this.strip.replaceChildren(
+      make("span", { class: "quiet" }, `Passage ${now.findIndex((one) => one.key === this.at) + 1} of ${now.length} of this query`),
+      ...now.map((one, at) => {
+        const here = one.key === this.at;
+        const about = here ? "this one" : one.sign ? `${one.says}; judge it again` : "waits";
+        return make("button", { class: `step${here ? " here" : ""}`, disabled: here || !one.sign, title: about,
+          "aria-label": `Passage ${at + 1}: ${about}`, onclick: () => this.reopen(one.key) }, one.sign || "·");
+      }),
+      card.again ? make("span", { class: "quiet" }, "Judged by somebody else before; yours says how far people agree.") : "",
+    );
+    const label = this.labels.get(this.at);
+    const waits = this.asking === this.at && !label;
+    this.label.replaceChildren(...(label
+      ? ["The machine's label: ", chip(label.label), ` of 0–${label.highest}. That you looked is on record.`]
+      : [waits ? "Asking for the machine's label …" : ""]));
+  }
+
+  standing(card) {
+    const here = this.said.get(keyOf(card));
+    const what = here ? here.what : card.said;
+    const value = here ? here.value : card.value;
+    if (what === "judge" || what === "judged") return { sign: String(value), says: `judged ${value}` };
+    if (what === "cannot say") return { sign: "?", says: "cannot say" };
+    return { sign: "", says: "" };
+  }
+
+  showKeys() {
+    if (!this.keys.childElementCount) {
+      const key = (sign) => make("kbd", { "aria-hidden": "true" }, sign);
+      this.keys.replaceChildren(
+        make("div", { class: "scale", role: "group", "aria-label": "How relevant is it?" },
+          ...this.data.scale.map(({ value, says }) =>
+            make("button", { class: `value r${Math.min(5, value)}`, "aria-keyshortcuts": String(value), onclick: () => this.say("judge", value) },
+              make("b", {}, String(value)), says ? make("span", {}, says) : ""))),
+        make("div", { class: "others" },
+          make("button", { "aria-keyshortcuts": "c", onclick: () => this.say("cannot say") }, "Cannot say", key("c")),
+          make("button", { "aria-keyshortcuts": "s", onclick: () => this.say("skip") }, "Skip", key("s")),
+          (this.undo = make("button", { "aria-keyshortcuts": "u", onclick: () => this.back() }, "Take back the last", key("u"))),
+          (this.shows = make("button", { "aria-keyshortcuts": "m", onclick: () => this.look() }, "Machine's label", key("m")))),
+      );
+    }
+    const card = this.known.get(this.at);
+    this.undo.disabled = !this.past.length && !this.data.cards.some((one) => one.query === card.query && one.settled);
+    this.shows.disabled = Boolean(this.labels.get(this.at)) || this.asking === this.at;
+  }
+
+  nothing() {
+    const { progress, left } = this.data;
+    if (this.said.size) return [make("p", { class: "quiet" }, "The next query is being dealt …")];
+    if (!left) {
+      return [make("h2", {}, `Batch ${progress.batch} is judged.`), make("p", {}, "What it says stands on the board."),
+        make("button", { class: "first", onclick: () => this.acts.add("board", {}) }, "Look at the board"), this.undoLast()];
+    }
+    return [
+      make("h2", {}, "Nothing is left for you at the moment."),
+      make("p", {}, `${left} passages are with others${progress.others ? ` (${progress.others})` : ""}. What they skip or give` +
+        " back comes to you."),
+      make("button", { onclick: () => this.acts.add("again", {}) }, "Look again"),
+      this.undoLast(),
+    ];
+  }
+
+  undoLast() {
+    return this.past.length ? make("button", { onclick: () => this.back() }, "Take back the last", make("kbd", { "aria-hidden": "true" }, "u")) : "";
+  }
+}

@@ -1,0 +1,156 @@
+"""The judging desk: somebody's passages one after the other, as one component that has the next ones already.
+
+What is said there comes as acts, which the browser sends again until they were taken: a browser that is closed loses
+nothing that was sent, and nobody waits for the server between two passages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core import audit as room
+from core.audit import Audit, Batch, Card, Hand
+from core.errors import WorkbenchError
+from core.project import Project
+from pages.parts.shared import ui
+from pages.parts.shared.acting import Act, asked_of, begun_with
+from pages.parts.shared.html import as_shown
+
+KEY = "judging"
+AHEAD = 6
+"""Passages that wait in the browser at least, as far as there are so many."""
+
+_HERE = Path(__file__)
+_component = st.components.v2.component(
+    "judging_desk",
+    css=begun_with(_HERE.with_name("judging.css")),
+    js=begun_with(_HERE.with_name("judging.js")),
+)
+
+
+def draw(project: Project, audit: Audit) -> None:
+    """The desk of the person, where a batch waits."""
+    if not room.batches(project, audit):
+        ui.empty("Nothing was drawn yet, so there is nothing to judge.", "Draw a batch on the board of this audit.")
+    if audit.ended:
+        ui.empty("This audit is ended.", "Nothing more is judged; its board stays.")
+    desk(project, audit)
+
+
+@st.fragment
+def desk(project: Project, audit: Audit) -> None:
+    """Judge what is dealt, until nothing of the batch is left."""
+    person = ui.person()
+    if not person:
+        ui.empty("Judgments are kept under the name of who gives them.", "Say above who you are.")
+    asked = asked_of(KEY)
+    error = None
+    with ui.errors():
+        for act in asked.each():
+            try:
+                ACTS[act["do"]](project, audit, person, act)
+            except WorkbenchError as refused:
+                error = {name: act.get(name) for name in ("id", "query", "passage")}
+                error |= {"message": as_shown(refused.message), "hint": as_shown(refused.hint or "")}
+        batch = room.batches(project, audit)[-1]
+        hands = [] if batch.done else room.deal_ahead(project, audit, person, AHEAD)
+        data = _shown(project, audit, person, batch, hands) | {"taken": asked.taken, "error": error}
+        _component(key=KEY, data=data, on_acts_change=asked.note)
+
+
+def _shown(project: Project, audit: Audit, person: str, batch: Batch, hands: list[Hand]) -> dict[str, Any]:
+    people = room.assessors(project, audit)
+    me = next((one for one in people if one.name == person), None)
+    others = [one.name for one in people if one.name != person and one.query_id is not None]
+    cards = [_card(one, card) for one in hands for card in one.cards]
+    return {
+        # Where anything of it changes, the tab begins anew.
+        "home": f"{project.path} {audit.key} {batch.number} {person}",
+        "queries": {one.query.query_id: _query(one) for one in hands},
+        "cards": cards,
+        "open": [at for at, card in enumerate(cards) if not card["settled"]],
+        "scale": [{"value": value, "says": says} for value, says in room.scale(audit).items()],
+        "labels": st.session_state.get(_looked(audit), []),
+        "left": batch.open + batch.doubled - batch.judged_twice,
+        "progress": {
+            "batch": batch.number,
+            "drawn": batch.drawn + batch.doubled,
+            "done": batch.judged + batch.cannot_say + batch.judged_twice,
+            "mine": me.judged + me.cannot_say if me else 0,
+            "others": as_shown(f"{' and '.join(others[:3])} {'judge' if len(others) > 1 else 'judges'}, too")
+            if others
+            else "",
+        },
+    }
+
+
+def _query(hand: Hand) -> dict[str, Any]:
+    return {
+        "text": as_shown(hand.query.text),
+        "narrative": as_shown(hand.query.narrative or ""),
+        "questions": [as_shown(one.shown) for one in hand.questions],
+    }
+
+
+def _card(hand: Hand, card: Card) -> dict[str, Any]:
+    return {
+        "query": hand.query.query_id,
+        "passage": card.passage_id,
+        "text": None if card.text is None else as_shown(card.text),
+        "said": card.said,
+        "value": card.value,
+        "settled": card.settled,
+        "again": hand.turn == 2,
+    }
+
+
+def _judge(project: Project, audit: Audit, person: str, act: Act) -> None:
+    room.judge(project, audit, act["query"], act["passage"], int(act["value"]), person)
+
+
+def _cannot_say(project: Project, audit: Audit, person: str, act: Act) -> None:
+    room.cannot_say(project, audit, act["query"], act["passage"], person)
+
+
+def _skip(project: Project, audit: Audit, person: str, act: Act) -> None:
+    room.skip(project, audit, act["query"], act["passage"], person)
+
+
+def _take_back(project: Project, audit: Audit, person: str, act: Act) -> None:
+    room.take_back(project, audit, act["query"], act["passage"], person)
+
+
+def _looked(audit: Audit) -> str:
+    """Under which key a tab keeps the labels that somebody asked for."""
+    return f"labels shown in audit {audit.key}"
+
+
+def _look(project: Project, audit: Audit, person: str, act: Act) -> None:
+    found = room.look(project, audit, act["query"], act["passage"], person)
+    about = {"query": act["query"], "passage": act["passage"], "label": found.label, "highest": found.highest}
+    st.session_state.setdefault(_looked(audit), []).append(about)
+
+
+def _board(project: Project, audit: Audit, person: str, act: Act) -> None:
+    st.session_state["view"] = "Board"
+    st.rerun(scope="app")
+
+
+def _again(project: Project, audit: Audit, person: str, act: Act) -> None:
+    """Nothing is to be done: what is dealt is looked at anew after every act."""
+
+
+ACTS: Mapping[str, Callable[[Project, Audit, str, Act], None]] = {
+    "judge": _judge,
+    "cannot say": _cannot_say,
+    "skip": _skip,
+    "take back": _take_back,
+    "look": _look,
+    "board": _board,
+    "again": _again,
+}
+"""All that the desk can ask for."""

@@ -1,0 +1,68 @@
+"""The audit that is open, and what it is about in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core.audit import Audit
+from core.bank import latest_version
+from core.catalogue import find_grader
+from core.project import Project
+from core.text import how_many
+from pages.parts.shared import ui
+
+
+def choose(known: Sequence[Audit]) -> Audit:
+    """The audit that somebody looks at: the newest that is not ended, where they named none."""
+    by_name = {one.name: one for one in reversed(known)}
+    usual = next((one for one in by_name.values() if not one.ended), known[-1])
+    if len(known) == 1:
+        return usual
+    wanted = st.query_params.get("audit")
+    if wanted is not None and wanted not in by_name:
+        st.warning(
+            f"There is no audit {ui.plain(wanted)} here. This is {ui.plain(usual.name)}.", icon=":material/info:"
+        )
+        del st.query_params["audit"]
+    picked = st.selectbox(
+        "Audit", list(by_name), index=list(by_name).index(usual.name), key="audit", bind="query-params", width=260
+    )
+    return by_name[str(picked)]
+
+
+def free_name(known: Sequence[Audit]) -> str:
+    """A name for the next audit that none has."""
+    taken = {one.name for one in known}
+    return next(name for number in range(2, len(known) + 3) if (name := f"audit {number}") not in taken)
+
+
+def about(project: Project, audit: Audit) -> None:
+    """What the audit is to find out, and what the machine's board under it was made with."""
+    policy = audit.policy
+    spec = find_grader(project, policy.grader).spec
+    version = policy.bank_version or 0
+    newer = f" (the bank is at {latest_version(project)} now)" if version < latest_version(project) else ""
+    said = " · ".join(
+        [
+            f"**{ui.plain(audit.name)}**: {ui.plain(audit.goal.says)}",
+            ui.plain(audit.measure),
+            how_many(len(audit.runs), "systems"),
+            how_many(len(audit.queries), "queries"),
+            f"labels by {ui.plain(spec.name)}, min rating {spec.on_scale(policy.min_rating)}, bank {version}{newer}",
+            *(["ended"] if audit.ended else []),
+        ]
+    )
+    st.markdown(said)
+
+
+def says_audit(audit: Audit | None) -> None:
+    """Say beside a board of the machine's labels that nobody audited it, or where the audited board stands."""
+    if audit is None:
+        said, link, there = "No audit: nobody knows how far these scores are off", "Audit them", {}
+    else:
+        said, link, there = f"“{ui.plain(audit.name)}” corrects these scores", "Audited board", {"audit": audit.name}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f":material/how_to_reg: {said}.", width="content")
+        ui.go("audit", link, **there)

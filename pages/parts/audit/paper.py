@@ -1,0 +1,88 @@
+"""What goes out of an audit: the paragraph for a paper, sheets for judging elsewhere, the bundle; and its end."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import audit as room
+from core.audit import Audit
+from core.errors import WorkbenchError
+from core.formats import SHEET_FORMS, SheetForm, Source
+from core.project import Project
+from pages.parts.shared import presses, ui
+
+FORMS: dict[SheetForm, str] = {"tsv": "TSV, for a spreadsheet", "jsonl": "JSONL"}
+
+
+def draw(project: Project, audit: Audit) -> None:
+    """The paragraph, the sheets, the bundle, and the end."""
+    st.subheader("Methods", anchor=False)
+    st.code(room.methods(project, audit), language=None, wrap_lines=True)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            "The bundle holds design, seed, chances and judgments: anyone computes the audited board from it.",
+            width="content",
+        )
+        ui.go("export", "Bundle")
+    st.subheader("Judge elsewhere", anchor=False)
+    _out(project, audit)
+    _back(project, audit)
+    if not audit.ended:
+        _end(project, audit)
+
+
+def _out(project: Project, audit: Audit) -> None:
+    waiting = room.open_batch(project, audit)
+    if waiting is None or audit.ended:
+        st.caption("No batch waits for judgments, so there is nothing to send out.")
+        return
+    person = ui.person()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        who = st.text_input(
+            "Who judges them", "", key="sheet-who", placeholder="Whoever comes first", width=220,
+            help="Their queries are dealt to nobody else until the sheet is back, or given back.",
+        )  # fmt: skip
+        most = st.number_input("About so many passages", 1, None, None, key="sheet-most", placeholder="All", width=190)
+        form = st.selectbox("Form", SHEET_FORMS, format_func=FORMS.__getitem__, key="sheet-form", width=220)
+        st.download_button(
+            "Download the sheet",
+            lambda: room.sheet(project, audit, form, who.strip() or None, most).text,
+            file_name=f"{audit.name}-batch-{waiting.number}.{form}",
+            icon=":material/download:",
+            on_click="ignore",
+            disabled=not person,
+            key="sheet out",
+        )
+
+
+def _back(project: Project, audit: Audit) -> None:
+    given = st.file_uploader(
+        "Judged sheets, as they went out, or qrels", ["tsv", "jsonl", "txt", "qrels"], key=f"sheet of {audit.key}"
+    )
+    if given is None:
+        return
+    if presses.button("Take it in", type="primary", key="take in sheet"):
+        try:
+            done = room.take_in(project, audit, Source(given.name, data=given.getvalue()), ui.author())
+        except WorkbenchError as error:
+            ui.show_error(error)
+        else:
+            st.success(room.sentence(done))
+
+
+def _end(project: Project, audit: Audit) -> None:
+    st.subheader("End the audit", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            "Its board and its judgments stay. Nothing more is drawn or judged, and it cannot be opened again.",
+            width="content",
+        )
+        with st.popover("End it", type="secondary"):
+            st.text("Another audit with the same source knows all its judgments.")
+            if st.button("End the audit now", key="end audit"):
+                try:
+                    room.end_audit(project, audit, ui.author())
+                except WorkbenchError as error:
+                    ui.show_error(error)
+                else:
+                    st.rerun()

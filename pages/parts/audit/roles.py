@@ -1,0 +1,78 @@
+"""Who plays which role: who wrote the questions, who graded, and which systems use the same models."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import audit as room
+from core.audit import Audit, Role
+from core.errors import WorkbenchError
+from core.project import Project, state_families
+from pages.parts.shared import presses, ui
+
+HOW = "Families of models, as gpt or llama; several with commas; “no model” where none has a part."
+NONE = "no model"
+
+
+def draw(project: Project, audit: Audit) -> None:
+    """The roles, warnings where one model plays two, and what the audit shows of its favour."""
+    found = room.circularity(project, audit.policy, audit.runs)
+    for warning in found.warnings:
+        st.warning(ui.plain(warning), icon=":material/sync_problem:")
+    if not found.warnings:
+        st.caption("No model is known to play two roles. What is not stated is not known.")
+    if (favour := room.audit_board(project, audit).favour) is not None:
+        st.markdown(f"**{ui.plain(favour.says)}**")
+    st.caption(HOW)
+    with st.container(horizontal=True):
+        questions = st.text_input(
+            "Who wrote the questions", _said(found.questions), key="roles-questions", placeholder="not stated",
+            width=280, help=_from(found.questions),
+        )  # fmt: skip
+        grader = st.text_input(
+            "Who graded", _said(found.grader), key="roles-grader", placeholder="not stated", width=280,
+            help=_from(found.grader),
+        )  # fmt: skip
+    edited = st.data_editor(
+        {
+            "System": [role.name for role in found.runs],
+            "Models": [_said(role) for role in found.runs],
+            "Two roles": ["yes" if role.name in found.kin else "" for role in found.runs],
+        },
+        hide_index=True, disabled=["System", "Two roles"], key="roles-runs",
+        column_config={"Models": st.column_config.TextColumn(help=HOW, width="medium")},
+    )  # fmt: skip
+    if not presses.button("State these roles", type="primary", key="state roles"):
+        return
+    changed = [
+        ("run", role.name, str(said or ""))
+        for role, said in zip(found.runs, edited["Models"], strict=True)
+        if str(said or "") != _said(role)
+    ]
+    if questions != _said(found.questions):
+        changed.append(("questions", "", questions))
+    if grader != _said(found.grader):
+        changed.append(("grader", audit.graders[0], grader))
+    try:
+        for part, name, said in changed:
+            state_families(project, part, name, _families(said), ui.author())  # type: ignore[arg-type]
+    except WorkbenchError as error:
+        ui.show_error(error)
+    else:
+        st.rerun()
+
+
+def _said(role: Role) -> str:
+    if role.families is None:
+        return ""
+    return ", ".join(role.families) or NONE
+
+
+def _from(role: Role) -> str:
+    if role.stated:
+        return "As somebody stated it."
+    return f"As the name tells: {ui.plain(', '.join(role.models))}." if role.models else "Nobody stated it yet."
+
+
+def _families(said: str) -> list[str]:
+    return [] if said.strip() == NONE else [one.strip() for one in said.split(",") if one.strip()]

@@ -1,0 +1,139 @@
+"""The board of an audit with where it stands: the statement, the batch that is judged or drawn next, and the people."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core import audit as room
+from core.audit import Audit, AuditBoard, Batch, Share
+from core.errors import WorkbenchError
+from core.project import Project
+from core.text import how_many
+from pages.parts.audit import board as table
+from pages.parts.audit import curve
+from pages.parts.shared import presses, ui
+
+
+def draw(project: Project, audit: Audit) -> None:
+    """The statement, the batch, and the board."""
+    drawn = room.batches(project, audit)
+    with st.spinner("Correcting the board"):
+        found = room.audit_board(project, audit)
+    _statement(audit, found)
+    _batch(project, audit, drawn, found)
+    table.draw(found)
+    _about(found)
+    st.subheader("How many judgments it takes", anchor=False)
+    curve.draw(room.forecast(project, audit), audit.goal)
+
+
+def _statement(audit: Audit, found: AuditBoard) -> None:
+    told = found.statement
+    if told.holds is None:
+        st.markdown(":material/warning: **These scores are the machine's alone.** Nobody knows how far they are off.")
+        return
+    icon = ":material/check_circle:" if told.holds else ":material/hourglass_top:"
+    st.markdown(f"{icon} **{'It holds' if told.holds else 'Not yet'}:** {ui.plain(told.says)}")
+    st.caption(rule(audit, found))
+
+
+def rule(audit: Audit, found: AuditBoard) -> str:
+    """How often one may look, and what the board rests on."""
+    told = found.statement
+    if told.looks == 1 or told.level is None:
+        return found.says
+    return (
+        f"Look {told.look} of {told.looks}: it may spend {told.level:.2%} of the error of {audit.alpha:.0%}, which is"
+        f" spread over the looks (power family): you may look after every batch and stop once it holds. {found.says}"
+    )
+
+
+def _batch(project: Project, audit: Audit, drawn: list[Batch], found: AuditBoard) -> None:
+    if audit.ended:
+        return
+    last = drawn[-1] if drawn else None
+    if last is not None and not last.done:
+        _waiting(project, audit, last)
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", key="draw-next"):
+        size = st.number_input(
+            "Passages", 1, None, audit.batch_size,
+            key=f"size of batch {audit.key} {len(drawn) + 1}", width=150,
+            help="About so many: every passage is drawn by its own chance.",
+        )  # fmt: skip
+        twice = st.number_input(
+            "Judged twice, per cent", 0, 100, 0, key="audit-twice", width=170,
+            help="A second person judges so many of them, too. It says how far people agree.",
+        )  # fmt: skip
+        if presses.button(
+            f"Draw batch {len(drawn) + 1}", type="secondary" if found.statement.may_stop else "primary",
+            icon=":material/casino:", key="draw batch",
+        ):  # fmt: skip
+            try:
+                room.draw(project, audit, ui.author(), int(size), twice / 100)
+            except WorkbenchError as error:
+                ui.show_error(error)
+            else:
+                st.rerun()
+
+
+def _waiting(project: Project, audit: Audit, last: Batch) -> None:
+    said = last.judged + last.cannot_say
+    people = room.assessors(project, audit)
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(
+                said / last.drawn,
+                f"Batch {last.number}: {said:,} of {last.drawn:,} said, {last.open:,} wait"
+                + (f", {last.skipped:,} of them skipped" if last.skipped else "")
+                + (f"; {last.judged_twice:,} of {last.doubled:,} judged twice" if last.doubled else ""),
+                width=420,
+            )
+            ui.go("audit", "Judge", audit=audit.name, view="Judge")
+            if last.judged:
+                _end_batch(project, audit, last)
+        if people:
+            st.caption(" · ".join(_person(one) for one in people))
+
+
+def _person(one: room.Assessor) -> str:
+    said = f"{ui.plain(one.name)}: {one.judged:,}"
+    said += f", cannot say {one.cannot_say:,}" if one.cannot_say else ""
+    said += f", looked at {how_many(one.looked, 'labels')}" if one.looked else ""
+    return said + (" (judging)" if one.query_id is not None else "")
+
+
+def _end_batch(project: Project, audit: Audit, last: Batch) -> None:
+    with st.popover("End the batch", type="tertiary", help="Without waiting for the rest"):
+        st.text(
+            f"{last.open:,} passages would stay without a judgment. The intervals widen as if fewer had been drawn."
+        )
+        if st.button("End it now", key="end batch"):
+            try:
+                room.end_batch(project, audit, ui.author())
+            except WorkbenchError as error:
+                ui.show_error(error)
+            else:
+                st.rerun()
+
+
+def _about(found: AuditBoard) -> None:
+    """What else the sample tells."""
+    lines = []
+    if found.labels is not None:
+        rates = ("precision", "recall", "kappa")
+        lines.append(
+            "The labels of the pool: " + ", ".join(_rate(name, getattr(found.labels, name)) for name in rates) + "."
+        )
+    if found.favour is not None:
+        lines.append(found.favour.says)
+    if found.people is not None and found.people.value is not None:
+        lines.append(f"First and second judgments agree with a kappa of {found.people.value:.2f}.")
+    for line in lines:
+        st.caption(f":material/info: {ui.plain(line)}")
+
+
+def _rate(name: str, share: Share) -> str:
+    if share.value is None:
+        return f"{name} undefined"
+    return f"{name} {share.value:.2f} [{ui.number(share.low, 2)}, {ui.number(share.high, 2)}]"
