@@ -99,7 +99,10 @@ def close_tab(person: Person) -> str:
     if len(person.context.pages) < 2:
         raise NotNow
     person.page.close()
-    return other_tab(person)
+    there = other_tab(person)
+    # It was drawn before what the closed one did.
+    person.look_again()
+    return there
 
 
 def second_project(person: Person) -> str:
