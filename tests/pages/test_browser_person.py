@@ -226,6 +226,24 @@ def test_a_key_that_leads_elsewhere_keeps_what_is_being_typed(link: str, tab_of:
     expect(box(page, 3)).to_be_focused()
 
 
+def test_the_focus_goes_on_nearby_when_what_had_it_goes(link: str, tab_of: Callable[[str], Page]) -> None:
+    page = tab_of("ann")
+    visit(page, link)
+    page.keyboard.press("Alt+n")
+    expect(box(page, 3)).to_be_focused()
+    page.get_by_role("button", name="Take back").press("Enter")
+    expect(box(page, 3)).to_have_count(0)
+    expect(box(page, 2)).to_be_focused()
+    several = page.get_by_role("button", name="Several at once")
+    several.press("Enter")
+    dialog = page.get_by_role("dialog", name="Several questions at once")
+    expect(dialog).to_be_visible()
+    ready(page)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(several).to_be_focused()
+
+
 def test_what_is_typed_is_stored_after_a_pause_and_the_caret_stays(
     link: str, path: Path, tab_of: Callable[[str], Page], tmp_path: Path
 ) -> None:

@@ -247,8 +247,9 @@ def test_an_organizer_gets_from_a_disagreement_to_better_qrels(
     page.get_by_text("All overrides (1)").click()
     ready(page)
     expect(page.get_by_text("current · label 4 → 1 · by ann")).to_be_visible()
-    button(page, "Withdraw").click()
+    button(page, "Withdraw the override").press("Enter")
     expect(label).to_have_text("Label 4 from question 3")
+    expect(blamed).to_be_focused()
     expect(page.get_by_text("All overrides (0)")).to_be_visible()
     withdraw(twin, key, "ann")
     go_to(page, "Leaderboard")
@@ -364,6 +365,29 @@ def expect_harmless(page: Page) -> None:
     assert main.evaluate("box => box.scrollWidth <= box.clientWidth")
 
 
+def expect_judged_in_sight(page: Page) -> None:
+    """In a narrow window a passage, however long, is read and judged at once: nothing lies over its end."""
+    page.set_viewport_size({"width": 900, "height": 900})
+    ready(page)
+    bar = page.locator(".st-key-desk-judge")
+    page.keyboard.press("1")
+    expect(bar.get_by_role("button", name="Withdraw your judgment")).to_be_visible()
+    ready(page)
+    text = page.locator(".passage-text")
+    for scrolled in (0, 400):
+        page.get_by_test_id("stMain").evaluate("(main, to) => main.scrollTo(0, to)", scrolled)
+        above, below = text.bounding_box(), bar.bounding_box()
+        assert above is not None and below is not None
+        assert above["y"] >= 0 and above["y"] + above["height"] <= below["y"]
+        assert below["y"] + below["height"] <= 900
+    # Its end is reached by scrolling in it, and lies in the part that is seen.
+    assert text.evaluate("text => { text.scrollTo(0, 1e9); return text.scrollTop > 0; }")
+    button(page, "Withdraw your judgment").click()
+    expect(bar.get_by_role("button", name="Withdraw your judgment")).to_have_count(0)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    ready(page)
+
+
 def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str, server: Server, page: Page) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -384,6 +408,8 @@ def test_hostile_passages_are_shown_as_text_whole_and_break_nothing(hostile: str
         expect(page.get_by_text("<b class=hacked>What</b> is **it**?").first).to_be_visible()
         expect(page.get_by_text(re.compile("^Rank in|without it$"))).to_be_visible()
         expect_harmless(page)
+        if name == "long":
+            expect_judged_in_sight(page)
 
     visit(page, f"{server.address}/disagreements?project={hostile}&settled=shown")
     listed = page.get_by_role("list", name="Cases").locator(".row")

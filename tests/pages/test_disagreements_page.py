@@ -225,6 +225,11 @@ class TestQueue:
         assert len(rows(act(app, "clear", what="cell"))) == 4
         assert "cell" not in app.query_params
 
+    def test_an_order_that_leaves_out_the_cell_says_so(self, shared: Project) -> None:
+        app = visit("disagreements", cell="4:0", order="right")
+        assert rows(app) == []
+        assert "lists no pair of the cell" in queued(app)["empty"]
+
     def test_a_link_opens_a_cell_of_the_merged_table(self, shared: Project) -> None:
         assert rows(visit("disagreements", cell="5,4:2,1")) == ["p5", "p1"]
 

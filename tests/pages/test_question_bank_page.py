@@ -192,6 +192,17 @@ class TestQuestionBank:
         assert bank.latest_version(small) == 1
         assert "q1/a" in drafts(small, "ann")
 
+    def test_the_error_of_a_save_goes_when_its_cause_is_settled_in_another_window(self, small: Project) -> None:
+        app, other = visit("question_bank"), visit("question_bank")
+        edit(app, "What is A?", text=" ")
+        act(app, "save")
+        # Looked at again, it stands: nothing has changed.
+        assert app.run().error
+        assert "has no text" in holds(app, "bank")["said"]
+        edit(other.run(), " ", text="Who is A?")
+        assert not app.run().error
+        assert not holds(app, "bank")["said"]
+
     @pytest.mark.parametrize(("field", "value"), [("weight", 1e12), ("weight", "two"), ("kind", "x"), ("nonsense", "")])
     def test_what_cannot_be_stored_stays_in_its_field_and_says_why(
         self, small: Project, field: str, value: object

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.soak.checks import ERRORS
-from tests.soak.person import NARROW, WIDE, Broken, NotNow, Person
+from tests.soak.person import GLANCE, NARROW, WIDE, Broken, NotNow, Person
 
 MENU = {
     "Home": "",
@@ -87,6 +87,9 @@ def other_tab(person: Person) -> str:
         raise NotNow
     person.page = person.random.choice(others)
     person.page.bring_to_front()
+    # A browser without windows does not say by itself that this tab is looked at again.
+    person.page.evaluate("window.dispatchEvent(new Event('focus'))")
+    person.page.wait_for_timeout(GLANCE)
     person.quiet()
     return person.page.url
 
@@ -96,7 +99,10 @@ def close_tab(person: Person) -> str:
     if len(person.context.pages) < 2:
         raise NotNow
     person.page.close()
-    return other_tab(person)
+    there = other_tab(person)
+    # It was drawn before what the closed one did.
+    person.look_again()
+    return there
 
 
 def second_project(person: Person) -> str:

@@ -268,14 +268,24 @@ def reopen(person: Person) -> str:
 
 def order(person: Person) -> str:
     """Look at the disagreements in another order, or at another list."""
-    radios = person.page.get_by_test_id("stMain").get_by_role("radio")
-    free = [radio for radio in radios.all() if radio.is_visible() and radio.is_enabled() and not radio.is_checked()]
-    if not free:
+    box = person.page.get_by_role("combobox", name=re.compile("Order$")).first
+    if person.there(box) and person.chance(0.5):
+        here = box.input_value()
+        person.bring_into_view(box)
+        box.click()
+        options = person.page.get_by_role("listbox").get_by_role("option")
+        expect(options.first).to_be_visible(timeout=PATIENCE)
+        chosen = person.random.choice([name for name in options.all_inner_texts() if name != here])
+        with person.drawn():
+            options.filter(has_text=re.compile(f"^{re.escape(chosen)}$")).click()
+        return chosen
+    views = person.page.get_by_role("radiogroup", name="Show", exact=True).get_by_role("radio", checked=False)
+    if not views.count():
         raise NotNow
-    chosen = person.random.choice(free)
-    name = chosen.inner_text() or str(chosen.get_attribute("aria-label"))
+    view = views.nth(person.random.randrange(views.count()))
+    name = view.inner_text()
     with person.drawn():
-        chosen.click()
+        view.click()
     return name
 
 
@@ -289,6 +299,9 @@ def cell(person: Person) -> str:
     cells = person.page.locator(".cross .cell:not(:disabled):not([aria-pressed=true])")
     if not cells.count():
         raise NotNow
+    # Other orders list a part of a cell.
+    if person.there(order := person.page.get_by_role("combobox", name=re.compile("Order$")).first):
+        person.pick(order, "Worst first")
     chosen = cells.nth(person.random.randrange(cells.count()))
     count = chosen.inner_text()
     if not person.page.get_by_role("switch", name="Show settled").is_checked():

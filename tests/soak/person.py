@@ -302,6 +302,15 @@ class Person:
             box.fill(text)
             box.press("Tab")
 
+    def bring_into_view(self, thing: Locator) -> None:
+        """Scroll to something, and wait until the page has noticed.
+
+        A list closes when the page scrolls under it. A person's hand is not so quick as to open one before the page
+        has heard of the scrolling that led there.
+        """
+        thing.scroll_into_view_if_needed()
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
     def choose(self, label: str | re.Pattern[str], option: str) -> None:
         """Choose in a list by its label."""
         self.pick(self.page.get_by_role("combobox", name=label).first, option)
@@ -310,6 +319,7 @@ class Person:
         """Choose in a list that one sees."""
         if box.input_value() == option:
             return
+        self.bring_into_view(box)
         box.click()
         with self.drawn():
             self.page.get_by_role("option", name=option, exact=True).first.click()

@@ -36,6 +36,7 @@ def bar(project: Project, query: QueryOverview, previous: str, following: str) -
         previous, following: ids of its neighbours; empty at an end.
     """
     here, person = bank_window.window(), ui.person()
+    here.outlived(project, person)
     mine = bank.drafts(project, person)
     undoable, redoable = steps(project, person)
     open_conflicts = conflicts(project, person) if mine else []

@@ -138,7 +138,10 @@ class Row {
     for (const edit of channel.acts.filter((act) => act.act === "edit" && act.id === this.id && act.n in channel.refused)) {
       said.push(this.refused(edit));
     }
+    const pressed = this.said.contains(focused()) && focused().textContent;
     this.said.replaceChildren(...said);
+    // What was focused is made anew, or gone: whoever works by keyboard stays in the row.
+    if (pressed) ([...this.said.querySelectorAll("button")].find((one) => one.textContent === pressed) ?? this.text).focus({ preventScroll: true });
   }
 
   figures(given) {
@@ -177,6 +180,7 @@ class Row {
   }
 
   act(name, more = {}) {
+    if (name === "dialog") comeBack();
     channel.flush();
     channel.push({ act: name, id: this.id, ...more });
   }
@@ -215,6 +219,24 @@ class Row {
   }
 }
 
+// A dialog gives the focus back to what opened it, which it does not find in here.
+let closing = null;
+
+function comeBack() {
+  const opener = focused();
+  let open = false;
+  closing?.disconnect();
+  closing = new MutationObserver(() => {
+    const there = document.querySelector("[data-testid=stDialog]") !== null;
+    if (open && !there) {
+      closing.disconnect();
+      requestAnimationFrame(() => document.activeElement === document.body && opener.focus({ preventScroll: true }));
+    }
+    open = there;
+  });
+  closing.observe(document.body, { childList: true, subtree: true });
+}
+
 // The questions of one query, in their order, with those that were just added and the server does not know yet.
 class List {
   constructor(parent) {
@@ -242,10 +264,10 @@ class List {
     this.empty = make("p", { className: "empty" });
     this.near = make("input", { type: "checkbox", onchange: () => this.act("near", { on: this.near.checked }) });
     this.several = button("Several at once", () => this.act("dialog", { name: "several" }));
-    const add = button("+ Add a question", () => this.add(), { className: "main", title: "Alt+N", "aria-keyshortcuts": "Alt+N", "aria-label": "Add a question" });
-    add.append(keyHint("Alt+N"));
+    this.more = button("+ Add a question", () => this.add(), { className: "main", title: "Alt+N", "aria-keyshortcuts": "Alt+N", "aria-label": "Add a question" });
+    this.more.append(keyHint("Alt+N"));
     const tools = make("div", { className: "tools" },
-      add,
+      this.more,
       button("Paste a list", () => this.act("dialog", { name: "paste" })),
       this.several,
       make("label", { title: "Marks questions that nearly say the same, by the embedding model." }, this.near, " Near-duplicates"));
@@ -255,6 +277,7 @@ class List {
   }
 
   act(name, more = {}) {
+    if (name === "dialog") comeBack();
     channel.flush();
     channel.push({ act: name, ...more });
   }
@@ -330,8 +353,10 @@ class List {
     const wanted = [...this.data.rows, ...begun];
     const caret = focused();
     const there = new Set(wanted.map((row) => row.id));
+    let left = null;
     for (const [id, row] of this.rows) {
       if (there.has(id)) continue;
+      if (row.node.contains(caret)) left = [...this.list.children].indexOf(row.node);
       row.node.remove();
       this.rows.delete(id);
     }
@@ -346,6 +371,8 @@ class List {
     // To move a row takes the caret out of it.
     if (caret?.isConnected && caret !== focused() && this.list.contains(caret)) caret.focus({ preventScroll: true });
     this.filter();
+    // Where the row goes that one was in, the one that takes its place is next.
+    if (left !== null) (this.rows.get(wanted[Math.min(left, wanted.length - 1)]?.id)?.text ?? this.more).focus({ preventScroll: true });
   }
 
   choose() {

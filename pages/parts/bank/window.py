@@ -65,6 +65,7 @@ class Window:
         saved: the project and the version that was saved last, until there are changes again.
         said: what came of the last act, where that is not to be seen.
         error: why the last act failed.
+        told: where the drafts stood when `said` and `error` were shown first; None before that.
         nameless: whether something was done by somebody who has not said who they are.
     """
 
@@ -83,6 +84,7 @@ class Window:
     saved: tuple[str, int] | None = None
     said: str = ""
     error: WorkbenchError | None = None
+    told: object = None
     nameless: bool = False
 
     def take(self, act: Mapping[str, Any]) -> None:
@@ -95,7 +97,7 @@ class Window:
                 return
             self.refused.pop(number, None)
             if number > self.done:
-                self.error, self.said = None, ""
+                self.error, self.said, self.told = None, "", None
             try:
                 acts.do(self, act)
             except CrossedEdit:
@@ -125,6 +127,15 @@ class Window:
     def has_shown(self, shown: Shown) -> bool:
         """Whether this window shows the drafts as they are: no other one of the person's changed them since."""
         return self.drafts == _now(shown.project, shown.author)
+
+    def outlived(self, project: Project, author: str) -> None:
+        """Forget what came of the last act once the drafts that it was about are others: it was settled elsewhere."""
+        with self.lock:
+            now = _now(project, author)
+            if self.told is None:
+                self.told = now
+            elif self.told != now:
+                self.error, self.said = None, ""
 
     def tells(self) -> dict[str, Any]:
         """What every component of the bank has to know of its window."""

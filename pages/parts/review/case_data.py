@@ -101,7 +101,7 @@ def shown(
         "rows": [_row(row) for row in listed.rows],
         "open": None if at is None else _case(project, left, right, found, listed, at, policy),
         "gone": GONE if at is not None and wanted not in ("", id_of(listed.rows[at])) else "",
-        "empty": "" if listed.rows else _why_empty(found, bool(listed.hidden), order, bool(query_id)),
+        "empty": "" if listed.rows else _why_empty(found, bool(listed.hidden), order, bool(query_id), cell),
     }
 
 
@@ -224,11 +224,13 @@ def _check(check: Check, found: Agreement) -> str:
     return f"If the {noun} were {check.target}: {' · '.join((swaps, moved, kappa))}"
 
 
-def _why_empty(found: Agreement, some_settled: bool, order: Order, of_query: bool) -> str:
+def _why_empty(found: Agreement, some_settled: bool, order: Order, of_query: bool, cell: Cell | None) -> str:
     if not found.n:
         return "No pair has both values, so there is nothing to disagree on. Choose other sides."
     if of_query:
         return "Nothing is listed for this query. Clear the query to see the others."
     if some_settled:
         return "Nothing is left: all cases are settled."
+    if cell is not None and order != "worst":
+        return "This order lists no pair of the cell. Choose another order, or clear the filter."
     return "The sides agree wherever both have a value." if order == "worst" else "Nothing here in this order."

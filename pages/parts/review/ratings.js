@@ -125,6 +125,8 @@ class Desk {
       this.sent = null;
       if (data.refused) this.refusal = data.refused.filter(Boolean).join(" ");
       else if (sent.act.what === "override") this.forget(sent.where);
+      // The button that took it back goes: whoever pressed it by keyboard goes on with the question.
+      else if (this.box.contains(this.box.getRootNode().activeElement)) this.focusLater = this.last;
     } else if (sent.times < TRIES) {
       sent.times += 1;
       this.send("act", sent.act);
