@@ -87,7 +87,9 @@ def audit(say: Say, shared: Path) -> None:
     for name in ("P@10", "RBP(p=0.8)@10"):
         other = dl20(shared, name)
         table(say, other, f"dl20, {name}", [ways(other)[1], ways(other)[5]])
-    condensed = dl20(shared, "DCG@10", condensed=True)
-    table(say, condensed, "dl20 without unjudged passages, DCG@10", [ways(condensed)[1], ways(condensed)[5]])
+    for large in (False, True):
+        other = dl20(shared, "DCG@10", condensed=True, large=large)
+        title = f"dl20 without unjudged passages, DCG@10{', a large model' if large else ''}"
+        table(say, other, title, [ways(other)[1], ways(other)[5]])
     later = dl23(shared, "DCG@10")
     table(say, later, "dl23, DCG@10")

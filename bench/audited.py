@@ -102,12 +102,14 @@ class Drawn:
         return correct(self.batches[:t], self.planned, self.gains, self.predicted[:t])
 
 
-def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
+def dl20(shared: Path, measure: str, condensed: bool = False, large: bool = False) -> Collection:
     """The 54 judged queries of TREC DL 2020, 24 runs, question ratings by FLAN-T5-large.
 
     Args:
         measure: a linear one.
         condensed: whether passages that NIST did not judge are taken out of the rankings, instead of counting as 0.
+        large: whether a large model's direct grades are features too, and its grades the machine's labels; it graded
+            what NIST judged alone, so that without `condensed` a missing grade would give the judgment away.
     """
     folder = shared / "dl20"
     judged = _qrels(folder / "qrels-nist.txt")
@@ -122,7 +124,10 @@ def dl20(shared: Path, measure: str, condensed: bool = False) -> Collection:
         "nuggets": _qrels(folder / "rubric-qrels" / f"{NUGGETS}.qrel"),
     }
     columns = {f"{name} label": found for name, found in rated.items()}
-    return _collection(runs, judged, columns, measure)
+    if not large:
+        return _collection(runs, judged, columns, measure)
+    found = _collection(runs, judged, {**columns, "large label": _direct(folder)}, measure)
+    return replace(found, label=found.columns["large label"])
 
 
 def dl23(shared: Path, measure: str) -> Collection:
@@ -164,6 +169,16 @@ def _collection(
     for name in [name for name in found if name.endswith("label")]:
         found[f"{name} squared"] = found[name] ** 2
     return Collection(weights, gains, label, found)
+
+
+def _direct(folder: Path) -> dict[tuple[str, str], int]:
+    """The direct grades 0-3 of a large model."""
+    with gzip.open(folder / "direct-grades-umbrela.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return {
+            (query, passage["paragraph_id"]): passage["grades"][0]["self_ratings"]
+            for query, passages in map(json.loads, lines)
+            for passage in passages
+        }
 
 
 def _qrels(file: Path) -> dict[tuple[str, str], int]:
