@@ -417,8 +417,11 @@ class TestJudging:
         assert own_judgment(small, "q1", "p1", "ann") == 1
         assert "ann judged 2 (names it)" in beside(app)
         assert "assessor: ann" in beside(app)
+        other = visit("passages")
         press(app, "Withdraw your judgment")
         assert own_judgment(small, "q1", "p1", "ann") is None
+        press(other, "Withdraw your judgment")
+        assert not other.error
 
     def test_blind_shows_nothing_of_others_until_one_has_judged(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob", "bob's note")
