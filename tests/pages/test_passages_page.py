@@ -81,7 +81,7 @@ def beside(app: AppTest) -> str:
 
 def asked(app: AppTest) -> dict[str, Any]:
     """What the questions show, by their ids, in their order."""
-    return {one["id"]: one for one in holds(app, "ratings")["questions"]}
+    return {one["id"]: one for one in holds(app, "question-ratings")["questions"]}
 
 
 def rows(app: AppTest) -> str:
@@ -111,8 +111,8 @@ def walk(app: AppTest, step: str) -> AppTest:
 
 def do(app: AppTest, what: str, number: int = 1, **more: object) -> AppTest:
     """Let the questions report an act; its number tells it from others."""
-    at = holds(app, "ratings")["at"]
-    return tell(app, "ratings", "act", {"id": str(number), "what": what, "at": at, **more})
+    at = holds(app, "question-ratings")["at"]
+    return tell(app, "question-ratings", "act", {"id": str(number), "what": what, "at": at, **more})
 
 
 def rate(app: AppTest, ratings: dict[str, int], reason: str = "it only asks", number: int = 1) -> AppTest:
@@ -230,7 +230,7 @@ class TestReading:
         by_grader = {q["id"]: {one["grader"]: one for one in q["said"]} for q in asked(app).values()}
         assert all(set(one) == {SPEC.name, "reader"} for one in by_grader.values())
         assert by_grader["q1/a"]["reader"] | {"rating": 4, "answer": "green"} == by_grader["q1/a"]["reader"]
-        assert holds(app, "ratings")["several"]
+        assert holds(app, "question-ratings")["several"]
 
     def test_without_grades_passages_can_be_read_and_judged(self, project: Project) -> None:
         with project.transaction() as cursor:
@@ -319,11 +319,11 @@ class TestOverriding:
         return visit("passages", query="q1", passage=passage, question=question, against="assessors")
 
     def attempt(self, app: AppTest, ratings: dict[str, int]) -> AppTest:
-        return tell(app, "ratings", "try", {"at": holds(app, "ratings")["at"], "ratings": ratings})
+        return tell(app, "question-ratings", "try", {"at": holds(app, "question-ratings")["at"], "ratings": ratings})
 
     def test_before_it_is_made_its_effect_is_shown(self, shared: Project) -> None:
         app = self.attempt(self.open(), {"q1/a": 0})
-        assert holds(app, "ratings")["label"] == [5, 1]
+        assert holds(app, "question-ratings")["label"] == [5, 1]
         assert "What it would do" in beside(app)
         assert "Label 5 → 1" in beside(app)
         assert "change nDCG@10" in beside(app)
@@ -333,7 +333,7 @@ class TestOverriding:
 
     def test_the_effect_of_several_at_once_is_shown(self, shared: Project) -> None:
         app = self.attempt(self.open(), {"q1/a": 0, "q1/b": 0})
-        assert holds(app, "ratings")["label"] == [5, 0]
+        assert holds(app, "question-ratings")["label"] == [5, 0]
         assert "Label 5 → 0" in beside(app)
 
     def test_it_counts_at_once_with_author_and_reason_and_can_be_withdrawn(self, small: Project) -> None:
@@ -353,22 +353,22 @@ class TestOverriding:
 
     def test_several_are_made_for_one_reason_and_taken_back_together(self, small: Project) -> None:
         app = rate(self.open(), {"q1/a": 0, "q1/b": 0}, "not relevant")
-        made = holds(app, "ratings")["made"]
+        made = holds(app, "question-ratings")["made"]
         assert [(one.key, one.reason) for one in reversed(overrides(small))] == [(k, "not relevant") for k in made]
         assert label(app).startswith("Label 0")
         app = do(app, "withdraw", 2, keys=made)
         assert overrides(small) == []
-        assert holds(app, "ratings")["made"] == []
+        assert holds(app, "question-ratings")["made"] == []
 
     def test_what_comes_twice_is_done_once(self, small: Project) -> None:
         app = rate(rate(self.open(), {"q1/a": 0}), {"q1/a": 0})
         assert len(overrides(small)) == 1
-        assert holds(app, "ratings")["handled"] == "1"
+        assert holds(app, "question-ratings")["handled"] == "1"
 
     def test_without_a_reason_it_is_refused(self, shared: Project) -> None:
         app = rate(self.open(), {"q1/a": 0}, " ")
-        assert holds(app, "ratings")["handled"] == "1"
-        assert "The reason is empty" in holds(app, "ratings")["refused"][0]
+        assert holds(app, "question-ratings")["handled"] == "1"
+        assert "The reason is empty" in holds(app, "question-ratings")["refused"][0]
         assert overrides(shared) == []
 
     def test_what_somebody_else_withdrew_before_is_said(self, small: Project) -> None:
@@ -376,7 +376,7 @@ class TestOverriding:
         app = self.open()
         withdraw(small, key, "bob")
         app = do(app, "withdraw", keys=[key])
-        assert "no such override any more" in holds(app, "ratings")["refused"][0]
+        assert "no such override any more" in holds(app, "question-ratings")["refused"][0]
         assert asked(app)["q1/a"]["override"] is None
 
     def test_all_overrides_are_listed_and_each_opens_its_passage(self, small: Project) -> None:
@@ -399,9 +399,9 @@ class TestOverriding:
         app = self.open("q1/c", "p4")
         assert "no number in the output" in asked(app)["q1/c"]["said"][0]["more"]
         assert asked(app)["q1/c"]["said"][0]["raw"] == "I <b>cannot</b>"
-        app = tell(app, "ratings", "look", "")
+        app = tell(app, "question-ratings", "look", "")
         assert "raw" not in asked(app)["q1/c"]["said"][0]
-        app = tell(app, "ratings", "look", "q1/c")
+        app = tell(app, "question-ratings", "look", "q1/c")
         assert asked(app)["q1/c"]["opened"]
         assert url(app, "question") == "q1/c"
 
@@ -417,8 +417,11 @@ class TestJudging:
         assert own_judgment(small, "q1", "p1", "ann") == 1
         assert "ann judged 2 (names it)" in beside(app)
         assert "assessor: ann" in beside(app)
+        other = visit("passages")
         press(app, "Withdraw your judgment")
         assert own_judgment(small, "q1", "p1", "ann") is None
+        press(other, "Withdraw your judgment")
+        assert not other.error
 
     def test_blind_shows_nothing_of_others_until_one_has_judged(self, small: Project) -> None:
         assess(small, "q1", "p1", 3, "bob", "bob's note")
@@ -427,7 +430,7 @@ class TestJudging:
         app.toggle("blind").set_value(True)
         sound(app.run())
         page = [str(element.proto.body) for element in app.get("html") if "<style>" not in element.proto.body]
-        parts = [json.dumps(holds(app, part)) for part in ("ratings", "passage-list")]
+        parts = [json.dumps(holds(app, part)) for part in ("question-ratings", "passage-list")]
         everything = "".join([said(app), *page, *parts, *(str(button.label) for button in app.button)])
         assert "What is A?" in everything
         told = "Blind: ratings, labels, ranks and the judgments of others appear once you have judged."
@@ -437,7 +440,7 @@ class TestJudging:
             assert secret not in kept_out, secret
         # The order of the bank, which says nothing of the ratings.
         assert list(asked(app)) == ["q1/a", "q1/b", "q1/c"]
-        assert not holds(app, "ratings")["can"]
+        assert not holds(app, "question-ratings")["can"]
         assert "Label" not in [box.label for box in app.selectbox if box.key != "label"]
         press(app, "Related")
         assert label(app).startswith("Label 1")

@@ -90,5 +90,5 @@ def test_the_bank_says_that_the_old_words_are_not_known(by_id: Project) -> None:
 
 
 def test_the_passages_screen_shows_ratings_of_unknown_words_as_such(by_id: Project) -> None:
-    asked = holds(visit("passages", query="q1", passage="p1"), "ratings")["questions"]
+    asked = holds(visit("passages", query="q1", passage="p1"), "question-ratings")["questions"]
     assert "q1/bread (words not known)" in [one["words"] for one in asked]

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, expect
 from tests.soak.person import PATIENCE, NotNow, Person
 
 VALUES = {"Not relevant": 0, "Related": 1, "Highly relevant": 2, "Perfectly relevant": 3}
-LIST, RATINGS = "passage-list", "ratings"
+LIST, RATINGS = "passage-list", "question-ratings"
 """Keys of the parts of the screen of passages."""
 
 WORD = re.compile(r"[a-zA-Z]{6,}")

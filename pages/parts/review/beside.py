@@ -27,7 +27,9 @@ def act(project: Project, at: tuple[str, str]) -> None:
             judging.judge(project, *at, value, ui.author(), note)
             st.toast(f"Your judgment: {value}, {SCALE[value]}.", icon=":material/gavel:")
     if presses.pressed(WITHDRAW):
-        withdraw(project, *at, ui.author())
+        # In another window it may be gone already, which is as it should be.
+        if own_judgment(project, *at, ui.author()) is not None:
+            withdraw(project, *at, ui.author())
         st.toast("Your judgment is withdrawn.", icon=":material/undo:")
 
 

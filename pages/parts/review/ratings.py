@@ -19,7 +19,7 @@ from core.review import AskedQuestion, Desk, Said, strongest_first
 from pages.parts.review.passage_list import Place
 from pages.parts.shared import ui
 
-KEY = "ratings"
+KEY = "question-ratings"
 
 _ratings = st.components.v2.component(
     "ratings",
