@@ -13,11 +13,12 @@ export default function ({ data, parentElement, setTriggerValue }) {
 }
 
 const keyOf = (card) => JSON.stringify([card.query, card.passage]);
+const KEPT = "exam-workbench-judging";
+const LASTING = ["judge", "cannot say", "skip", "take back"];
 const TYPING = "input, textarea, select, [contenteditable], [role=textbox], [role=combobox], [role=dialog] *";
 
 class Desk {
   constructor(parent) {
-    this.acts = new Acts();
     this.progress = make("div", { class: "progress" });
     this.news = make("p", { class: "unseen", role: "status" });
     this.trouble = make("div", { class: "trouble", role: "alert" });
@@ -33,6 +34,7 @@ class Desk {
 
   // Another person, audit or batch: what was said before is none of theirs.
   begin() {
+    this.acts = new Acts();
     this.said = new Map(); // What was said here and the server may not have heard, by card.
     this.known = new Map(); // Every card that was dealt to this tab.
     this.past = []; // Keys of cards, in the order in which something was said of them here.
@@ -62,9 +64,13 @@ class Desk {
   }
 
   show(data, send) {
-    if (this.data?.home !== data.home) this.begin();
-    this.acts.taken(data.taken, send);
+    if (this.data?.home !== data.home) {
+      this.begin();
+      this.recall(data.home);
+    }
     this.data = data;
+    this.acts.taken(data.taken, send);
+    this.keep();
     this.labels = new Map(data.labels.map((one) => [keyOf(one), one]));
     for (const [key, one] of this.said) if (one.id <= data.taken) this.said.delete(key);
     for (const card of data.cards) this.known.set(keyOf(card), card);
@@ -74,6 +80,28 @@ class Desk {
     if (data.error) this.refused(data.error);
     this.draw();
     this.acts.again();
+  }
+
+  // What the server has not taken yet outlives the tab: said twice, it is kept once.
+  keep() {
+    const acts = this.acts.waiting.filter((one) => LASTING.includes(one.do));
+    try {
+      if (acts.length) localStorage.setItem(KEPT, JSON.stringify({ home: this.data.home, acts }));
+      else localStorage.removeItem(KEPT);
+    } catch {
+      // A browser that keeps nothing loses what was said in the moment in which it was closed, and nothing else.
+    }
+  }
+
+  recall(home) {
+    try {
+      const kept = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+      if (kept.home !== home) return;
+      this.acts.waiting = kept.acts;
+      for (const one of kept.acts) this.said.set(keyOf(one), { id: one.id, what: one.do, value: one.value ?? null });
+    } catch {
+      // See above.
+    }
   }
 
   refused(error) {
@@ -96,6 +124,7 @@ class Desk {
     const card = this.known.get(this.at);
     this.trouble.replaceChildren();
     const id = this.acts.add(what, { query: card.query, passage: card.passage, value });
+    this.keep();
     this.said.set(this.at, { id, what, value });
     this.past = [...this.past.filter((key) => key !== this.at), this.at];
     const done = value === null ? { skip: "Skipped.", "cannot say": "Recorded that you cannot say." }[what] : `Judged ${value}.`;
@@ -116,6 +145,7 @@ class Desk {
     this.past = this.past.filter((one) => one !== key);
     this.trouble.replaceChildren();
     const id = this.acts.add("take back", { query: card.query, passage: card.passage });
+    this.keep();
     this.said.set(key, { id, what: "take back", value: null });
     this.at = this.went = key;
     this.draw("Taken back.");

@@ -1,0 +1,159 @@
+"""The Audit screen: the plan, the desk where people judge, the board, labels, roles, and what goes out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import audit as room
+from core.audit import Goal
+from core.project import Project, judgments
+from tests.made.audits import SYSTEMS, fill_audited, judge_batch, truth
+from tests.made.projects import copy_of
+from tests.made.screens import holds, named, press, served, tell, visit
+from tests.made.screens import said as said_escaped
+
+__all__ = ["served"]  # fixtures
+
+
+def said(app: AppTest) -> str:
+    """All sentences of the screen, as they are read."""
+    return said_escaped(app).replace("\\", "")
+
+
+def plan(project: Project) -> None:
+    fill_audited(project)
+    room.design(project, "first", "P@3", Goal("best"), batch_size=12, seed=3, author="org")
+
+
+def judged(project: Project) -> None:
+    plan(project)
+    audit = room.find_audit(project)
+    room.draw(project, audit, "org")
+    judge_batch(project, audit, "ben")
+
+
+@pytest.fixture
+def planned(tmp_path: Path) -> Any:
+    yield from copy_of(plan, tmp_path)
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Any:
+    yield from copy_of(judged, tmp_path)
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Any:
+    yield from copy_of(fill_audited, tmp_path)
+
+
+def act(app: AppTest, *acts: dict[str, object]) -> AppTest:
+    """Have the desk report what was done there."""
+    taken = holds(app, "judging")["taken"]
+    return tell(app, "judging", "acts", [{"id": taken + at, **one} for at, one in enumerate(acts, 1)])
+
+
+def test_a_board_without_an_audit_says_so_and_leads_to_planning_one(plain: Project) -> None:
+    board = visit("leaderboard")
+    assert "No audit: nobody knows how far these scores are off" in said(board)
+
+    app = visit("audit")
+    assert "never held the true score" in said(app)
+    assert "judgments are needed" in said(app), "before anything is planned one sees what it takes"
+    app = press(app, "Plan the audit")
+    audit = room.find_audit(plain)
+    assert (audit.name, audit.measure, audit.runs, audit.author) == ("audit", "DCG@10", SYSTEMS, "ann")
+    assert "These scores are the machine's alone" in said(app)
+
+
+def test_people_judge_what_was_drawn_blind_and_the_board_follows(planned: Project) -> None:
+    app = visit("audit")
+    app = press(app, "Draw batch 1")
+    audit = room.find_audit(planned)
+    batch = room.batches(planned, audit)[-1]
+    assert f"0 of {batch.drawn} said" in app.get("progress")[0].proto.text
+
+    app = visit("audit", view="Judge")
+    shown = holds(app, "judging")
+    assert [one["value"] for one in shown["scale"]] == [0, 1, 2, 3]
+    assert "label" not in str(shown["cards"]), "the desk has no machine's label until somebody asks for one"
+    first = shown["cards"][shown["open"][0]]
+    place = {"query": first["query"], "passage": first["passage"]}
+    app = act(app, {"do": "look", **place})
+    label = holds(app, "judging")["labels"][0]
+    assert (label["passage"], label["highest"]) == (first["passage"], 5)
+    app = act(app, {"do": "judge", **place, "value": 3})
+    app = act(app, {"do": "take back", **place})
+    assert judgments(planned, audit.source) == {}
+
+    seen: list[tuple[str, str]] = []
+    while (shown := holds(app, "judging"))["open"]:
+        card = shown["cards"][shown["open"][0]]
+        seen.append((card["query"], card["passage"]))
+        value = truth(card["query"], card["passage"])
+        app = act(app, {"do": "judge", "query": card["query"], "passage": card["passage"], "value": value})
+    assert len(seen) == len(set(seen)) == batch.drawn
+    assert shown["left"] == 0
+    assert [one.looked for one in room.assessors(planned, audit)] == [1]
+
+    board = holds(visit("audit"), "audited")
+    assert {one["run"] for one in board["systems"]} == set(SYSTEMS)
+    assert all(one["low"] <= one["audited"] <= one["high"] for one in board["systems"])
+    assert len(board["differences"]) == 6
+
+
+def test_what_cannot_be_done_at_the_desk_is_said_with_the_passage_it_is_about(planned: Project) -> None:
+    audit = room.find_audit(planned)
+    room.draw(planned, audit, "org")
+    app = visit("audit", view="Judge")
+    shown = holds(app, "judging")
+    mine = {one["query"] for one in shown["cards"]}
+    found = room.deal(planned, audit, "ben")
+    assert found is not None and found.next_card is not None and found.query.query_id not in mine
+    app = act(app, {"do": "judge", "query": found.query.query_id, "passage": found.next_card.passage_id, "value": 1})
+    error = holds(app, "judging")["error"]
+    assert error["message"] == f"Query {found.query.query_id} is being judged by ben."
+    assert error["passage"] == found.next_card.passage_id
+
+
+def test_the_board_says_what_holds_and_under_which_rule_one_may_stop(done: Project) -> None:
+    app = visit("audit")
+    assert "Look 1 of 4" in said(app) and "power family" in said(app)
+    assert "The labels of the pool: precision" in said(app)
+    assert [one.label for one in app.button if one.label.startswith("Draw")] == ["Draw batch 2"]
+    assert "corrects these scores" in said(visit("leaderboard"))
+
+
+def test_labels_are_explained_and_a_min_rating_is_proposed_and_never_set(done: Project) -> None:
+    app = visit("audit", view="Labels")
+    tables = [str(one.proto.body) for one in app.get("html") if "ew-shares" in str(one.proto.body)]
+    assert "judged 3" in "".join(tables) and "Min rating" in "".join(tables)
+    found = room.calibration(done, room.find_audit(done))
+    assert ("nearest to each other" in said(app)) == (found.balanced is not None)
+    assert "min rating 4" in said(app)
+
+
+def test_a_model_that_plays_two_roles_is_warned_of_once_somebody_says_so(done: Project) -> None:
+    app = visit("audit", view="Roles")
+    assert "No model is known to play two roles." in said(app)
+    grader = named(app.text_input, "Who graded").value
+    named(app.text_input, "Who wrote the questions").set_value(grader)
+    app = press(app, "State these roles")
+    assert f"{grader} wrote questions and graded the answers to them." in said(app)
+
+
+def test_the_paragraph_for_a_paper_the_sheet_and_the_end(done: Project) -> None:
+    audit = room.find_audit(done)
+    app = visit("audit", view="Paper")
+    assert app.code[0].value == room.methods(done, audit)
+    assert "No batch waits" in said(app)
+    room.draw(done, audit, "org")
+    app = visit("audit", view="Paper")
+    assert "Download the sheet" in [one.proto.label for one in app.get("download_button")]
+    app = press(app, "End the audit now")
+    assert room.find_audit(done).ended
+    assert "This audit is ended." in said(visit("audit", view="Judge"))
