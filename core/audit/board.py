@@ -161,7 +161,8 @@ class AuditBoard:
         waiting = f" {self.waiting:,} passages of the next batch wait." if self.waiting else ""
         missed = f", {self.missed:,} without a value" if self.missed else ""
         return (
-            f"{self.judged:,} judgments of {self.frame:,} passages in {self.batches:,} batches{missed};"
+            f"{self.judged:,} judgments of {self.frame:,} passages in {self.batches:,}"
+            f" {'batch' if self.batches == 1 else 'batches'}{missed};"
             f" {self.confidence:.0%} intervals.{waiting}"
         )
 

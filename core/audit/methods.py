@@ -44,7 +44,8 @@ def _sample(project: Project, audit: Audit, facts: Facts) -> str:
         return "Nothing has been drawn yet."
     people = {one.name for batch in drawn for one in assessors(project, audit, batch.number) if one.judged}
     said = (
-        f"In {how_many(len(drawn), 'batches')} a Poisson sample of {sum(b.drawn for b in drawn):,} passages was drawn"
+        f"In {len(drawn):,} {'batch' if len(drawn) == 1 else 'batches'} a Poisson sample of"
+        f" {sum(b.drawn for b in drawn):,} passages was drawn"
         f" (seed {audit.seed}), with chances proportional to the passage's weight in the systems' scores"
     )
     if len(drawn) > 1:

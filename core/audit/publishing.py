@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from core.audit.circularity import circularity
 from core.audit.designing import weights_from
 from core.audit.facts import Drawn, Facts, Values, gather
 from core.audit.records import Audit, Goal, audits, batches
@@ -165,8 +166,14 @@ def audited_by(project: Project, policy: Policy | None = None) -> Audit | None:
 
 
 def notice(project: Project, policy: Policy | None = None) -> str:
-    """What is to be said beside a board of the machine's labels: that nobody audited it, or by which audit."""
+    """What is to be said beside a board of the machine's labels: that nobody audited it, or by which audit, and who
+    plays which role in it."""
+    roles = circularity(project, policy)
+    return " ".join((_audited(project, policy), roles.says, *roles.warnings))
+
+
+def _audited(project: Project, policy: Policy | None) -> str:
     if (found := audited_by(project, policy)) is not None:
         name = shlex.quote(found.name)
-        return f"The scores are the machine's; what people's judgments make of them: exam audit board --audit {name}"
+        return f"The scores are the machine's; what people's judgments make of them: exam audit board --audit {name}."
     return "No audit: these scores are the machine's alone, and nobody knows how far they are off (exam audit design)."

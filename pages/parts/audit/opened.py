@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.audit import Audit
+from core.audit import Audit, Circularity
 from core.bank import latest_version
 from core.catalogue import find_grader
 from core.project import Project
@@ -57,8 +57,9 @@ def about(project: Project, audit: Audit) -> None:
     st.markdown(said)
 
 
-def says_audit(audit: Audit | None) -> None:
-    """Say beside a board of the machine's labels that nobody audited it, or where the audited board stands."""
+def says_audit(audit: Audit | None, roles: Circularity) -> None:
+    """Say beside a board of the machine's labels that nobody audited it, or where the audited board stands, and who
+    plays which role in it."""
     if audit is None:
         said, link, there = "No audit: nobody knows how far these scores are off", "Audit them", {}
     else:
@@ -66,3 +67,4 @@ def says_audit(audit: Audit | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f":material/how_to_reg: {said}.", width="content")
         ui.go("audit", link, **there)
+    st.caption(ui.plain(" ".join((roles.says, *roles.warnings))))
