@@ -38,7 +38,8 @@ class Width:
 
     Args:
         judgments: given in all.
-        width: that intervals are expected to have, the median over systems; of the difference where the goal is a pair.
+        width: that intervals are expected to have: of the difference where the goal is a pair, the median over the
+            differences from the leader where it is which is best, else over the scores of the systems.
         without_machine: the same if nothing were predicted from the machine.
         uniform: the same without a machine, every passage being as likely to be drawn as every other.
     """
@@ -96,7 +97,7 @@ def forecast_of(facts: Facts) -> Forecast:
     frame = int((~known).sum())
     size = weighed(facts)
     spread, without = _spreads(facts, found, plain)
-    rows = _rows(facts)
+    rows = _rows(facts, found)
     # Where all was known before, there is nothing to forecast.
     budgets = np.unique(np.geomspace(min(LEAST, frame), frame, POINTS).round().astype(int)).tolist() if frame else []
     confidence = 1 - facts.alpha
@@ -115,11 +116,21 @@ def forecast_of(facts: Facts) -> Forecast:
     return Forecast(curve, made, now, _needed(facts, found, learnt, spread, known), frame, found is None)
 
 
-def _rows(facts: Facts) -> Array:
+def _rows(facts: Facts, found: Estimation | None) -> Array:
+    """What intervals are about: all scores, or the differences by which the goal is decided."""
     goal, w = facts.goal, facts.weights
-    if goal.aim != "pair":
-        return w.w
-    return (w.of(str(goal.first)) - w.of(str(goal.second)))[None]
+    if goal.aim == "pair":
+        return (w.of(str(goal.first)) - w.of(str(goal.second)))[None]
+    if goal.aim == "best":
+        leader = int(np.argmax(_scores(facts, found)))
+        return np.delete(w.w[leader] - w.w, leader, axis=0)
+    return w.w
+
+
+def _scores(facts: Facts, found: Estimation | None) -> Array:
+    """The scores as they are known now."""
+    scores: Array = facts.weights.w @ (facts.machine if found is None else found.corrected.gains)
+    return scores
 
 
 def _spreads(facts: Facts, found: Estimation | None, plain: Estimation | None) -> tuple[Array | float, float]:
@@ -141,7 +152,7 @@ def _needed(facts: Facts, found: Estimation | None, size: Array, spread: Array |
     if goal.aim == "width":
         each = 1 - level / len(w)
         return judgments_needed(w, size, spread, 2 * float(goal.half_width or 0.0), known=known, confidence=each)
-    scores = w @ (facts.machine if found is None else found.corrected.gains)
+    scores = _scores(facts, found)
     if goal.aim == "pair":
         names: Sequence[str] = facts.weights.systems
         one, other = names.index(str(goal.first)), names.index(str(goal.second))

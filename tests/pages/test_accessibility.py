@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+from core import audit as room
 from core import bank
 from core.catalogue import save_prompt
 from core.graders import built_in
@@ -31,6 +32,11 @@ VIEWS = (
     "leaderboard?view=Significance",
     "disagreements?view=record",
     "changes?differs=questions",
+    "audit?view=Judge",
+    "audit?view=Labels",
+    "audit?view=Roles",
+    "audit?view=Paper",
+    "audit?view=Plan+another",
 )
 """Views that show other kinds of things than their screen opens with."""
 
@@ -60,12 +66,18 @@ def found(page: Page, screen: str, theme: str, options: Mapping[str, Any]) -> It
 
 
 def put_all_sorts(project: Project) -> None:
-    """Grades, judgments and a failed pair; two versions, an override before the second, an unsaved edit, a prompt."""
+    """Grades, judgments, a failed pair, an override, an unsaved edit, a prompt, an audit with a batch that waits."""
     put_small(project)
     first, second, *_ = bank.questions(project)
     override(project, first.question_id, "p2", 4, "It says so in the last line.", "ann")
     bank.save(project, [replace(first, text="What is A, exactly?"), replace(second, weight=2.0)], "sharper", "ann")
     bank.put_draft(project, "tester", replace(second, text="What is B, exactly?"))
+    audit = room.design(project, "first", "P@2", room.Goal("best"), batch_size=3, seed=2, author="ann")
+    room.draw(project, audit, "ann")
+    while (found := room.deal(project, audit, "ann")) is not None:
+        for card in found.cards:
+            room.judge(project, audit, found.query.query_id, card.passage_id, 1, "ann")
+    room.draw(project, audit, "ann")
     save_prompt(project, replace(built_in()["self-rating"], name="ours", title="Ours"), "ann")
 
 

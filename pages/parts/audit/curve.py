@@ -16,6 +16,9 @@ DESIGNS = {
     "uniform": "plain sample, without a machine",
 }
 
+WIDTHS = {"pair": "Half width of the difference", "best": "Half width, median difference"}
+"""What the widths are of, by what is to be known."""
+
 
 def draw(found: Forecast, goal: Goal) -> None:
     """Say how many judgments are needed, and draw the curve."""
@@ -27,7 +30,7 @@ def spec(found: Forecast, goal: Goal) -> Spec:
     """The widths by judgments, a line for each design, where the audit stands, and what is needed.
 
     Args:
-        goal: for a pair the width is that of the difference, else the median over systems.
+        goal: says of what the widths are.
     """
     rows = [
         {"judgments": one.judgments, "half": getattr(one, name) / 2, "design": title}
@@ -35,9 +38,8 @@ def spec(found: Forecast, goal: Goal) -> Spec:
         for name, title in DESIGNS.items()
     ]
     table = pd.DataFrame(rows, columns=["judgments", "half", "design"])
-    what = "Half width of the difference" if goal.aim == "pair" else "Half width, median system"
     x = number("judgments", title="Judgments", scale={"nice": False, "zero": True}, axis={"tickCount": 8})
-    y = number("half", title=what, axis={"tickCount": 5})
+    y = number("half", title=WIDTHS.get(goal.aim, "Half width, median system"), axis={"tickCount": 5})
     lines = {
         "x": x,
         "y": y,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core import audit as room
-from core.audit import Audit
+from core.audit import Audit, Batch
 from core.errors import WorkbenchError
 from core.formats import SHEET_FORMS, SheetForm, Source
 from core.project import Project
@@ -25,17 +25,16 @@ def draw(project: Project, audit: Audit) -> None:
         )
         ui.go("export", "Bundle")
     st.subheader("Judge elsewhere", anchor=False)
-    _out(project, audit)
-    _back(project, audit)
+    if (waiting := None if audit.ended else room.open_batch(project, audit)) is None:
+        st.caption("No batch waits for judgments, so there is nothing to send out.")
+    else:
+        _out(project, audit, waiting)
+        _back(project, audit)
     if not audit.ended:
         _end(project, audit)
 
 
-def _out(project: Project, audit: Audit) -> None:
-    waiting = room.open_batch(project, audit)
-    if waiting is None or audit.ended:
-        st.caption("No batch waits for judgments, so there is nothing to send out.")
-        return
+def _out(project: Project, audit: Audit, waiting: Batch) -> None:
     person = ui.person()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         who = st.text_input(

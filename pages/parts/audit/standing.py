@@ -125,6 +125,13 @@ def _about(found: AuditBoard) -> None:
         lines.append(
             "The labels of the pool: " + ", ".join(_rate(name, getattr(found.labels, name)) for name in rates) + "."
         )
+    if found.correlation is not None and found.correlation.value is not None and found.kendall is not None:
+        low, high = found.kendall
+        lines.append(
+            "The machine's board beside the one that judging everything would give: "
+            + _rate("Pearson", found.correlation)
+            + f", Kendall's tau between {low:.2f} and {high:.2f}."
+        )
     if found.favour is not None:
         lines.append(found.favour.says)
     if found.people is not None and found.people.value is not None:
