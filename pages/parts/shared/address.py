@@ -103,6 +103,20 @@ def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
         here.before, here.now = here.now, wanted
 
 
+def say(said: Mapping[str, str]) -> None:
+    """Let the address say some things of one screen in one step, beside all else that it says.
+
+    Args:
+        said: by name; what is empty is taken out of the address.
+    """
+    # Of a list of nothing nothing stands in the address; to delete a name would be a step of its own.
+    wanted: dict[str, str | list[str]] = {
+        name: value or [] for name, value in said.items() if value != st.query_params.get(name, "")
+    }
+    if wanted:
+        st.query_params.update(wanted)
+
+
 def arrived() -> bool:
     """Whether another screen was on before this run."""
     return _here().moved
