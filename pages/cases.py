@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.parts.answers import case_acts, looking
+from pages.parts.answers import case_acts, desk, looking
 from pages.parts.shared import ui
 
 ui.begin()
@@ -10,4 +10,5 @@ project = ui.project()
 looking.begin(project)
 if not looking.generators(project):
     ui.empty("There are no answers yet.", "Generate some, or import them, on the Answers screen.", "answers")
+desk.arrive(project)
 case_acts.draw(project, looking.look(project).view)

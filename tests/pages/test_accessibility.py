@@ -16,6 +16,7 @@ from core.graders import built_in
 from core.labels import override
 from core.project import Project
 from pages.parts.shared.screens import SCREENS
+from tests.made.answered import put_answered, put_verdicts
 from tests.made.browser import Server, visit
 from tests.made.projects import new_project
 from tests.made.screens import put_small
@@ -31,6 +32,8 @@ VIEWS = (
     "leaderboard?view=Significance",
     "disagreements?view=record",
     "changes?differs=questions",
+    "answers?view=Which+evaluation+chooses+which+system",
+    "answers?view=Generate+and+compare",
 )
 """Views that show other kinds of things than their screen opens with."""
 
@@ -66,6 +69,8 @@ def put_all_sorts(project: Project) -> None:
     override(project, first.question_id, "p2", 4, "It says so in the last line.", "ann")
     bank.save(project, [replace(first, text="What is A, exactly?"), replace(second, weight=2.0)], "sharper", "ann")
     bank.put_draft(project, "tester", replace(second, text="What is B, exactly?"))
+    put_answered(project)
+    put_verdicts(project)
     save_prompt(project, replace(built_in()["self-rating"], name="ours", title="Ours"), "ann")
 
 

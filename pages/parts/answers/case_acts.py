@@ -23,7 +23,7 @@ from core.pipelines import (
 )
 from core.project import Project, add_gold_answer, judging, withdraw_gold_answer
 from pages.parts.answers import desk
-from pages.parts.shared import address, ui
+from pages.parts.shared import ui
 from pages.parts.shared.acting import Act, asked_of
 from pages.parts.shared.html import as_shown
 
@@ -87,12 +87,12 @@ def _open(at: Desk, act: Act) -> None:
         rows = desk.listed(at.project, at.evaluation)
         row = rows[min(max(int(act["at"]), 0), len(rows) - 1)].line if rows else None
         name = "" if row is None else desk.id_of(row.query_id, row.run, row.k)
-    address.say({"at": name})
+    desk.put(at=name)
 
 
 def _filter(at: Desk, act: Act) -> None:
     if act["name"] in desk.NAMES:
-        address.say({act["name"]: str(act["value"]), "at": ""})
+        desk.put(**{act["name"]: str(act["value"]), "at": ""})
 
 
 def _confirm(at: Desk, act: Act) -> None:
@@ -101,14 +101,14 @@ def _confirm(at: Desk, act: Act) -> None:
     confirm_case(at.project, at.evaluation, query_id, run, k, letter, ui.author(), str(act.get("note") or ""))
     text = ui.shortened(at.evaluation.gold[query_id].query.text, 80)
     at.say(f"{letter} for “{text}”: {CASES[letter]}.", {"do": "take back", "case": act["case"]})
-    address.say({"at": str(act.get("next") or "")})
+    desk.put(at=str(act.get("next") or ""))
 
 
 def _take_back(at: Desk, act: Act) -> None:
     query_id, run, k = _place(act)
     take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
     at.say("The case is open again. What was confirmed stays on record as taken back.")
-    address.say({"at": str(act["case"])})
+    desk.put(at=str(act["case"]))
 
 
 def _judge(at: Desk, act: Act) -> None:
@@ -122,7 +122,7 @@ def _judge(at: Desk, act: Act) -> None:
         {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
     )
     at.sources = True
-    address.say({"at": str(act["case"])})
+    desk.put(at=str(act["case"]))
 
 
 def _unjudge(at: Desk, act: Act) -> None:
@@ -142,7 +142,7 @@ def _add_answer(at: Desk, act: Act) -> None:
         f"“{ui.shortened(answer, 80)}” is a gold answer of the query now.",
         {"do": "remove answer", "case": act["case"], "answer": answer},
     )
-    address.say({"at": str(act["case"])})
+    desk.put(at=str(act["case"]))
 
 
 def _remove_answer(at: Desk, act: Act) -> None:

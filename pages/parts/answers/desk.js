@@ -370,17 +370,18 @@ class Desk {
       make(
         "div",
         { class: "keys", role: "group", "aria-label": mine ? "Change the case" : "Confirm a case" },
-        ...this.data.letters.map(({ letter, says }) =>
+        ...this.data.letters.map(({ letter, short, says }) =>
           make(
             "button",
             {
               type: "button",
               class: `letter${letter === open.proposed ? " first" : ""}`,
+              title: says,
               "aria-keyshortcuts": letter.toLowerCase(),
               onclick: () => this.confirm(letter),
             },
             make("kbd", {}, letter.toLowerCase()),
-            make("span", {}, says),
+            make("span", {}, short),
           ),
         ),
       ),

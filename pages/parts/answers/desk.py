@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, unquote
 
 import streamlit as st
 
@@ -23,6 +23,11 @@ from pages.parts.shared.html import as_shown
 KEY = "answer-cases"
 NAMES = ("run", "k", "case", "show", "at")
 """What of the address is about this screen: filters, and the open case."""
+SHORT = {
+    "A": "not annotated", "B": "another version", "C": "distracted", "D": "cannot from gold", "E": "not among draws",
+    "F": "compared wrongly", "K": "own knowledge",
+}  # fmt: skip
+"""What stands on the keys of the cases."""
 A_PAGE = 60
 """Cases of the list that the browser has at a time."""
 AHEAD = 3
@@ -40,9 +45,25 @@ component = st.components.v2.component(
 )
 
 
+def arrive(project: Project) -> None:
+    """Take over what the address says where somebody came by it, once in a run of the whole screen."""
+    given = {name: said for name in NAMES if (said := st.query_params.get(name))}
+    address.places(KEY).come(project.name, given)
+
+
 def named(name: str) -> str:
     """What the address says of a filter, or which case is open; empty for nothing."""
-    return str(st.query_params.get(name, ""))
+    return address.places(KEY).now.get(name, "")
+
+
+def put(**said: str) -> None:
+    """Be in another place, and let the address say so.
+
+    Args:
+        said: filters and the open case by name; empty for nothing.
+    """
+    places = address.places(KEY)
+    places.go({**places.now, **said}, NAMES)
 
 
 def id_of(query_id: str, run: str, k: int) -> str:
@@ -57,10 +78,9 @@ def place_of(name: str) -> tuple[str, str, int] | None:
     return (query_id, unquote(run), int(k)) if k.isdigit() and run and query_id else None
 
 
-def link_to(project: Project, query_id: str, run: str, k: int) -> str:
-    """Where a query of a run at a depth is opened."""
-    there = {"project": project.name, **address.travelling(), **looking.chosen(), "at": id_of(query_id, run, k)}
-    return "cases?" + urlencode(there)
+def there(query_id: str, run: str, k: int) -> dict[str, str]:
+    """The address at which a query of a run at a depth is opened, by parameter."""
+    return {**address.travelling(), **looking.chosen(), "at": id_of(query_id, run, k)}
 
 
 def listed(project: Project, evaluation: Evaluation) -> list[CaseRow]:
@@ -90,7 +110,7 @@ def shown(project: Project, evaluation: Evaluation, said: dict[str, Any] | None,
         "home": project.name,
         "count": f"{len(found):,} case{'s' if len(found) != 1 else ''}",
         "filters": _filters(evaluation),
-        "letters": [{"letter": letter, "says": says} for letter, says in CASES.items()],
+        "letters": [{"letter": letter, "short": SHORT[letter], "says": says} for letter, says in CASES.items()],
         "rows": [_row(row) for row in found[first : first + A_PAGE]],
         "ids": ids[first : first + A_PAGE + AHEAD],
         "first": first,

@@ -86,6 +86,12 @@ class Grid {
     );
   }
 
+  to(row) {
+    const node = link(row.query, row.href, () => this.acts.add("query", { there: row.there }));
+    node.dir = "auto";
+    return node;
+  }
+
   showDetail() {
     const { detail } = this.data;
     if (!detail) return this.detail.replaceChildren();
@@ -94,7 +100,7 @@ class Grid {
         "tr",
         {},
         make("td", { class: "value", title: row.why }, row.value ?? "–"),
-        make("td", {}, make("a", { href: row.href, target: "_self", dir: "auto" }, row.query), make("div", { class: "quiet" }, row.why)),
+        make("td", {}, this.to(row), make("div", { class: "quiet" }, row.why)),
         make("td", { dir: "auto" }, row.answer),
         make("td", { dir: "auto" }, row.draw),
       ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -73,6 +74,8 @@ def _missing(evaluation: Evaluation) -> None:
 def _table(project: Project, evaluation: Evaluation) -> None:
     asked = asked_of(KEY)
     for act in asked.each():
+        if act["do"] == "query":
+            st.switch_page("pages/cases.py", query_params=act["there"])
         address.say({"cell": str(act["cell"])})
     _component(key=KEY, data=shown(project, evaluation) | {"taken": asked.taken}, on_acts_change=asked.note)
 
@@ -148,7 +151,8 @@ def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, An
                 "why": _why(line, measure),
                 "answer": as_shown(line.answer or ""),
                 "draw": as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
-                "href": desk.link_to(project, line.query_id, run, k),
+                "there": (there := {"project": project.name, **desk.there(line.query_id, run, k)}),
+                "href": "cases?" + urlencode(there),
             }
             for value, line in lines[:QUERIES]
         ],

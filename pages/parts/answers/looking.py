@@ -5,7 +5,7 @@ They stand in the address where they differ from what one begins with, and are k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -16,7 +16,7 @@ from pages.parts.shared import address, ui
 
 NAMES = ("generator", "judge", "threshold", "asked", "gold", "least", "same", "runs", "ks")
 """What of an address is about these choices."""
-_KEPT, _WRITTEN = "answers are looked at", "address of the answers"
+KEY = "looking at answers"
 BETWEEN = "\n"
 """Between the names of a list in the address: no name has it in it."""
 WHAT = (
@@ -61,14 +61,13 @@ def look(project: Project) -> Evaluation:
         GradingError: the encoder cannot be loaded.
     """
     known = generators(project)
-    anew = _arrive()
+    given = {name: said for name in NAMES if (said := st.query_params.get(name))}
+    anew = address.places(KEY).come(project.name, given)
     with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
         words = st.empty()
         with st.popover("Change", type="tertiary", help="Choose whose answers are looked at, and who judges them"):
             view, said = _choices(project, known, anew)
-    st.session_state[_KEPT] = st.session_state[_WRITTEN] = said
-    if said != _given():
-        address.say({name: said.get(name, "") for name in NAMES})
+    address.places(KEY).go(said, NAMES)
     with st.spinner("Comparing answers", show_time=False):
         found = evaluate(project, view)
     words.markdown(f":material/tune: {_in_words(found)}")
@@ -77,26 +76,12 @@ def look(project: Project) -> Evaluation:
 
 def chosen() -> dict[str, str]:
     """The choices as an address says them, for links between the screens."""
-    return dict(st.session_state.get(_KEPT, {}))
-
-
-def _given() -> dict[str, str]:
-    return {name: said for name in NAMES if (said := st.query_params.get(name))}
-
-
-def _arrive() -> bool:
-    """Take over what the address says; whether the widgets are to be set anew."""
-    given, written = _given(), st.session_state.get(_WRITTEN)
-    first = "answers generator" not in st.session_state
-    if given != written and (given or (written is not None and not address.arrived())):
-        st.session_state[_KEPT] = given
-        return True
-    return first
+    return dict(address.places(KEY).now)
 
 
 def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tuple[View, dict[str, str]]:
     """Draw the widgets; the view, and what of it differs from what one begins with."""
-    kept: Mapping[str, str] = st.session_state.get(_KEPT, {})
+    kept = address.places(KEY).now
 
     def take(name: str, default: Any, read: Callable[[str], Any]) -> str:
         key = f"answers {name}"
