@@ -21,8 +21,6 @@ ROWS = 4096
 """Rows of a Parquet file that are in memory together."""
 LONGEST_NAME = 64
 """Characters of a call's name: batch endpoints take no longer ones."""
-AGAIN = frozenset((408, 409, 425, 429))
-"""HTTP statuses below 500 that say nothing of the call itself."""
 GIVEN_UP = frozenset(("batch_expired", "batch_cancelled"))
 """What a batch endpoint says of a call that it never made."""
 
@@ -44,18 +42,20 @@ class WrittenCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came of a call; where `content` and `error` are both None it was not answered, and may be asked again.
+    """What came of a call; where `content` and `error` are both None it was never made.
 
     Args:
         name: the call's.
         content: body of the answer in JSON.
-        error: why there will be none.
+        error: why there is none.
+        status: the HTTP status with which it was turned away; None where no such status is told.
         file, line: where it stands.
     """
 
     name: str
     content: bytes | None = None
     error: str | None = None
+    status: int | None = None
     file: str = ""
     line: int = 0
 
@@ -197,10 +197,9 @@ def _response(name: str, response: Any) -> Reply:
     status, body = response.get("status_code", 200), response["body"]
     if not isinstance(status, int):
         raise Refused("the status code is no number")
-    if status in AGAIN or status >= 500:
-        return Reply(name)
     if status != 200:
-        return Reply(name, error=_error(body.get("error") if isinstance(body, dict) else None) or f"status {status}")
+        told = _error(body.get("error") if isinstance(body, dict) else None)
+        return Reply(name, error=told or f"HTTP {status}", status=status)
     content = orjson.dumps(body)
     if len(content) > (most := limit("ENDPOINT_ANSWER")):
         return Reply(name, error=exceeded("the answer is longer than", "ENDPOINT_ANSWER", most))

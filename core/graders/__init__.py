@@ -28,6 +28,7 @@ from core.graders.endpoint.elsewhere import Played, Told, asked_by, play
 from core.graders.endpoint.fetching import fetch_all
 from core.graders.endpoint.manners import Fetched, Manners
 from core.graders.endpoint.manners import Method as FetchMethod
+from core.graders.endpoint.retry import passes
 from core.graders.kinds import GRADERS, make_grader, remade_from, usual_prompt
 from core.graders.local.back_end import MOST_BEAMS, TransformersBackEnd
 from core.graders.local.batches import default_budget
@@ -153,6 +154,7 @@ __all__ = [
     "parse_list",
     "parse_rating",
     "parse_yes_no",
+    "passes",
     "play",
     "provide_access",
     "provide_endpoints",

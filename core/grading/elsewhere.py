@@ -14,7 +14,20 @@ import orjson
 from core.catalogue import grader_key, prices, put_grader
 from core.errors import Report
 from core.formats import Reply, Source, WrittenCall, read_replies, write_calls
-from core.graders import NOTHING_USED, Grader, Outcome, Pair, Played, Price, Told, Usage, asked_by, play, said_of_models
+from core.graders import (
+    NOTHING_USED,
+    Grader,
+    Outcome,
+    Pair,
+    Played,
+    Price,
+    Told,
+    Usage,
+    asked_by,
+    passes,
+    play,
+    said_of_models,
+)
 from core.grading.grades import add_outcomes
 from core.grading.jobs import JOBS, end, start
 from core.grading.pairs import PairsToGrade, pairs_to_grade, with_texts
@@ -161,7 +174,7 @@ class _Taking:
         told: dict[Pair, dict[str, Reply]] = {}
         unanswered = 0
         for reply in replies:
-            if reply.content is None and reply.error is None:
+            if not _answered(reply):
                 unanswered += 1
                 continue
             pair = _pair(reply.name)
@@ -262,13 +275,18 @@ class _Taking:
         )
 
 
+def _answered(reply: Reply) -> bool:
+    """Whether there is an answer, or a reason for good why not; what passes may be asked again."""
+    return reply.content is not None or (reply.error is not None and not (reply.status and passes(reply.status)))
+
+
 def _play(grader: Grader, pair: Pair, texts: PairsToGrade, replies: Replies, used: set[str] | None = None) -> Played:
     """How far a pair comes; `used` takes the names of the answers that were of use."""
 
     def told(body: Mapping[str, Any]) -> Told | None:
         name = _name(grader, pair, body)
         reply = replies.get(name)
-        if reply is None or (reply.content is None and reply.error is None):
+        if reply is None or not _answered(reply):
             return None
         if used is not None:
             used.add(name)

@@ -57,6 +57,7 @@ from core.pipelines.answers.generators import RULES as ANSWER_RULES
 from core.pipelines.answers.generators import Rule as AnswerRule
 from core.pipelines.answers.jobs import AnsweringSoFar, AnswerJob, Caps, answer_jobs, answering_so_far
 from core.pipelines.answers.onward import answers_as_responses, make_run, said_of_run
+from core.pipelines.answers.standing import Lacking, asked_for, clear_best, lacking, said_by_judge, usual_judge
 from core.pipelines.answers.studying import (
     AgreementRow,
     Correlation,
@@ -64,12 +65,13 @@ from core.pipelines.answers.studying import (
     Refined,
     agreement,
     choice_of_runs,
+    choice_tables,
     correlations,
     people_said,
     said_in_file,
     verdict_sources,
 )
-from core.pipelines.answers.tables import reteval_latex, row_values
+from core.pipelines.answers.tables import reteval_latex, reteval_tsv, row_values
 from core.pipelines.answers.tables import told as reteval_told
 from core.pipelines.background import BackgroundSitting, current_sitting, start_sitting
 from core.pipelines.background_writing import BackgroundWriting, current_writing, start_writing
@@ -194,6 +196,7 @@ __all__ = [
     "Hit",
     "Item",
     "JudgePlan",
+    "Lacking",
     "Likeness",
     "Line",
     "Making",
@@ -239,6 +242,7 @@ __all__ = [
     "answering_so_far",
     "answers_as_responses",
     "answers_price",
+    "asked_for",
     "asked_queries",
     "best_classical",
     "bloom",
@@ -251,7 +255,9 @@ __all__ = [
     "check",
     "check_case",
     "choice_of_runs",
+    "choice_tables",
     "chunks_to_ask",
+    "clear_best",
     "compare",
     "compare_answers",
     "comparing_price",
@@ -279,6 +285,7 @@ __all__ = [
     "judged",
     "kept_vectors",
     "keywords",
+    "lacking",
     "make_generator",
     "make_judge",
     "make_retrieval",
@@ -301,10 +308,12 @@ __all__ = [
     "responses",
     "reteval_latex",
     "reteval_told",
+    "reteval_tsv",
     "retire",
     "retired_in_drafts",
     "retrievals",
     "row_values",
+    "said_by_judge",
     "said_in_file",
     "said_of_run",
     "set_keywords",
@@ -321,6 +330,7 @@ __all__ = [
     "start_writing",
     "statistics",
     "take_back_case",
+    "usual_judge",
     "usual_thresholds",
     "value_row",
     "verdict_sources",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from core.errors import GradingError
 from core.graders import acting, current
@@ -79,7 +79,13 @@ class BackgroundSitting(Background):
         return self.step
 
 
-Work = TypeVar("Work", bound=Background)
+class Ends(Protocol):
+    """Something that is over at some time."""
+
+    over: bool
+
+
+Work = TypeVar("Work", bound=Ends)
 
 
 class Shelf(Generic[Work]):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 
-from core.errors import GradingError, WorkbenchError
+from core.errors import WorkbenchError
 from core.graders import Control
 from core.grading import Drafter, Report, budget
+from core.pipelines.background import LOGGED_LINES, Shelf
 from core.pipelines.item_generation import Wanted, generate_items
 from core.project import Project
-
-LOGGED_LINES = 200
-"""Lines about failed calls that a screen can show."""
 
 
 class BackgroundWriting:
@@ -60,8 +58,7 @@ class BackgroundWriting:
         return not self._thread.is_alive()
 
 
-_running: dict[str, BackgroundWriting] = {}
-_starting = threading.Lock()
+_shelf = Shelf[BackgroundWriting]("A model is writing items already.")
 
 
 def start_writing(
@@ -82,15 +79,11 @@ def start_writing(
         GradingError: one is at work.
         InputError: money is capped and the model has no price.
     """
-    with _starting:
-        if (known := _running.get(str(project.path))) is not None and not known.over:
-            raise GradingError("A model is writing items already.", "Wait for it, or cancel it first.")
-        caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
-        control = Control(caps.max_calls, caps.max_cost, caps.price)
-        _running[str(project.path)] = BackgroundWriting(project, drafter, author, wanted, control)
-        return _running[str(project.path)]
+    caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
+    control = Control(caps.max_calls, caps.max_cost, caps.price)
+    return _shelf.begin(project, lambda: BackgroundWriting(project, drafter, author, wanted, control))
 
 
 def current_writing(project: Project) -> BackgroundWriting | None:
     """The writing that is under way, or was last, in this process for a project."""
-    return _running.get(str(project.path))
+    return _shelf.current(project)

@@ -17,6 +17,7 @@ from core.graders import built_in
 from core.labels import override
 from core.project import Project
 from pages.parts.shared.screens import SCREENS
+from tests.made.answered import put_answered, put_verdicts
 from tests.made.browser import Server, visit
 from tests.made.projects import new_project
 from tests.made.screens import put_small
@@ -37,6 +38,8 @@ VIEWS = (
     "audit?view=Roles",
     "audit?view=Paper",
     "audit?view=Plan+another",
+    "answers?view=Which+evaluation+chooses+which+system",
+    "answers?view=Generate+and+compare",
 )
 """Views that show other kinds of things than their screen opens with."""
 
@@ -78,6 +81,8 @@ def put_all_sorts(project: Project) -> None:
         for card in found.cards:
             room.judge(project, audit, found.query.query_id, card.passage_id, 1, "ann")
     room.draw(project, audit, "ann")
+    put_answered(project)
+    put_verdicts(project)
     save_prompt(project, replace(built_in()["self-rating"], name="ours", title="Ours"), "ann")
 
 

@@ -24,7 +24,7 @@ from core.graders.endpoint.chat import (
 )
 from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
 from core.graders.endpoint.redaction import SECRET_LENGTH, redact, without_keys
-from core.graders.endpoint.retry import Pace, told_wait
+from core.graders.endpoint.retry import Pace, passes, told_wait
 from core.graders.reading.answers import is_in_words, is_of_schema
 from core.graders.reading.calls import Completion
 from core.limits import limit
@@ -283,7 +283,7 @@ def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Reques
                 + (f" whose key is in {endpoint.key_variable}." if endpoint.key_variable else "."),
             )
         )
-    if status in (408, 409, 429) or status >= 500:
+    if passes(status):
         wait = told_wait(error.response.headers, time.time())
         # 503 with a time is said of the service, as 429 is of the account; neither is about one call.
         return Faulted(f"HTTP {status}", told, wait, status == 429 or (status == 503 and wait is not None))

@@ -16,7 +16,7 @@ from core.graders.endpoint.ask import CONNECT_SECONDS
 from core.graders.endpoint.http import BoundedClient, UnreadableAnswerError, UnsentError
 from core.graders.endpoint.manners import Fetched, Manners, Method
 from core.graders.endpoint.redaction import redact
-from core.graders.endpoint.retry import backoff, told_wait
+from core.graders.endpoint.retry import backoff, passes, told_wait
 from core.limits import limit
 
 LONGEST_DETAIL = 200
@@ -99,7 +99,7 @@ class Requests:
         if status != 200:
             detail = " ".join(redact(response.text, [self.key]).split())[:LONGEST_DETAIL]
             reason = f"HTTP {status}" + (f": {detail}" if detail else "")
-            if status not in (408, 409, 425, 429) and status < 500:
+            if not passes(status):
                 return None, reason, None
             wait = told_wait(response.headers, time.time())
             if wait is not None and status in (429, 503):

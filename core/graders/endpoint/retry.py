@@ -53,6 +53,11 @@ def told_wait(headers: Mapping[str, str], now: float) -> float | None:
     return _bounded(max(told)) if told else None
 
 
+def passes(status: int) -> bool:
+    """Whether an HTTP status says nothing of the request itself, so that another attempt may succeed."""
+    return status in (408, 409, 425, 429) or status >= 500
+
+
 def backoff(attempt: int, chance: float) -> float:
     """How long to wait where an endpoint says nothing.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from core.errors import InputError
-from core.measures import Choosing, choosing
+from core.measures import Choosing, Table, choosing
 from core.measures.answers import (
     RECALL_FAILURES,
     Against,
@@ -80,9 +80,22 @@ def choice_of_runs(evaluation: Evaluation, k: int, samples: int = 1000) -> Choos
     Raises:
         InputError: the depth is not looked at, or there are too few runs.
     """
+    return choosing(choice_tables(evaluation, k), "common", samples=samples)
+
+
+def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
+    """The scores of queries at a depth by every measure that is known of it, to choose runs by.
+
+    Returns:
+        Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval over the queries with gold
+        answers alone.
+
+    Raises:
+        InputError: the depth is not looked at.
+    """
     if k not in evaluation.view.ks:
         raise InputError(f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}.")
-    tables = {
+    tables: dict[str, Table] = {
         f"Recall@{k}": _measure(evaluation, k, "recall"),
         f"Precision@{k}": _measure(evaluation, k, "precision"),
         f"F1@{k}": _measure(evaluation, k, "f1"),
@@ -94,8 +107,7 @@ def choice_of_runs(evaluation: Evaluation, k: int, samples: int = 1000) -> Choos
             run: {query_id: said for query_id, said in by_query.items() if query_id in set(known)}
             for run, by_query in evaluation.verdicts_of("gpteval", k).items()
         }
-    told = {name: table for name, table in tables.items() if any(table.values())}
-    return choosing(told, "common", samples=samples)
+    return {name: table for name, table in tables.items() if any(table.values())}
 
 
 def _measure(evaluation: Evaluation, k: int, name: str) -> dict[str, dict[str, float | None]]:

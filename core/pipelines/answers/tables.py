@@ -77,6 +77,19 @@ def reteval_latex(evaluation: Evaluation, digits: int = 3) -> str:
     return "\n".join(lines) + "\n"
 
 
+def reteval_tsv(evaluation: Evaluation) -> str:
+    """The table with tabs between its columns: means with their standard errors, and what each rests on."""
+    names = HEADER[2:]
+    head = ["run", "k", *(part for name in names for part in (name, f"{name} std error"))]
+    lines = ["\t".join([*head, "queries", "answers", "failed", "waiting"])]
+    for row in evaluation.rows:
+        values = [number for name in names for number in row_values(row)[name]]
+        numbers = ["" if number is None else f"{number:.6f}" for number in values]
+        rests = map(str, (row.reteval.queries, row.answers, row.reteval.failed, row.reteval.waiting))
+        lines.append("\t".join([" ".join(row.run.split()), str(row.k), *numbers, *rests]))
+    return "\n".join(lines) + "\n"
+
+
 def _cell(mean: float | None, error: float | None, best: float | None, digits: int) -> str:
     if mean is None:
         return "--"

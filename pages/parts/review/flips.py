@@ -11,7 +11,6 @@ import streamlit as st
 from core import bank
 from core.project import Project, passage_texts, pooled_queries
 from core.review import LabelFlip, StateChanges, why_label
-from pages.parts.review import place
 from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.acting import Act, asked_of, begun_with
 from pages.parts.shared.html import as_shown
@@ -80,7 +79,7 @@ def labels(project: Project, found: StateChanges) -> None:
 def _come_back() -> None:
     """On the way to a passage the browser notes this screen with the address of that one: be where one was."""
     if st.query_params.get("passage"):
-        place.say({**st.session_state.get(KEPT, {}), "query": "", "passage": ""})
+        address.say({**st.session_state.get(KEPT, {}), "query": "", "passage": ""})
     else:
         st.session_state[KEPT] = {name: st.query_params.get(name, "") for name in ADDRESS.values()}
 
@@ -91,11 +90,11 @@ def _do(found: StateChanges, act: Act) -> None:
     if what == "read":
         st.switch_page("pages/passages.py", query_params=_passage(found, act["query"], act["passage"]))
     elif what == "why":
-        place.say({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
+        address.say({ADDRESS["why"]: f"{act['query']} {act['passage']}" if act["open"] else ""})
     elif what == "page":
-        place.say({ADDRESS["page"]: str(act["to"])})
+        address.say({ADDRESS["page"]: str(act["to"])})
     else:
-        place.say({ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
+        address.say({ADDRESS[what]: act["name"], ADDRESS["page"]: "", ADDRESS["why"]: ""})
 
 
 def _chosen(what: str, options: dict[str, int]) -> str:

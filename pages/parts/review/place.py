@@ -67,21 +67,8 @@ def put(**said: object) -> None:
 def write() -> None:
     """Let the address say where one is, in one step."""
     if _given() != _kept() or "passage" in st.query_params:
-        say({name: named(name) for name in (*NAMES, "passage", "question")})
+        address.say({name: named(name) for name in (*NAMES, "passage", "question")})
     st.session_state[_WRITTEN] = _kept()
-
-
-def say(said: dict[str, str]) -> None:
-    """Let the address say some things in one step, beside all else that it says.
-
-    Args:
-        said: by name; what is empty is taken out of the address.
-    """
-    # Of a list of nothing nothing stands in the address; to delete a name would be a step of its own.
-    wanted: dict[str, str | list[str]] = {
-        name: value or [] for name, value in said.items() if value or name in st.query_params
-    }
-    st.query_params.update(wanted)
 
 
 def set_widget(name: str, options: Iterable[str], default: str) -> None:

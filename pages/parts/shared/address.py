@@ -30,6 +30,10 @@ EVERYWHERE = ("project", "grader", "tau", "label", "weights", "measure", "agains
 """The parameters that hold on every screen, each with the key of its widget."""
 
 
+PLACES = 50
+"""Of so many steps on a screen a browser may be behind."""
+
+
 @dataclass
 class Address:
     """What this module knows of a browser tab from one run to the next.
@@ -101,6 +105,68 @@ def write(said: Mapping[str, str], usual: Mapping[str, str]) -> None:
         st.query_params.update(changed)
     if here.now != wanted:
         here.before, here.now = here.now, wanted
+
+
+def say(said: Mapping[str, str]) -> None:
+    """Let the address say some things of one screen in one step, beside all else that it says.
+
+    Args:
+        said: by name; what is empty is taken out of the address.
+    """
+    # Of a list of nothing nothing stands in the address; to delete a name would be a step of its own.
+    wanted: dict[str, str | list[str]] = {
+        name: value or [] for name, value in said.items() if value != st.query_params.get(name, "")
+    }
+    if wanted:
+        st.query_params.update(wanted)
+
+
+@dataclass
+class Places:
+    """Where one was on a screen, as its address named it, now the last of them.
+
+    A browser that is behind still sends an earlier one: that is no step of anybody.
+
+    Args:
+        home: what the places are in, such as the project.
+    """
+
+    home: str = ""
+    been: list[dict[str, str]] = field(default_factory=list)
+
+    def come(self, home: str, given: dict[str, str]) -> bool:
+        """Take over what the address says in this run where somebody came by it; whether that is so.
+
+        Args:
+            given: the parameters of the screen.
+        """
+        back = bool(getattr(get_script_run_ctx(), "is_history_navigation", False))
+        if home == self.home and not back and given in self.been and not (given and arrived()):
+            return False
+        self.home, self.been = home, [given]
+        return True
+
+    @property
+    def now(self) -> dict[str, str]:
+        """The place in which one is."""
+        return self.been[-1] if self.been else {}
+
+    def go(self, place: Mapping[str, str], names: Iterable[str]) -> None:
+        """Be in another place, and let the address say so.
+
+        Args:
+            place: by parameter; what is empty is left out.
+            names: all parameters of the screen.
+        """
+        now = {name: value for name, value in place.items() if value}
+        if now != self.now:
+            self.been = [*self.been, now][-PLACES:]
+        say({name: now.get(name, "") for name in names})
+
+
+def places(key: str) -> Places:
+    """Those of a screen in this browser tab."""
+    return st.session_state.setdefault(f"places of {key}", Places())
 
 
 def arrived() -> bool:

@@ -28,6 +28,11 @@ GROUPS = {
         "items": ("Items", ":material/checklist:"),
         "improve": ("Improve", ":material/trending_up:"),
     },
+    "Answers": {
+        "answers": ("Answers", ":material/forum:"),
+        "cases": ("Cases", ":material/rule:"),
+        "judges": ("Judges", ":material/gavel:"),
+    },
     "Publish": {
         "leaderboard": ("Leaderboard", ":material/leaderboard:"),
         "audit": ("Audit", ":material/how_to_reg:"),

@@ -1,0 +1,115 @@
+"""How answers stand before anybody looks at numbers: what a generator was asked for, which judge fits, who leads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+
+from core.pipelines.answers.comparing import verdicts
+from core.pipelines.answers.contexts import asked_queries, gold_sources, named_runs
+from core.pipelines.answers.evaluation import Evaluation
+from core.pipelines.answers.generating import KS
+from core.pipelines.answers.jobs import answer_jobs
+from core.pipelines.answers.studying import PeopleSaid, choice_of_runs
+from core.project import AnswerModel, Project, answer_models, run_names
+
+SHORT = 5
+"""Words up to which a gold answer is a phrase that can stand within a sentence."""
+SURE = 0.95
+"""Share of the resamples in which a run has to lead for its lead to be more than noise."""
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """What LLM-retEval needs and a project lacks.
+
+    Args:
+        queries: no query has words.
+        runs: nothing was retrieved.
+        gold: nothing says which passages are gold.
+        answers: no query has gold answers, so that GPT-Eval and cases that rest on them stay unknown.
+    """
+
+    queries: bool
+    runs: bool
+    gold: bool
+    answers: bool
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing can be done yet."""
+        return self.queries or self.runs or self.gold
+
+
+def lacking(project: Project) -> Lacking:
+    """What is missing for LLM-retEval (specification, section 2)."""
+    queries = asked_queries(project)
+    return Lacking(
+        not queries, not run_names(project), not gold_sources(project), not any(query.answers for query in queries)
+    )
+
+
+def asked_for(project: Project, generator: AnswerModel) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """From which runs and at which depths a generator has answered, or was asked to.
+
+    Returns:
+        Runs in the project's order and depths, rising; all runs and the usual depths where nothing is known.
+    """
+    runs: dict[str, None] = {}
+    ks: set[int] = set()
+    known = named_runs(project, None)
+    for job in answer_jobs(project):
+        if (job.role, job.name) == ("generator", generator.name):
+            named = job.asked.get("runs")
+            runs |= dict.fromkeys(known if named is None else named)
+            ks |= set(job.asked.get("ks", ())) if named != [] else set()
+    for run, k in project.rows(
+        "SELECT DISTINCT run, k FROM generated_answers WHERE generator_key = ? AND run IS NOT NULL AND k > 0",
+        [generator.key],
+    ):
+        runs[run] = None
+        ks.add(k)
+    every = dict.fromkeys((*known, *run_names(project)))
+    return tuple(run for run in every if run in runs) or tuple(known), tuple(sorted(ks)) or KS
+
+
+def usual_judge(project: Project) -> str:
+    """The judge to begin with: a model where one was asked, else one that fits the gold answers of the project.
+
+    Phrases are looked for in the answers; whole sentences, and answers without gold ones, are compared by meaning.
+    """
+    asked = [one.parameters.get("judge") for one in answer_models(project, "judge")]
+    if asked and asked[-1] is not None:
+        return str(asked[-1])
+    lengths = [len(answer.split()) for query in asked_queries(project) for answer in query.answers]
+    return "contains" if lengths and median(lengths) <= SHORT else "embedding"
+
+
+def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str], str]:
+    """The run that leads by a measure at a depth, where that is more than noise.
+
+    Returns:
+        By depth and name of the measure without it, such as (5, "Recall"): the run that is chosen alone, in at least
+        `SURE` of the resamples of queries; absent where there is none.
+    """
+
+    def compute() -> dict[tuple[int, str], str]:
+        return {
+            (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
+            for k in evaluation.view.ks
+            for choice in choice_of_runs(evaluation, k).choices
+            if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
+        }
+
+    if len(evaluation.view.runs or ()) < 2:
+        return {}
+    return project.remember(("clear best", evaluation.view, evaluation.generator.fingerprint), compute)
+
+
+def said_by_judge(project: Project, evaluation: Evaluation) -> list[PeopleSaid]:
+    """What the judge of an evaluation says of its answers, in the place of people, to set other judges beside it.
+
+    Pairs of which it has said nothing usable are left out; the question stands for the query.
+    """
+    told = verdicts(project, evaluation.view.judge, evaluation.pairs, evaluation.judge_model, evaluation.view.threshold)
+    return [PeopleSaid(one[0], one, verdict.yes) for one, verdict in told.items() if verdict.yes is not None]

@@ -1,0 +1,46 @@
+"""Answers: what retrievers are worth by the answers that they make possible, beside Recall, Precision and F1."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.pipelines import current_answer_work, lacking
+from pages.parts.answers import asking, choosing, grid, looking
+from pages.parts.shared import ui
+
+VIEWS = {"table": "Runs by depth", "choice": "Which evaluation chooses which system", "correlation": "Correlation",
+         "generate": "Generate and compare"}  # fmt: skip
+
+ui.begin()
+project = ui.project()
+looking.begin(project)
+asking.progress(project)
+if not looking.generators(project):
+    st.markdown(looking.WHAT)
+    if lacking(project).answers:
+        st.caption(
+            ":material/info: No query has gold answers, so GPT-Eval and whether an answer is right stay unknown. They"
+            " come with the queries: import a file with answers on the Home screen."
+        )
+    if current_answer_work(project) is None:
+        st.markdown(
+            "**Nobody has answered yet.** Generate answers here, or import those that a model wrote elsewhere on the"
+            " Home screen."
+        )
+    asking.view(project, None)
+    st.stop()
+found = looking.look(project)
+view = str(
+    st.segmented_control(
+        "View", list(VIEWS), default="table", format_func=VIEWS.__getitem__, key="view", required=True,
+        bind="query-params", label_visibility="collapsed",
+    )
+)  # fmt: skip
+if view == "table":
+    grid.view(project, found)
+elif view == "choice":
+    choosing.view(project, found)
+elif view == "correlation":
+    choosing.correlation(project, found)
+else:
+    asking.view(project, found)

@@ -1,0 +1,21 @@
+"""Judges: how far each judge of answers agrees with people, and from which threshold it does so best."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts.answers import asking, people
+from pages.parts.shared import ui
+
+ui.begin()
+project = ui.project()
+people.imports(project)
+asking.progress(project)
+known = people.truth(project)
+if known is None:
+    people.missing(project)
+    st.stop()
+beside, said = known
+rows = people.table(project, beside, said)
+people.curve(rows)
+people.ask_model(project, said)

@@ -1,0 +1,1 @@
+"""Parts of the screens about answers: Answers, Cases and Judges."""

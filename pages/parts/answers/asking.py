@@ -1,0 +1,296 @@
+"""Asking for answers, and for comparisons of them: by whom, from which passages, at what price; then a job begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.catalogue import prices
+from core.graders import LOCAL_MODEL
+from core.grading import PriceTag
+from core.pipelines import (
+    DRAWS,
+    KS,
+    MAX_TOKENS,
+    N_TOKENS,
+    TEMPERATURE,
+    AnswerRule,
+    Caps,
+    Evaluation,
+    GeneratorPlan,
+    JudgePlan,
+    Pair,
+    ReadyGenerator,
+    ReadyJudge,
+    WantedAnswers,
+    answering_so_far,
+    answers_price,
+    comparing_price,
+    current_answer_work,
+    generator_again,
+    judge_again,
+    make_generator,
+    make_judge,
+    pairs_to_compare,
+    plan_answers,
+    start_answering,
+    start_comparing,
+)
+from core.project import Project, answer_models, run_names
+from pages.parts.answers import looking
+from pages.parts.shared import model_place, presses, ui
+from pages.parts.shared.job_plan import count
+
+RULE, EXTRACTIVE, LOCAL, ENDPOINT = "nearest-sentence", "extractive", "transformers", "openai"
+KINDS = {
+    RULE: "The nearest sentence (no model, no key)",
+    EXTRACTIVE: "An extractive model on this computer",
+    LOCAL: "A model on this computer",
+    ENDPOINT: "A model behind an endpoint",
+}
+AGAIN = "as before: "
+JUDGE_KINDS = {"llm": "Yes or no", "graded": "0 to 5"}
+
+
+def view(project: Project, evaluation: Evaluation | None) -> None:
+    """Both forms, and who has answered and compared so far.
+
+    Args:
+        evaluation: what is known under the choices; None where nobody has answered.
+    """
+    work = current_answer_work(project)
+    if work is not None and not work.over:
+        st.caption("A job is under way: another can begin when it has ended.")
+        return
+    st.subheader("Generate answers", anchor=False)
+    with ui.errors():
+        _generate(project)
+    if evaluation is not None:
+        st.subheader("Let a model compare them", anchor=False)
+        with ui.errors():
+            compare(project, evaluation.pairs, "of these answers", "compare")
+    _so_far(project)
+
+
+def _so_far(project: Project) -> None:
+    known = answering_so_far(project)
+    if not known:
+        return
+    st.subheader("So far", anchor=False)
+    st.dataframe(
+        {
+            "Role": [one.role for one in known],
+            "Name": [one.name for one in known],
+            "Model": [one.model for one in known],
+            "Prompt": [one.prompt for one in known],
+            "Came": [one.written for one in known],
+            "Failed": [one.failed for one in known],
+        },
+        hide_index=True,
+    )
+
+
+def _generate(project: Project) -> None:
+    before = [one.name for one in looking.generators(project) if not one.from_elsewhere]
+    options = [*(AGAIN + name for name in before), *KINDS]
+    left, right = st.columns(2)
+    with left:
+        kind = str(
+            st.selectbox(
+                "Who answers", options, key="answers by", persist_state="session",
+                format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
+            )
+        )  # fmt: skip
+        ready = _generator(project, kind)
+    with right:
+        every = run_names(project)
+        runs = st.multiselect("From the top of", every, key="answers from", placeholder="All runs",
+                              persist_state="session")  # fmt: skip
+        ks = st.multiselect("Depths k", sorted({*KS, 3, 20}), list(KS), key="answers at", persist_state="session")
+        draws, temperature = DRAWS, TEMPERATURE
+        if ready.draws_differ:
+            draws = int(st.number_input("Draws from the gold passages", 1, 20, DRAWS, key="answers draws"))
+            temperature = float(
+                st.number_input("Temperature of the draws", 0.0, 2.0, TEMPERATURE, 0.1, key="answers temperature")
+            )
+    wanted = WantedAnswers(tuple(runs) or None, tuple(sorted(ks)), True, draws=draws, temperature=temperature)
+    planned = plan_answers(project, ready, wanted)
+    caps = Caps()
+    if planned.failed and st.checkbox(f"Ask the {planned.failed:,} that failed again", key="answers again"):
+        caps = Caps(retry_failed=True)
+        planned = plan_answers(project, ready, wanted, caps)
+    facts = st.columns(4)
+    facts[0].metric(
+        "Answers needed", f"{planned.needed:,}",
+        help=f"Each context once: {planned.shared:,} more places have the same passages. Draws from gold are included.",
+    )  # fmt: skip
+    facts[1].metric("Known already", f"{planned.known:,}")
+    facts[2].metric("Failed", f"{planned.failed:,}", help="Asked, and nothing usable came back.")
+    facts[3].metric("To generate", f"{len(planned.to_ask):,}")
+    left_out = [(planned.skipped, "where a run has no passage"), (planned.without_text, "where no passage has a text")]
+    for number, why in left_out:
+        if number:
+            st.caption(f":material/info: {number:,} places {why} are not asked.")
+    if not planned.to_ask:
+        st.success("Every answer that is wanted is there.", icon=":material/check:")
+        return
+    if ready.asks:
+        tag(answers_price(project, ready, planned), ready.model.model)
+        caps = budget(project, ready.model.model, caps, "answers")
+    else:
+        st.caption("No calls, no tokens, no money.")
+    if presses.button("Generate", type="primary", icon=":material/play_arrow:", key="answers begin"):
+        start_answering(project, ready, wanted, ui.author(), caps)
+        st.rerun()
+
+
+def _generator(project: Project, kind: str) -> ReadyGenerator:
+    if kind.startswith(AGAIN):
+        name = kind.removeprefix(AGAIN)
+        return generator_again(project, next(one for one in answer_models(project, "generator") if one.name == name))
+    if kind == RULE:
+        st.caption(
+            "Gives the sentence of the passages that is nearest to the question. It shows how everything works; it"
+            " reads nothing, so take a model before you conclude anything."
+        )
+        return make_generator(project, GeneratorPlan(rule=RULE))
+    settings = model(kind, "generator")
+    if kind == EXTRACTIVE:
+        rule: AnswerRule = "extractive"
+        return make_generator(project, GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule))
+    n_tokens = int(st.number_input("Tokens of an answer, by the prompt", 1, 1000, N_TOKENS, key="answers tokens"))
+    return make_generator(project, GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=max(MAX_TOKENS, 4 * n_tokens)))
+
+
+def model(kind: str, key: str) -> dict[str, Any]:
+    """The settings of a model on this computer or behind an endpoint."""
+    if kind == ENDPOINT:
+        place, endpoint = model_place.choose_endpoint({}, key)
+        return {"back_end": "openai", **place, "model": model_place.choose_model("", endpoint, f"{key} model")}
+    default = "" if kind == EXTRACTIVE else LOCAL_MODEL
+    found: dict[str, Any] = {"model": model_place.choose_local("", default, f"{key} local")}
+    return found if kind == EXTRACTIVE else {"back_end": "transformers", **found}
+
+
+def compare(project: Project, pairs: Sequence[Pair], what: str, key: str) -> None:
+    """Let a model say of pairs whether the answer is right: who, what it takes, and the job.
+
+    Args:
+        what: which answers these are, in words.
+        key: tells the widgets apart where there are several such forms.
+    """
+    before = [one.name for one in answer_models(project, "judge") if one.parameters][::-1]
+    options = [*(AGAIN + name for name in before), LOCAL, ENDPOINT]
+    left, right = st.columns(2)
+    with left:
+        kind = str(
+            st.selectbox(
+                "Who compares", options, key=f"{key} by", persist_state="session", index=None, placeholder="Nobody yet",
+                format_func=lambda name: KINDS.get(name) or name.removeprefix(AGAIN),
+            ) or ""
+        )  # fmt: skip
+    if not kind:
+        st.caption("Judges that compute need nothing of this; a model reads what words and vectors miss.")
+        return
+    with left:
+        ready = _judge(project, kind, key, right)
+    wanted = pairs_to_compare(project, ready, pairs)
+    caps = Caps()
+    failed = len(pairs_to_compare(project, ready, pairs, Caps(only_failed=True)))
+    if failed and st.checkbox(f"Ask the {failed:,} that failed again", key=f"{key} again"):
+        caps = Caps(retry_failed=True)
+        wanted = pairs_to_compare(project, ready, pairs, caps)
+    if not wanted:
+        st.success(f"Every pair {what} is compared.", icon=":material/check:")
+        return
+    st.markdown(f"**{len(wanted):,}** comparisons {what} are still to be made; equal texts are compared once.")
+    tag(comparing_price(project, ready, wanted), ready.model.model)
+    caps = budget(project, ready.model.model, caps, key)
+    if presses.button("Compare", type="primary", icon=":material/play_arrow:", key=f"{key} begin"):
+        start_comparing(project, ready, pairs, ui.author(), caps)
+        st.rerun()
+
+
+def _judge(project: Project, kind: str, key: str, beside: Any) -> ReadyJudge:
+    if kind.startswith(AGAIN):
+        name = kind.removeprefix(AGAIN)
+        return judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
+    says = beside.selectbox("It says", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
+    return make_judge(project, JudgePlan(str(says), model(kind, key)))
+
+
+def tag(found: PriceTag, name: str) -> None:
+    """What a job would take of calls, tokens and money."""
+    about = "" if found.counted else "≈ "
+    columns = st.columns(4)
+    columns[0].metric("Calls", f"{found.calls:,}", help="Of the model, without retries.")
+    columns[1].metric("Tokens read", f"{about}{count(found.input_tokens)}", help="From a sample of what is asked.")
+    columns[2].metric("Tokens written", f"≈ {count(found.output_tokens)}")
+    columns[3].metric(
+        "Cost", "–" if found.cost is None else f"≈ {found.cost:,.2f}",
+        help="In the currency of the price table." if found.cost is not None
+        else f"There is no price for {ui.plain(name)}: set it on the Grading screen.",
+    )  # fmt: skip
+
+
+def budget(project: Project, name: str, caps: Caps, key: str) -> Caps:
+    """The caps of a job."""
+    columns = st.columns(3)
+    calls = columns[0].number_input("Calls at most", 1, None, None, key=f"{key} calls", placeholder="No cap")
+    priced = name in prices(project)
+    money = columns[1].number_input(
+        "Money at most", 0.0, None, None, key=f"{key} money", placeholder="No cap", disabled=not priced,
+        help=None if priced else "Set a price for the model on the Grading screen first.",
+    )  # fmt: skip
+    flying = columns[2].number_input("Calls in flight", 1, 1024, caps.concurrency, key=f"{key} flying")
+    return Caps(
+        max_calls=None if calls is None else int(calls), max_cost=money if priced else None, concurrency=int(flying),
+        retry_failed=caps.retry_failed,
+    )  # fmt: skip
+
+
+def progress(project: Project) -> None:
+    """The job that runs with its reins, or how the last one of this server ended."""
+    work = current_answer_work(project)
+    if work is None:
+        return
+    if not work.over:
+        st.fragment(_watch, run_every=1.0)(project)
+        return
+    for name, end in work.ended.items():
+        said = f"{ui.plain(name)}: {end.graded:,} {work.things}, {end.failed:,} failed, in {ui.duration(end.seconds)}."
+        if end.state == "done" and not end.failed:
+            continue
+        what = {"cancelled": "Cancelled", "stopped": "Stopped at its budget", "done": "Done"}.get(end.state, "Failed")
+        more = f" {ui.plain(end.message)}" if end.message else ""
+        again = "" if end.state == "done" else " Begin again under Generate to go on with the rest."
+        st.warning(f"{what}: {said}{more}{again}", icon=":material/info:")
+    if not work.ended and work.progress.message:
+        st.error(ui.plain(work.progress.message), icon=":material/error:")
+
+
+def _watch(project: Project) -> None:
+    work = current_answer_work(project)
+    if work is None or work.over:
+        st.rerun()
+        return
+    now = work.progress
+    with st.container(border=True):
+        share = now.done / now.total if now.total else 0.0
+        st.progress(share, text=f"{ui.plain(work.name)}: {now.done:,} of {now.total:,} {work.things}")
+        failed = f":red[**{now.failed:,} failed**] · " if now.failed else ""
+        left = f"{ui.duration(now.seconds_left)} left" if now.seconds_left is not None else "beginning"
+        st.caption(f"{failed}{left}")
+        with st.container(horizontal=True):
+            if work.reins.paused:
+                if presses.button("Resume", icon=":material/play_arrow:"):
+                    work.reins.resume()
+            elif presses.button("Pause", icon=":material/pause:", disabled=work.reins.cancelled):
+                work.reins.pause()
+            if presses.button("Stop", icon=":material/stop:", disabled=work.reins.cancelled):
+                work.reins.cancel()
+        if lines := list(work.log):
+            with st.expander("Calls that failed, the last ones"):
+                st.code("\n".join(lines[-30:]), language=None, wrap_lines=True)

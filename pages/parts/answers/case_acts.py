@@ -1,0 +1,164 @@
+"""What can be done in the part of cases, by name: each does it, and says what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.measures.answers import CASES
+from core.pipelines import (
+    RELEVANT,
+    Evaluation,
+    View,
+    case_at,
+    check_case,
+    confirm_case,
+    evaluate,
+    judge_as_relevant,
+    take_back_case,
+)
+from core.project import Project, add_gold_answer, judging, withdraw_gold_answer
+from pages.parts.answers import desk
+from pages.parts.shared import ui
+from pages.parts.shared.acting import Act, asked_of
+from pages.parts.shared.html import as_shown
+
+SAID = "said of the cases of answers"
+
+
+@dataclass
+class Desk:
+    """The cases as somebody looks at them, and what came of what they did.
+
+    Args:
+        said: words for what was done last, with what takes it back; they stay until something else is done.
+        error: why something could not be done.
+        sources: whether there may be other sources of gold passages by now.
+    """
+
+    project: Project
+    view: View
+    said: dict[str, Any] | None = field(default_factory=lambda: st.session_state.get(SAID))
+    error: dict[str, str] | None = None
+    sources: bool = False
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """What is known now; it is remembered until something is written."""
+        return evaluate(self.project, self.view)
+
+    def say(self, words: str, undo: Act | None = None) -> None:
+        """Say what was done."""
+        self.said = {"words": as_shown(words), "undo": undo}
+        st.session_state[SAID] = self.said
+
+
+@st.fragment
+def draw(project: Project, view: View) -> None:
+    """The list, the open case, and what somebody did there since the last run."""
+    asked = asked_of(desk.KEY)
+    at = Desk(project, view)
+    for act in asked.each():
+        try:
+            ACTS[act["do"]](at, act)
+        except WorkbenchError as error:
+            at.error = {"message": error.message, "hint": error.hint or ""}
+    if at.sources:
+        # The line above says by whom passages are gold, and offers who has judged by now.
+        st.rerun()
+    data = desk.shown(project, at.evaluation, at.said, at.error)
+    desk.component(key=desk.KEY, data=data | {"taken": asked.taken}, on_acts_change=asked.note)
+
+
+def _place(act: Act) -> tuple[str, str, int]:
+    found = desk.place_of(str(act["case"]))
+    if found is None:
+        raise WorkbenchError("This case is not there any more.", "Go on to the next one.")
+    return found
+
+
+def _open(at: Desk, act: Act) -> None:
+    name = str(act.get("case") or "")
+    if not name:
+        rows = desk.listed(at.project, at.evaluation)
+        row = rows[min(max(int(act["at"]), 0), len(rows) - 1)].line if rows else None
+        name = "" if row is None else desk.id_of(row.query_id, row.run, row.k)
+    desk.put(at=name)
+
+
+def _filter(at: Desk, act: Act) -> None:
+    if act["name"] in desk.NAMES:
+        desk.put(**{act["name"]: str(act["value"]), "at": ""})
+
+
+def _confirm(at: Desk, act: Act) -> None:
+    query_id, run, k = _place(act)
+    letter = check_case(str(act["letter"]))
+    confirm_case(at.project, at.evaluation, query_id, run, k, letter, ui.author(), str(act.get("note") or ""))
+    text = ui.shortened(at.evaluation.gold[query_id].query.text, 80)
+    at.say(f"{letter} for “{text}”: {CASES[letter]}.", {"do": "take back", "case": act["case"]})
+    desk.put(at=str(act.get("next") or ""))
+
+
+def _take_back(at: Desk, act: Act) -> None:
+    query_id, run, k = _place(act)
+    take_back_case(at.project, at.evaluation, query_id, run, k, ui.author())
+    at.say("The case is open again. What was confirmed stays on record as taken back.")
+    desk.put(at=str(act["case"]))
+
+
+def _judge(at: Desk, act: Act) -> None:
+    query_id, run, k = _place(act)
+    author = ui.author()
+    row = case_at(at.project, at.evaluation, query_id, run, k)
+    judge_as_relevant(at.project, row, str(act["passage"]), author)
+    at.say(
+        f"Passage {act['passage']} is judged {RELEVANT}. It counts as gold where “{judging.source_of(author)}” is"
+        " chosen under Change.",
+        {"do": "unjudge", "case": act["case"], "passage": act["passage"]},
+    )
+    at.sources = True
+    desk.put(at=str(act["case"]))
+
+
+def _unjudge(at: Desk, act: Act) -> None:
+    query_id, _, _ = _place(act)
+    judging.withdraw(at.project, query_id, str(act["passage"]), ui.author())
+    at.say("The judgment is withdrawn.")
+    at.sources = True
+
+
+def _add_answer(at: Desk, act: Act) -> None:
+    query_id, run, k = _place(act)
+    answer = case_at(at.project, at.evaluation, query_id, run, k).line.answer
+    if answer is None:
+        raise WorkbenchError("There is no answer to add.", "Go on to the next case.")
+    add_gold_answer(at.project, query_id, answer, ui.author())
+    at.say(
+        f"“{ui.shortened(answer, 80)}” is a gold answer of the query now.",
+        {"do": "remove answer", "case": act["case"], "answer": answer},
+    )
+    desk.put(at=str(act["case"]))
+
+
+def _remove_answer(at: Desk, act: Act) -> None:
+    query_id, _, _ = _place(act)
+    withdraw_gold_answer(at.project, query_id, str(act["answer"]), ui.author())
+    at.say("The answer is no gold answer any more.")
+
+
+ACTS: Mapping[str, Callable[[Desk, Act], None]] = {
+    "open": _open,
+    "filter": _filter,
+    "confirm": _confirm,
+    "take back": _take_back,
+    "judge": _judge,
+    "unjudge": _unjudge,
+    "add answer": _add_answer,
+    "remove answer": _remove_answer,
+}
+"""All that the part can ask for."""

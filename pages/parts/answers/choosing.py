@@ -1,0 +1,163 @@
+"""Which evaluation chooses which system, and how far Recall and LLM-retEval say the same of single queries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import streamlit as st
+
+from core.catalogue import graders
+from core.errors import WorkbenchError
+from core.leaderboard import leaderboard
+from core.measures import Choice, Choosing, Interval, Table, choosing
+from core.measures.answers import QueryCorrelation
+from core.pipelines import Evaluation, Refined, choice_tables, correlations
+from core.project import Project, official_sources
+from core.study import score_table
+from pages.parts.shared import policy_widgets, ui
+from pages.parts.shared.html import visible
+
+RUNS = 6
+"""Runs that have a column of their own: those that are chosen most."""
+REFERENCE = "LLM-retEval"
+
+STYLE = """
+.ew-choice { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.ew-choice :is(th, td) { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
+.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: anywhere; }
+.ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
+.ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
+.ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
+.ew-scrolls { overflow-x: auto; }
+"""
+
+
+def view(project: Project, evaluation: Evaluation) -> None:
+    """Every evaluation of the same runs with the one that it chooses, how sure that is, and what it would cost."""
+    if len(evaluation.view.runs or ()) < 2:
+        ui.empty("There is one run, so nothing is chosen.", "Import another, or generate answers from another.", "home")
+    ks = evaluation.view.ks
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    k = left.segmented_control(
+        "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
+    )
+    offered = _offered(project, evaluation, int(k))
+    wanted = right.multiselect(
+        "Beside", list(offered), default=list(offered)[:3], key="beside answers", placeholder="Nothing else",
+        help="Judgments of people, the question bank (EXAM-Cover), and judges of passages, on the same runs.",
+    )  # fmt: skip
+    tables: dict[str, Table] = dict(choice_tables(evaluation, int(k)))
+    for name in wanted:
+        try:
+            tables[name] = _table(project, offered[name])
+        except WorkbenchError as error:
+            ui.show_error(error)
+    try:
+        key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, tuple(tables))
+        found = project.remember(key, lambda: choosing(tables))
+    except WorkbenchError as error:
+        ui.show_error(error)
+        return
+    st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
+    st.caption(
+        f"Over {found.choices[0].queries:,} queries that all have. Shares are of 1,000 resamples of the queries in"
+        f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
+        " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
+    )
+
+
+def _offered(project: Project, evaluation: Evaluation, k: int) -> dict[str, tuple[str, str, str | None]]:
+    """Other evaluations by their name: source, measure, and the grader whose labels count."""
+    found: dict[str, tuple[str, str, str | None]] = {}
+    for source in official_sources(project):
+        found[f"{source}: nDCG@10"] = (source, "nDCG@10", None)
+    for grader in graders(project):
+        if not grader.grades:
+            continue
+        if grader.spec.method == "direct":
+            found[f"{grader.spec.name}: nDCG@10"] = ("exam", "nDCG@10", grader.spec.name)
+        else:
+            found[f"EXAM-Cover@{k} by {grader.spec.name}"] = ("exam", f"EXAM-Cover@{k}", grader.spec.name)
+    return found
+
+
+def _table(project: Project, asked: tuple[str, str, str | None]) -> Table:
+    source, measure, grader = asked
+    policy = policy_widgets.chosen(project)
+    policy = replace(policy, grader=grader) if grader is not None else policy
+    key = ("scores to choose by", source, measure, policy)
+    return project.remember(key, lambda: score_table(leaderboard(project, measure, source, policy)))
+
+
+def _html(found: Choosing, reference: str) -> str:
+    most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
+    runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
+    heads = "".join(f"<th>{visible(run)}</th>" for run in runs)
+    rows = "".join(_row(found, choice, runs, reference) for choice in found.choices)
+    left = len(found.runs) - len(runs)
+    more = f'<p class="dim">and {left} more runs, chosen less often</p>' if left else ""
+    return (
+        '<div class="ew-scrolls" tabindex="0" role="region" aria-label="Choices"><table class="ew-choice"><thead><tr>'
+        f'<th>Evaluation</th><th class="words">Chooses</th><th>Mean</th>{heads}<th>τ</th><th>Same choice</th>'
+        f"<th>Costs</th></tr></thead><tbody>{rows}</tbody></table></div>{more}"
+    )
+
+
+def _row(found: Choosing, choice: Choice, runs: list[str], reference: str) -> str:
+    mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
+    said = ui.number(mean) + ("" if error is None else f' <span class="dim">± {error:.3f}</span>')
+    cells = "".join(
+        f'<td class="chance" style="--share: {choice.chance.get(run, 0.0):.2f}">{choice.chance.get(run, 0.0):.0%}</td>'
+        for run in runs
+    )
+    pair = next((one for one in found.pairings if (one.one, one.other) == (choice.evaluation, reference)), None)
+    beside = (
+        "<td></td><td></td><td></td>"
+        if pair is None
+        else f"<td>{interval(pair.kendall)}</td><td>{pair.same_chance:.0%}</td><td>{interval(pair.loss)}</td>"
+    )
+    return (
+        f"<tr><th>{visible(choice.evaluation)}</th><td class='words'>{visible(' = '.join(choice.chosen))}</td>"
+        f"<td>{said}</td>{cells}{beside}</tr>"
+    )
+
+
+def interval(one: Interval) -> str:
+    """A number with its interval, as HTML; a dash with its reason where it is undefined."""
+    if one.value is None:
+        return f'<span class="dim" title="{visible(one.undefined or "")}">–</span>'
+    bounds = "" if one.low is None or one.high is None else f' <span class="dim">{one.low:.2f} to {one.high:.2f}</span>'
+    return f"{one.value:.2f}{bounds}"
+
+
+def correlation(project: Project, evaluation: Evaluation) -> None:
+    """Spearman between Recall and LLM-retEval over queries, on all and without failures of Recall."""
+    by: dict[Refined, str] = {"confirmed": "Confirmed by people", "proposed": "Proposed, too"}
+    picked = st.segmented_control(
+        "Cases A, B and C are left out of Refined where they are", list(by), default="confirmed",
+        format_func=lambda name: by[name], key="refined", required=True,
+    )  # fmt: skip
+    chosen: Refined = "proposed" if picked == "proposed" else "confirmed"
+    key = ("correlation of answers", evaluation.view, evaluation.generator.fingerprint, chosen)
+    found = project.remember(key, lambda: correlations(project, evaluation, chosen))
+    rows = "".join(
+        f"<tr><th>{visible(one.run)}</th><td>{one.k}</td>{_rho(one.every)}{_rho(one.refined)}"
+        f"<td>{one.refined.removed:,}</td></tr>"
+        for one in found
+    )
+    st.html(
+        f'<style>{STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Correlations">'
+        '<table class="ew-choice"><thead><tr><th>Run</th><th>k</th><th>ρ, all</th><th>Queries</th>'
+        f"<th>ρ, refined</th><th>Queries</th><th>Left out</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+    for why in dict.fromkeys(one.every.spearman.undefined for one in found if one.every.spearman.undefined):
+        st.caption(f"Undefined where {ui.plain(str(why))}.")
+    st.caption(
+        "Spearman's ρ between Recall's verdict on each query (was a gold passage retrieved) and LLM-retEval's; between"
+        " 0 and 1 it is φ. Refined leaves out the queries on which Recall is wrong (cases A, B, C)."
+        + (" Proposed cases were not looked at by anybody." if chosen == "proposed" else "")
+    )
+
+
+def _rho(one: QueryCorrelation) -> str:
+    return f"<td>{interval(one.spearman)}</td><td>{one.queries:,}</td>"

@@ -1,0 +1,253 @@
+"""The cases of answers: the list, the open one with all its texts, and what was confirmed, in one part of our own.
+
+The browser has the next cases already when one is confirmed, so that a key leads on without waiting for the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+import streamlit as st
+
+from core.measures.answers import CASES, RECALL_FAILURES, RETEVAL_FAILURES, Verdict
+from core.pipelines import CaseRow, Evaluation, MarkedPart, ShownPassage, case_desk, cases
+from core.project import Project
+from pages.parts.answers import looking
+from pages.parts.shared import address, ui
+from pages.parts.shared.acting import begun_with
+from pages.parts.shared.html import as_shown
+
+KEY = "answer-cases"
+NAMES = ("run", "k", "case", "show", "at")
+"""What of the address is about this screen: filters, and the open case."""
+SHORT = {
+    "A": "not annotated", "B": "another version", "C": "distracted", "D": "cannot from gold", "E": "not among draws",
+    "F": "compared wrongly", "K": "own knowledge",
+}  # fmt: skip
+"""What stands on the keys of the cases."""
+A_PAGE = 60
+"""Cases of the list that the browser has at a time."""
+AHEAD = 3
+"""Cases after the open one whose texts the browser has, too."""
+LONGEST = 6_000
+"""Signs of a passage at most."""
+PASSAGES = 12
+"""Gold passages at most."""
+
+_HERE = Path(__file__)
+component = st.components.v2.component(
+    "cases_of_answers",
+    css=begun_with(_HERE.with_name("desk.css")),
+    js=begun_with(_HERE.with_name("desk.js")),
+)
+
+
+def arrive(project: Project) -> None:
+    """Take over what the address says where somebody came by it, once in a run of the whole screen."""
+    given = {name: said for name in NAMES if (said := st.query_params.get(name))}
+    address.places(KEY).come(project.name, given)
+
+
+def named(name: str) -> str:
+    """What the address says of a filter, or which case is open; empty for nothing."""
+    return address.places(KEY).now.get(name, "")
+
+
+def put(**said: str) -> None:
+    """Be in another place, and let the address say so.
+
+    Args:
+        said: filters and the open case by name; empty for nothing.
+    """
+    places = address.places(KEY)
+    places.go({**places.now, **said}, NAMES)
+
+
+def id_of(query_id: str, run: str, k: int) -> str:
+    """A case as the address names it."""
+    return f"{k}|{quote(run, safe='')}|{query_id}"
+
+
+def place_of(name: str) -> tuple[str, str, int] | None:
+    """Query, run and depth of a case that an address names; None where it names none."""
+    k, _, rest = name.partition("|")
+    run, _, query_id = rest.partition("|")
+    return (query_id, unquote(run), int(k)) if k.isdigit() and run and query_id else None
+
+
+def there(query_id: str, run: str, k: int) -> dict[str, str]:
+    """The address at which a query of a run at a depth is opened, by parameter."""
+    return {**address.travelling(), **looking.chosen(), "at": id_of(query_id, run, k)}
+
+
+def listed(project: Project, evaluation: Evaluation) -> list[CaseRow]:
+    """The cases that the filters of the address leave."""
+    runs, ks = evaluation.view.runs or (), evaluation.view.ks
+    run = named("run") if named("run") in runs else None
+    k = next((one for one in ks if str(one) == named("k")), None)
+    only = named("case") if named("case") in CASES else None
+    to_do = named("show") != "all"
+    key = ("cases of answers", evaluation.view, evaluation.generator.fingerprint, run, k, only, to_do)
+    return project.remember(key, lambda: cases(project, evaluation, run, k, only, to_do))
+
+
+def shown(project: Project, evaluation: Evaluation, said: dict[str, Any] | None, error: object) -> dict[str, Any]:
+    """All that the browser shows: filters, a page of the list, the open case and those after it."""
+    found = listed(project, evaluation)
+    ids = [_id(row) for row in found]
+    wanted = named("at")
+    place = place_of(wanted)
+    known = place is not None and place[0] in evaluation.gold and (place[1], place[2]) in evaluation.lines
+    open_id = wanted if known else (ids[0] if ids else "")
+    at = ids.index(open_id) if open_id in ids else -1
+    first = max(at, 0) // A_PAGE * A_PAGE
+    ahead = ids[at + 1 : at + 1 + AHEAD]
+    by_id = dict(zip(ids, found, strict=True))
+    return {
+        "home": project.name,
+        "count": f"{len(found):,} case{'s' if len(found) != 1 else ''}",
+        "filters": _filters(evaluation),
+        "letters": [{"letter": letter, "short": SHORT[letter], "says": says} for letter, says in CASES.items()],
+        "rows": [_row(row) for row in found[first : first + A_PAGE]],
+        "ids": ids[first : first + A_PAGE + AHEAD],
+        "first": first,
+        "page": A_PAGE,
+        "total": len(found),
+        "open": open_id,
+        "desks": {one: _desk(project, evaluation, one, by_id.get(one)) for one in (open_id, *ahead) if one},
+        "said": said,
+        "error": error,
+        "empty": _why_empty(evaluation),
+    }
+
+
+def _id(row: CaseRow) -> str:
+    return id_of(row.line.query_id, row.line.run, row.line.k)
+
+
+def _filters(evaluation: Evaluation) -> list[dict[str, Any]]:
+    def choice(name: str, title: str, every: str, options: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        held = named(name) if named(name) in dict(options) else ""
+        return {"name": name, "title": title, "held": held, "options": [["", every], *options]}
+
+    letters = [(letter, f"{letter}  {says}") for letter, says in CASES.items()]
+    return [
+        choice("run", "Run", "All runs", [(run, run) for run in evaluation.view.runs or ()]),
+        choice("k", "k", "All depths", [(str(k), str(k)) for k in evaluation.view.ks]),
+        choice("case", "Case", "All cases", letters),
+        choice("show", "Show", "To do", [("all", "Confirmed ones, too")]),
+    ]
+
+
+def _row(row: CaseRow) -> dict[str, Any]:
+    return {
+        "id": _id(row),
+        "case": row.case or "",
+        "kind": kind_of(row.case),
+        "done": bool(row.confirmed),
+        "query": as_shown(ui.shortened(row.side.query.text, 120)),
+        "where": as_shown(f"{row.line.run} @{row.line.k}"),
+        "stake": _stake(row),
+    }
+
+
+def kind_of(case: str | None) -> str:
+    """Whose failure a case is, by which it is coloured."""
+    return "recall" if case in RECALL_FAILURES else "reteval" if case in RETEVAL_FAILURES else "neither"
+
+
+def _stake(row: CaseRow) -> str:
+    if row.stake is None:
+        return ""
+    if row.stake.chooses_another:
+        return "another run would be chosen"
+    return f"closes {row.stake.closing:.0%} of the gap between runs" if row.stake.closing >= 0.005 else ""
+
+
+def _desk(project: Project, evaluation: Evaluation, name: str, listed_as: CaseRow | None) -> dict[str, Any]:
+    place = place_of(name)
+    assert place is not None, name
+    query_id, run, k = place
+    me = ui.person()
+    desk = case_desk(project, evaluation, query_id, run, k, me)
+    row, line, side = desk.row, desk.row.line, desk.row.side
+    retrieved = [_passage(one) for one in desk.retrieved]
+    if row.proposal.passage is not None:
+        retrieved[row.proposal.passage]["pointed"] = True
+    return {
+        "id": name,
+        "query": as_shown(side.query.text),
+        "answers": [as_shown(one) for one in side.query.answers],
+        "where": as_shown(f"{line.run}, k = {line.k}"),
+        "verdicts": [
+            _verdict("Recall", row.verdicts.recall, "a gold passage was retrieved", "no gold passage was retrieved"),
+            _verdict("retEval", row.verdicts.reteval, "the answer says what one from gold says",
+                     "the answer is another than those from gold"),
+            _verdict("GPT-Eval", row.verdicts.gpteval, "the answer is right", "the answer is not right"),
+            _verdict("gold", row.verdicts.goldeval, "an answer from gold is right", "no answer from gold is right"),
+        ],
+        "answer": None if line.answer is None else as_shown(line.answer),
+        "note": as_shown(line.note or ""),
+        "state": line.state,
+        "held": line.answer in side.query.answers,
+        "retrieved": retrieved,
+        "draws": [as_shown(one) for one in side.draws],
+        "failed": side.failed,
+        "gold": [_passage(one) for one in desk.gold[:PASSAGES]],
+        "more": max(0, len(desk.gold) - PASSAGES),
+        "proposed": row.proposal.case or "",
+        "kind": kind_of(row.proposal.case),
+        "reason": as_shown(row.proposal.reason),
+        "others": list(row.proposal.others),
+        "confirmed": [
+            {"case": one.case, "by": as_shown(one.author), "note": as_shown(one.note), "mine": one.author == me,
+             "says": _says(one.case)}
+            for one in row.confirmed
+        ],
+        "stake": "" if listed_as is None else _stake(listed_as),
+    }  # fmt: skip
+
+
+def _says(case: str) -> str:
+    return next((says for letter, says in CASES.items() if letter == case), "")
+
+
+def _passage(one: ShownPassage) -> dict[str, Any]:
+    return {
+        "id": one.passage_id,
+        "rank": one.rank,
+        "gold": one.gold,
+        "judged": one.judged,
+        "pointed": False,
+        "parts": _cut(one.parts),
+    }
+
+
+def _cut(parts: Sequence[MarkedPart]) -> list[list[object]]:
+    found: list[list[object]] = []
+    left = LONGEST
+    for text, inside in parts:
+        if left <= 0:
+            found.append([" …", False])
+            break
+        found.append([as_shown(text[:left]), inside])
+        left -= len(text)
+    return found
+
+
+def _verdict(name: str, value: Verdict, yes: str, no: str) -> dict[str, Any]:
+    says = "not known" if value is None else yes if value else no
+    return {"name": name, "value": value, "says": says}
+
+
+def _why_empty(evaluation: Evaluation) -> str:
+    if not any(row.answers for row in evaluation.rows):
+        return "These runs have no answers yet: generate some on the Answers screen."
+    if any(named(name) for name in ("run", "k", "case")):
+        return "Nothing here under these filters."
+    if named("show") != "all":
+        return "Nothing is left to do: no query parts the sides that nobody has confirmed."
+    return "Recall, LLM-retEval and the gold answers say the same of every query."

@@ -1,0 +1,182 @@
+"""The table of LLM-retEval: runs by depth with every measure and its error; a cell opens its queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from core.measures.answers import Scored
+from core.pipelines import Evaluation, Line, RetEvalRow, clear_best, reteval_latex, reteval_tsv, row_values
+from core.project import Project
+from pages.parts.answers import desk
+from pages.parts.shared import address, ui
+from pages.parts.shared.acting import asked_of, begun_with
+from pages.parts.shared.html import as_shown
+
+KEY = "answers-grid"
+MEASURES = {
+    "LLM-retEval": "The answer from the top k says what one from the gold passages says",
+    "GPT-Eval": "The answer is right by the gold answers, or by a person",
+    "Recall": "Share of the gold passages among the top k",
+    "Precision": "Share of the top k that is gold",
+    "F1": "Harmonic mean of Recall and Precision of each query",
+}
+QUERIES = 400
+"""Queries of an open cell at most."""
+
+_HERE = Path(__file__)
+_component = st.components.v2.component(
+    "table_of_answers",
+    css=begun_with(_HERE.with_name("grid.css")),
+    js=begun_with(_HERE.with_name("grid.js")),
+)
+
+
+def view(project: Project, evaluation: Evaluation) -> None:
+    """The table with its downloads, and what is missing of it."""
+    _missing(evaluation)
+    _table(project, evaluation)
+    st.caption(
+        "Means over queries ± one standard error; a run that skipped a query has 0 there, what failed or waits is left"
+        " out. Bold is the best of its depth where it stays so in 95 % of resampled queries."
+    )
+    with st.container(horizontal=True):
+        name = f"{project.name}-reteval"
+        st.download_button(
+            "LaTeX", reteval_latex(evaluation), f"{name}.tex", icon=":material/download:", on_click="ignore"
+        )
+        st.download_button("TSV", reteval_tsv(evaluation), f"{name}.tsv", icon=":material/download:", on_click="ignore")
+
+
+def _missing(evaluation: Evaluation) -> None:
+    rows = evaluation.rows
+    waiting, failed = sum(row.waiting for row in rows), sum(row.failed for row in rows)
+    compare = sum(row.reteval.waiting - row.waiting for row in rows)
+    unread = sum(row.reteval.failed - row.failed for row in rows)
+    said = [
+        f"{number:,} {what}"
+        for number, what in (
+            (waiting, "answers are still to be generated"), (failed, "answers failed"),
+            (compare, "comparisons are still to be made"), (unread, "comparisons failed"),
+        )
+        if number > 0
+    ]  # fmt: skip
+    if said:
+        st.caption(
+            f":material/info: Not complete: {', '.join(said)}. What is missing is left out, not counted as wrong."
+        )
+
+
+@st.fragment
+def _table(project: Project, evaluation: Evaluation) -> None:
+    asked = asked_of(KEY)
+    for act in asked.each():
+        if act["do"] == "query":
+            st.switch_page("pages/cases.py", query_params=act["there"])
+        address.say({"cell": str(act["cell"])})
+    _component(key=KEY, data=shown(project, evaluation) | {"taken": asked.taken}, on_acts_change=asked.note)
+
+
+def shown(project: Project, evaluation: Evaluation) -> dict[str, Any]:
+    """What the browser shows: a block a depth, its runs by LLM-retEval, and the queries of the open cell."""
+    best = clear_best(project, evaluation)
+    told = [name for name in MEASURES if name != "GPT-Eval" or any(row.gpteval for row in evaluation.rows)]
+    wanted = str(st.query_params.get("cell", ""))
+    return {
+        "measures": [{"name": name, "says": MEASURES[name]} for name in told],
+        "blocks": [_block(evaluation, k, told, best) for k in evaluation.view.ks],
+        "ideal": _ideal(evaluation.ideal),
+        "open": wanted,
+        "detail": _detail(project, evaluation, wanted),
+    }
+
+
+def _block(evaluation: Evaluation, k: int, told: list[str], best: dict[tuple[int, str], str]) -> dict[str, Any]:
+    rows = [row for row in evaluation.rows if row.k == k]
+    rows.sort(key=lambda row: (-(row.reteval.mean if row.reteval.mean is not None else -1.0), row.run))
+    return {
+        "k": k,
+        "rows": [
+            {
+                "run": as_shown(row.run),
+                "cells": [
+                    {
+                        "id": desk.id_of(name, row.run, k),
+                        "mean": row_values(row)[name][0],
+                        "error": row_values(row)[name][1],
+                        "best": best.get((k, name)) == row.run,
+                    }
+                    for name in told
+                ],
+                "rests": _rests(row),
+            }
+            for row in rows
+        ],
+    }
+
+
+def _rests(row: RetEvalRow) -> str:
+    said = [(row.reteval.failed, "failed"), (row.reteval.waiting, "waiting"), (row.reteval.skipped, "skipped")]
+    return ", ".join(f"{number:,} {what}" for number, what in said if number)
+
+
+def _ideal(found: Scored | None) -> dict[str, Any] | None:
+    if found is None or found.mean is None:
+        return None
+    error = "" if found.error is None else f" ± {found.error:.3f}"
+    return {
+        "mean": found.mean,
+        "says": f"Ideal retriever: answers from the gold passages alone are right for {found.mean:.3f}{error} of the"
+        f" {found.queries:,} queries with gold answers (GPT-Eval).",
+    }
+
+
+def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, Any] | None:
+    place = desk.place_of(cell)
+    if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
+        return None
+    measure, run, k = place
+    lines = [(_value(line, measure), line) for line in evaluation.lines[run, k].values()]
+    lines.sort(key=lambda one: -1.0 if one[0] is None else one[0])
+    return {
+        "cell": cell,
+        "title": as_shown(f"{measure}@{k} of {run}"),
+        "rows": [
+            {
+                "query": as_shown(evaluation.gold[line.query_id].query.text),
+                "value": None if value is None else f"{value:.2f}".removesuffix(".00"),
+                "why": _why(line, measure),
+                "answer": as_shown(line.answer or ""),
+                "draw": as_shown(next(iter(evaluation.gold[line.query_id].draws), "")),
+                "there": (there := {"project": project.name, **desk.there(line.query_id, run, k)}),
+                "href": "cases?" + urlencode(there),
+            }
+            for value, line in lines[:QUERIES]
+        ],
+        "more": max(0, len(lines) - QUERIES),
+    }
+
+
+def _value(line: Line, measure: str) -> float | None:
+    if measure in ("LLM-retEval", "GPT-Eval"):
+        verdict = line.reteval if measure == "LLM-retEval" else line.gpteval
+        if line.state == "skipped":
+            return 0.0
+        return None if verdict.yes is None else float(verdict.yes)
+    found: float = getattr(line.found, measure.lower())
+    return found
+
+
+def _why(line: Line, measure: str) -> str:
+    if line.state == "skipped":
+        return "The run has no passage for the query."
+    if measure not in ("LLM-retEval", "GPT-Eval"):
+        places = ", ".join(str(place + 1) for place in line.found.places)
+        return f"Gold at rank {places}." if places else "No gold passage among the top k."
+    verdict = line.reteval if measure == "LLM-retEval" else line.gpteval
+    if verdict.state != "known":
+        return ui.shortened(verdict.reason or "Waits.", 120)
+    return "Said by a person." if measure == "GPT-Eval" and line.by_person else ""

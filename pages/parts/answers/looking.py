@@ -1,0 +1,181 @@
+"""Under which choices one looks at answers, the same on all screens about them: generator, judge, gold, runs, depths.
+
+They stand in the address where they differ from what one begins with, and are kept while one looks at other screens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core.pipelines import JUDGES, Evaluation, Gold, View, asked_for, evaluate, gold_sources, lacking, usual_judge
+from core.project import AnswerModel, Project, answer_models, run_names
+from pages.parts.shared import address, ui
+
+NAMES = ("generator", "judge", "threshold", "asked", "gold", "least", "same", "runs", "ks")
+"""What of an address is about these choices."""
+KEY = "looking at answers"
+BETWEEN = "\n"
+"""Between the names of a list in the address: no name has it in it."""
+WHAT = (
+    "LLM-retEval judges a retriever by what it makes possible: the same model answers every query from the top k"
+    " passages of a run and from the gold passages, and a judge says whether both answers say the same. It needs"
+    " queries, runs and gold passages with their texts; gold answers are optional and add GPT-Eval."
+)
+"""What the screens are for, for somebody who sees them for the first time."""
+
+
+def begin(project: Project) -> None:
+    """Say what LLM-retEval is and what is lacking, and end the screen, where nothing can be done yet."""
+    found = lacking(project)
+    if not found.stops:
+        return
+    missing = [
+        words
+        for lacks, words in (
+            (found.queries, "queries with their words"),
+            (found.runs, "runs (files of rankings, or exam answers rag)"),
+            (found.gold, "gold passages: judgments (qrels) or gold texts"),
+        )
+        if lacks
+    ]
+    with st.container(border=True):
+        st.markdown(WHAT)
+        st.markdown(f"**This project has no {', no '.join(missing)}.** Import them on the Home screen.")
+        ui.go("home")
+    st.stop()
+
+
+def generators(project: Project) -> list[AnswerModel]:
+    """Who has answered, the last one first."""
+    return answer_models(project, "generator")[::-1]
+
+
+def look(project: Project) -> Evaluation:
+    """Draw the line that says under which choices one looks, with a place to change them; what is known under these.
+
+    Raises:
+        InputError: a choice makes no sense.
+        GradingError: the encoder cannot be loaded.
+    """
+    known = generators(project)
+    given = {name: said for name in NAMES if (said := st.query_params.get(name))}
+    anew = address.places(KEY).come(project.name, given)
+    with st.container(key="looking-at-answers", horizontal=True, vertical_alignment="center"):
+        words = st.empty()
+        with st.popover("Change", type="tertiary", help="Choose whose answers are looked at, and who judges them"):
+            view, said = _choices(project, known, anew)
+    address.places(KEY).go(said, NAMES)
+    with st.spinner("Comparing answers", show_time=False):
+        found = evaluate(project, view)
+    words.markdown(f":material/tune: {_in_words(found)}")
+    return found
+
+
+def chosen() -> dict[str, str]:
+    """The choices as an address says them, for links between the screens."""
+    return dict(address.places(KEY).now)
+
+
+def _choices(project: Project, known: Sequence[AnswerModel], anew: bool) -> tuple[View, dict[str, str]]:
+    """Draw the widgets; the view, and what of it differs from what one begins with."""
+    kept = address.places(KEY).now
+
+    def take(name: str, default: Any, read: Callable[[str], Any]) -> str:
+        key = f"answers {name}"
+        if anew or key not in st.session_state:
+            st.session_state[key] = default
+            if name in kept:
+                try:
+                    st.session_state[key] = read(kept[name])
+                except ValueError:
+                    st.session_state[key] = default
+        return key
+
+    def several(name: str, default: list[Any], options: Sequence[Any]) -> str:
+        by_text = {str(one): one for one in options}
+        key = take(name, default, lambda text: [by_text[one] for one in text.split(BETWEEN) if one in by_text])
+        # What was an option a moment ago may be none any more.
+        st.session_state[key] = [one for one in st.session_state[key] if one in options]
+        return key
+
+    names = [one.name for one in known]
+    key = take("generator", names[0], str)
+    if st.session_state[key] not in names:
+        st.session_state[key] = names[0]
+    generator = str(st.selectbox("Answers by", names, key=key))
+    asked_runs, asked_ks = asked_for(project, next(one for one in known if one.name == generator))
+
+    usual = usual_judge(project)
+    key = take("judge", usual, str)
+    if st.session_state[key] not in JUDGES:
+        st.session_state[key] = usual
+    judge = str(st.selectbox("Judge", list(JUDGES), format_func=lambda name: JUDGES[name].title, key=key,
+                             help="Says whether two answers say the same."))  # fmt: skip
+    told = JUDGES[judge]
+    model = None
+    if told.needs == "model":
+        models = [one.name for one in answer_models(project, "judge") if one.parameters.get("judge") == judge][::-1]
+        if models:
+            key = take("asked", models[0], str)
+            if st.session_state[key] not in models:
+                st.session_state[key] = models[0]
+            model = str(st.selectbox("Model that compares", models, key=key))
+    threshold = None
+    if told.graded:
+        key = take("threshold", told.threshold, float)
+        # Another judge has another scale, and its own usual threshold.
+        if not anew and st.session_state.get("answers threshold of", judge) != judge:
+            st.session_state[key] = told.threshold
+        st.session_state["answers threshold of"] = judge
+        st.session_state[key] = min(max(float(st.session_state[key]), 0.0), told.top)
+        threshold = st.slider("Accepted from", 0.0, told.top, step=told.top / 100, key=key)
+
+    sources = gold_sources(project)
+    key = several("gold", sources[:1], sources)
+    gold = st.multiselect("Gold passages by", sources, key=key, placeholder=sources[0],
+                          help="Judgments of a person count when that person is chosen here.")  # fmt: skip
+    least = int(
+        st.number_input("Gold from judgment", 1, 3, key=take("least", 1, lambda text: min(3, max(1, int(text)))))
+    )
+    runs_known = run_names(project)
+    key = several("runs", [], runs_known)
+    runs = st.multiselect("Runs", runs_known, key=key, placeholder=f"The {len(asked_runs)} that were answered from")
+    offered = sorted({1, 5, 10, 20, *asked_ks})
+    key = several("ks", [], offered)
+    ks = st.multiselect("Depths k", offered, key=key, placeholder=", ".join(map(str, asked_ks)))
+    same = st.toggle(
+        "Near-equal texts count as gold", key=take("same", False, lambda text: text == "yes"),
+        help="A passage counts as retrieved whose text is nearly that of a gold passage (case B).",
+    )  # fmt: skip
+    view = View(
+        tuple(runs) or asked_runs, tuple(sorted(ks)) or asked_ks, generator, judge=judge, judge_model=model,
+        threshold=threshold, gold=Gold(tuple(gold) or None, least), same_text=same,
+    )  # fmt: skip
+    said = {
+        "generator": generator if generator != names[0] else "",
+        "judge": judge if judge != usual else "",
+        "asked": model if model and model != models[0] else "",
+        "threshold": f"{threshold:g}" if threshold is not None and threshold != told.threshold else "",
+        "gold": BETWEEN.join(gold) if gold != sources[:1] else "",
+        "least": str(least) if least != 1 else "",
+        "same": "yes" if same else "",
+        "runs": BETWEEN.join(runs),
+        "ks": BETWEEN.join(map(str, ks)),
+    }
+    return view, {name: value for name, value in said.items() if value}
+
+
+def _in_words(found: Evaluation) -> str:
+    told = JUDGES[found.view.judge]
+    judge = found.judge_model.name if found.judge_model is not None else told.title
+    limit = f" from {found.view.threshold:.2f}" if found.view.threshold is not None else ""
+    gold = found.view.gold.against
+    by = f", gold by {ui.plain(' and '.join(gold))}" if gold else ""
+    alike = ", near-equal texts too" if found.view.same_text else ""
+    return (
+        f"Answers by **{ui.plain(found.generator.name)}** · judged by **{ui.plain(judge)}**{limit} ·"
+        f" {len(found.gold):,} queries with gold passages{by}{alike}"
+    )

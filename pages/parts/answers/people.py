@@ -1,0 +1,180 @@
+"""Judges of answers beside people, or beside a model: how far they agree, and where a threshold would lie best."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.exchange import Group, Options, import_groups
+from core.formats import Source
+from core.measures import Interval
+from core.pipelines import AgreementRow, PeopleSaid, agreement, people_said, said_by_judge, verdict_sources
+from core.project import Project
+from pages.parts.answers import asking, choosing, looking
+from pages.parts.shared import charts, presses, ui
+from pages.parts.shared.html import visible
+from pages.parts.shared.vega import Spec, chart, layer, number, over, word
+
+EVERYBODY, MODEL = "people", "judge"
+VALUES = ("accuracy", "kappa", "precision", "recall")
+
+
+def truth(project: Project) -> tuple[str, list[PeopleSaid]] | None:
+    """Choose beside whom judges are set, and what they say; None where nobody has said anything."""
+    sources = verdict_sources(project)
+    options = {name: f"{name} ({verdicts:,} verdicts)" for name, verdicts in sources}
+    if len(sources) > 1:
+        options = {"": f"All people ({sum(count for _, count in sources):,} verdicts)"} | options
+    said: list[PeopleSaid] = []
+    if looking.generators(project):
+        evaluation = looking.look(project)
+        model = evaluation.judge_model
+        if model is not None and (said := said_by_judge(project, evaluation)):
+            options[f"{MODEL}:{model.name}"] = f"The model {model.name} ({len(said):,} comparisons)"
+    if not options:
+        return None
+    chosen = str(
+        st.selectbox("Beside", list(options), format_func=options.__getitem__, key="beside", bind="query-params",
+                     width=420)
+    )  # fmt: skip
+    if chosen.startswith(f"{MODEL}:"):
+        return chosen, said
+    return chosen, people_said(project, chosen or None)
+
+
+def missing(project: Project) -> None:
+    """Say that nobody has a verdict yet, and how to get some."""
+    with st.container(border=True):
+        st.markdown("**Nobody has said yet of any answer whether it is right.**")
+        st.markdown(
+            "This screen sets each judge of answers beside people, so that you know how far to trust it and from which"
+            " threshold. It needs verdicts: a JSONL file with `query_id`, `answer` and `acceptable` on each line, on"
+            " queries with gold answers. A model that has compared answers can stand in for people."
+        )
+        ui.go("answers", "Let a model compare", view="Generate and compare")
+
+
+def imports(project: Project) -> None:
+    """Take in a file of verdicts: what was understood of it, and the import."""
+    with st.popover("Import verdicts", icon=":material/upload:"):
+        st.caption("JSONL: query_id, answer, acceptable on each line.")
+        file = st.file_uploader("File of verdicts", key=f"verdicts {st.session_state.get('verdicts taken', 0)}")
+        name = st.text_input("Who says so", key="verdicts by", placeholder="The file's name").strip()
+        if file is None or not presses.button("Import", type="primary", key="verdicts import"):
+            return
+        group = Group("answer-verdicts", [Source(name=file.name, data=file.getvalue())], Options(source=name or None))
+        try:
+            (done,) = import_groups(project, [group], ui.author())
+        except WorkbenchError as error:
+            ui.show_error(error)
+            return
+        st.session_state["verdicts taken"] = st.session_state.get("verdicts taken", 0) + 1
+        st.toast(", ".join(f"{count:,} {what}" for what, count in done.counts.items()), icon=":material/check:")
+        st.rerun()
+
+
+def table(project: Project, beside: str, said: list[PeopleSaid]) -> list[AgreementRow]:
+    """Every judge with its accuracy, kappa, precision and recall; returns the rows."""
+    with st.spinner("Setting judges beside them", show_time=False):
+        rows = project.remember(("judges of answers", beside, tuple(said)), lambda: agreement(project, said))
+    body = "".join(
+        f"<tr><th>{visible(row.judge.title)}"
+        + (f' <span class="dim">{visible(row.model)}</span>' if row.model else "")
+        + f"</th><td>{row.threshold:g}</td>"
+        + "".join(f"<td>{_bounded(one)}</td>" for one in _values(row))
+        + f"<td>{_counts(row)}</td>{_halves(row)}</tr>"
+        for row in rows
+    )
+    heads = ("Accepted from", "Accuracy", "Kappa", "Precision", "Recall", "Answers", "Best from", "Kappa there")
+    head = "".join(f"<th>{one}</th>" for one in heads)
+    st.html(
+        f'<style>{choosing.STYLE}</style><div class="ew-scrolls" tabindex="0" role="region" aria-label="Judges">'
+        f'<table class="ew-choice"><thead><tr><th>Judge</th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+    accepted = sum(one.acceptable for one in said)
+    st.caption(
+        f"On {len(said):,} answers, of which {ui.percent(accepted / len(said))} are held for right. Intervals hold 95 %"
+        " of 1,000 resamples of questions. “Best from” has the greatest kappa on a random half of the questions;"
+        " the kappa there is that on the other half."
+    )
+    return rows
+
+
+def _values(row: AgreementRow) -> list[Interval]:
+    return [getattr(row.against, name) for name in VALUES]
+
+
+def _bounded(one: Interval) -> str:
+    return choosing.interval(one)
+
+
+def _counts(row: AgreementRow) -> str:
+    more = [
+        f"{row.against.failed:,} failed" if row.against.failed else "",
+        f"{row.waiting:,} wait" if row.waiting else "",
+    ]
+    said = ", ".join(filter(None, more))
+    return f"{row.against.answers:,}" + (f' <span class="dim">{said}</span>' if said else "")
+
+
+def _halves(row: AgreementRow) -> str:
+    if row.tested is None:
+        return "<td></td><td></td>"
+    return f"<td>{row.tested.threshold:.2f}</td><td>{_bounded(row.tested.tested.kappa)}</td>"
+
+
+def curve(rows: list[AgreementRow]) -> None:
+    """What a judge would be worth at each threshold, with one to move."""
+    graded = {row.judge.title + (f" ({row.model})" if row.model else ""): row for row in rows if row.curve}
+    if not graded:
+        return
+    st.subheader("Thresholds", anchor=False)
+    left, right = st.columns([1, 2], vertical_alignment="bottom")
+    row = graded[str(left.selectbox("Judge", list(graded), key="curve of"))]
+    top = row.judge.top
+    limit = right.slider("Accepted from", 0.0, top, float(row.threshold), top / 100, key=f"limit {row.judge.name}")
+    at = next((point for point in row.curve if point.threshold >= limit), row.curve[-1])
+    facts = st.columns(4)
+    for column, name in zip(facts, VALUES, strict=True):
+        column.metric(name.capitalize(), ui.number(getattr(at, name)))
+    st.vega_lite_chart(_chart(row, limit))
+    if row.tested is not None:
+        told = row.tested
+        st.caption(
+            f"Best on half of the questions: from {told.threshold:.2f}, chosen on {told.chosen_on:,} answers. On the"
+            f" other {told.tested_on:,} its kappa is {ui.number(told.tested.kappa.value)}, that of the usual threshold"
+            f" {ui.number(told.usual.kappa.value)}."
+        )
+
+
+def _chart(row: AgreementRow, limit: float) -> Spec:
+    points = pd.DataFrame(
+        [
+            {"what": name.capitalize(), "threshold": point.threshold, "value": getattr(point, name)}
+            for point in row.curve
+            for name in VALUES
+            if getattr(point, name) is not None
+        ],
+        columns=["what", "threshold", "value"],
+    )
+    marks = [{"threshold": limit, "what": "Chosen here"}]
+    if row.tested is not None:
+        marks.append({"threshold": row.tested.threshold, "what": "Best on half"})
+    x = number("threshold", title="Accepted from", scale={"domain": [0, row.judge.top]})
+    colour = word("what", title=None, scale={"domain": [name.capitalize() for name in VALUES], "scheme": "tableau10"},
+                  legend={"orient": "top"})  # fmt: skip
+    tooltip = [word("what", title="Measure"), number("threshold", title="From", format=".2f"),
+               number("value", title="Value", format=".3f")]  # fmt: skip
+    lines = layer(
+        "line", {"x": x, "y": number("value", title=None), "color": colour, "tooltip": tooltip}, strokeWidth=2
+    )
+    rules = layer("rule", {"x": number("threshold"), "tooltip": [word("what"), number("threshold", format=".2f")]},
+                  strokeDash=[4, 4], color=charts.GREY)  # fmt: skip
+    return chart(points, lines, over(pd.DataFrame(marks), rules), height=260)
+
+
+def ask_model(project: Project, said: list[PeopleSaid]) -> None:
+    """Let a model compare the answers that people judged, so that it stands in the table as well."""
+    with st.expander("Let a model judge these answers"), ui.errors():
+        asking.compare(project, [one.pair for one in said], "of these answers", "judge people")

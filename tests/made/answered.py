@@ -1,0 +1,46 @@
+"""A small project with answers from a file: three queries, two runs, cases of several kinds, and verdicts of people."""
+
+from __future__ import annotations
+
+import json
+
+from core.exchange import Options, import_files
+from core.formats import Source
+from core.project import Project
+from tests.pipelines.answers.made import Told, collection
+
+GOLD = "The ship was built in Hamburg by Blohm for the navy of the north, and it sailed for thirty long years."
+TOLD = {
+    "a": Told(GOLD, ("pa", "pb"), ("Hamburg",), ("Hamburg",) * 3, "Hamburg", {"pa": "A large ship left Hamburg once."}),
+    "c": Told(GOLD, ("pb", "gold-c"), ("Hamburg",), ("Hamburg",) * 3, "Bremen", {"pb": "Others say Bremen built it."}),
+    "n": Told(GOLD, ("gold-n", "pb"), ("Hamburg",), ("Hamburg",) * 3, "Hamburg"),
+}
+"""By the words of the answers: a is case A (no gold passage, a right answer), c case C, n none."""
+
+
+def put_answered(project: Project) -> None:
+    """The collection; run one as it is told, run two with the gold passage and a right answer everywhere."""
+    collection(
+        project, TOLD,
+        {"one": {name: one.top for name, one in TOLD.items()}, "two": {name: (f"gold-{name}", "pa") for name in TOLD}},
+    )  # fmt: skip
+    lines = []
+    for name, one in TOLD.items():
+        lines += [{"query_id": name, "run": "gold", "draw": draw, "answer": said} for draw, said in
+                  enumerate(one.draws, 1)]  # fmt: skip
+        lines += [{"query_id": name, "run": "one", "k": 2, "answer": one.answer},
+                  {"query_id": name, "run": "two", "k": 2, "answer": "Hamburg"}]  # fmt: skip
+    _import(project, "answers", lines, "reader")
+
+
+def put_verdicts(project: Project) -> None:
+    """What ann and bob say of single answers: a lenient reader's view."""
+    for author in ("ann", "bob"):
+        said = [("a", "Hamburg", True), ("c", "Bremen", False), ("n", "in the port of Hamburg", True)]
+        lines = [{"query_id": query, "answer": answer, "acceptable": yes} for query, answer, yes in said]
+        _import(project, "answer-verdicts", lines, author)
+
+
+def _import(project: Project, kind: str, lines: list[dict[str, object]], name: str) -> None:
+    data = "\n".join(map(json.dumps, lines)).encode()
+    import_files(project, kind, [Source(f"{name}.jsonl", data=data)], "ann", Options(source=name))

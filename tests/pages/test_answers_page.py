@@ -1,0 +1,164 @@
+"""The screens about answers: what they say without any, the table, what chooses, cases by acts, and judges."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.pipelines import View, agreement, cases, choice_of_runs, current_answer_work, evaluate, people_said
+from core.project import Project, confirmed_cases, judging, queries_of
+from tests.made.answered import TOLD, put_answered, put_verdicts
+from tests.made.screens import charts, holds, looking_at, press, said, served, shared, sound, tell, visit
+from tests.pipelines.answers.made import collection
+
+__all__ = ["served", "shared"]
+
+CASE_A, CASE_C = "2|one|a", "2|one|c"
+_numbers = itertools.count(1)
+
+
+def put(project: Project) -> None:
+    put_answered(project)
+    put_verdicts(project)
+    # The vectors of texts are kept with the first look at them.
+    cases(project, evaluate(project, View(ks=(2,), judge="contains")))
+    agreement(project, people_said(project), samples=10)
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with looking_at(tmp_path_factory.mktemp("answered"), put) as project:
+        yield project
+
+
+def do(app: AppTest, what: str, key: str = "answer-cases", **more: Any) -> AppTest:
+    return tell(app, key, "acts", [{"id": next(_numbers), "do": what, **more}])
+
+
+def html(app: AppTest) -> str:
+    return "".join(str(element.proto.body) for element in app.get("html"))
+
+
+@pytest.mark.parametrize("screen", ("answers", "cases"))
+def test_an_empty_project_is_told_what_it_is_for_and_what_is_lacking(project: Project, screen: str) -> None:
+    words = said(visit(screen))
+    assert "LLM-retEval judges a retriever by what it makes possible" in words
+    assert "no queries with their words, no runs" in words and "no gold passages" in words
+
+
+def test_without_answers_the_one_who_needs_no_model_is_asked_and_the_table_follows(project: Project) -> None:
+    collection(project, TOLD, {"one": {name: one.top for name, one in TOLD.items()}})
+    assert "There are no answers yet." in said(visit("cases"))
+    app = visit("answers")
+    assert "Nobody has answered yet." in said(app) and "No calls, no tokens, no money." in said(app)
+    to_ask = {metric.label: metric.value for metric in app.metric}["To generate"]
+    press(app, "Generate")
+    work = current_answer_work(project)
+    assert work is not None and work.wait(60) and work.progress.graded == int(to_ask)
+    blocks = holds(visit("answers"), "answers-grid")["blocks"]
+    assert [block["k"] for block in blocks] == [1, 5, 10]
+    app = visit("answers", view="Generate and compare")
+    assert "Every answer that is wanted is there." in said(app)
+
+
+def test_the_table_has_the_numbers_of_the_commands_and_a_cell_its_queries(shared: Project) -> None:
+    found = evaluate(shared, View(ks=(2,), judge="contains"))
+    app = visit("answers")
+    (block,) = holds(app, "answers-grid")["blocks"]
+    shown = {row["run"]: row["cells"] for row in block["rows"]}
+    for row in found.rows:
+        reteval, gpteval, recall = (shown[row.run][at] for at in range(3))
+        assert (reteval["mean"], reteval["error"]) == (row.reteval.mean, row.reteval.error)
+        assert gpteval["mean"] == pytest.approx(row.gpteval and row.gpteval.mean)
+        assert recall["mean"] == row.conventional.recall[0]
+    assert not any(cell["best"] for cells in shown.values() for cell in cells), "three queries tell nobody apart"
+    assert "1.000" in holds(app, "answers-grid")["ideal"]["says"]
+    app = do(app, "open", "answers-grid", cell="2|one|LLM-retEval")
+    detail = holds(app, "answers-grid")["detail"]
+    assert [row["value"] for row in detail["rows"]] == ["0", "1", "1"]
+    assert "at=2%7Cone%7Cc" in detail["rows"][0]["href"]
+    # The link opens the query, whether it is a case or not; the same judge looks at it.
+    assert holds(visit("cases", at="2|one|n"), "answer-cases")["desks"]["2|one|n"]["answer"] == "Hamburg"
+
+
+def test_the_choices_stand_in_the_address_and_in_the_line(shared: Project) -> None:
+    app = visit("answers", judge="f1", threshold="0.3", same="yes")
+    assert "judged by **Token F1** from 0.30" in said(app) and "near\\-equal" not in said(app)
+    assert "near-equal texts too" in said(app)
+
+
+def test_every_evaluation_says_which_run_it_chooses(shared: Project) -> None:
+    app = visit("answers", view="Which evaluation chooses which system")
+    words = html(app)
+    for choice in choice_of_runs(evaluate(shared, View(ks=(2,), judge="contains")), 2).choices:
+        assert choice.evaluation in words
+    assert "NIST: nDCG@10" in words and "Over 3 queries that all have." in said(app)
+    assert "ρ, refined" in html(visit("answers", view="Correlation"))
+
+
+def test_cases_come_with_their_texts_and_the_next_one_is_there_already(shared: Project) -> None:
+    data = holds(visit("cases"), "answer-cases")
+    assert [row["id"] for row in data["rows"]] == [CASE_A, CASE_C] and data["open"] == CASE_A
+    assert set(data["desks"]) == {CASE_A, CASE_C}
+    assert data["rows"][0]["stake"] == "another run would be chosen"
+    first = data["desks"][CASE_A]
+    assert first["proposed"] == "A" and "not annotated as relevant" in first["reason"]
+    assert ["Hamburg", True] in first["retrieved"][0]["parts"] and first["retrieved"][0]["pointed"]
+    only = holds(visit("cases", case="C"), "answer-cases")
+    assert [row["id"] for row in only["rows"]] == [CASE_C]
+    empty = holds(visit("cases", case="B"), "answer-cases")
+    assert not empty["rows"] and "Nothing here under these filters." in empty["empty"]
+
+
+def test_a_case_is_confirmed_leads_on_and_is_taken_back(project: Project) -> None:
+    put_answered(project)
+    app = do(visit("cases"), "confirm", case=CASE_A, letter="A", note="it says so", next=CASE_C)
+    data = holds(app, "answer-cases")
+    assert data["open"] == CASE_C and [row["id"] for row in data["rows"]] == [CASE_C]
+    assert app.query_params["at"] == CASE_C, "a page that is loaded anew shows the same case"
+    (one,) = confirmed_cases(project)
+    assert (one.case, one.proposed, one.note, one.author) == ("A", "A", "it says so", "ann")
+    app = do(app, **{"what": "take back", "case": data["said"]["undo"]["case"]})
+    assert not confirmed_cases(project)
+    assert holds(app, "answer-cases")["open"] == CASE_A
+    refused = holds(do(app, "confirm", case=CASE_A, letter="Z"), "answer-cases")
+    assert "is no case" in refused["error"]["message"] and not confirmed_cases(project)
+
+
+def test_a_case_feeds_judgments_and_gold_answers(project: Project) -> None:
+    put_answered(project)
+    app = do(visit("cases"), "judge", case=CASE_A, passage="pa")
+    assert judging.own_judgment(project, "a", "pa", "ann") == 2
+    assert holds(app, "answer-cases")["desks"][CASE_A]["retrieved"][0]["judged"] == 2
+    # Where the judgments of ann count as gold the retriever found what is right.
+    app = visit("cases", gold="NIST\nassessor: ann", at=CASE_A)
+    assert holds(app, "answer-cases")["desks"][CASE_A]["verdicts"][0]["value"] is True
+    app = do(app, "unjudge", case=CASE_A, passage="pa")
+    assert judging.own_judgment(project, "a", "pa", "ann") is None
+    app = do(app, "add answer", case=CASE_C)
+    answers = {query.query_id: query.answers for query in queries_of(project)}
+    assert answers["c"] == ("Hamburg", "Bremen")
+    undo = holds(app, "answer-cases")["said"]["undo"]
+    do(app, "remove answer", case=undo["case"], answer=undo["answer"])
+    assert {query.query_id: query.answers for query in queries_of(project)} == answers | {"c": ("Hamburg",)}
+
+
+def test_judges_stand_beside_people_with_thresholds(shared: Project) -> None:
+    app = visit("judges")
+    words = html(app)
+    assert "Exact match" in words and "Token F1" in words and "0.40" in words
+    assert "On 3 answers, of which 67% are held for right." in said(app)
+    assert len(charts(app)) == 1
+    box = next(slider for slider in app.slider if slider.label == "Accepted from" and slider.key.startswith("limit"))
+    app = sound(box.set_value(0.0).run())
+    assert {metric.label: metric.value for metric in app.metric}["Recall"] == "1.000"
+
+
+def test_without_verdicts_the_screen_says_what_is_missing(project: Project) -> None:
+    put_answered(project)
+    words = said(visit("judges"))
+    assert "Nobody has said yet of any answer whether it is right." in words and "acceptable" in words

@@ -1,0 +1,49 @@
+"""Cases of answers are confirmed by keys alone in a real browser, lead on, survive a reload, and can be taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from core.project import confirmed_cases
+from tests.made.answered import put_answered
+from tests.made.browser import Server, as_it_is_now, ready, visit
+from tests.made.projects import new_project
+from tests.pipelines.answers.made import question
+
+pytestmark = pytest.mark.browser
+
+
+def test_cases_are_confirmed_by_keys(projects: Path, server: Server, chromium_page: Page, tmp_path: Path) -> None:
+    project = new_project(projects / "answered.duckdb")
+    put_answered(project)
+    project.close()
+    page = chromium_page
+    visit(page, f"{server.address}/cases?project=answered")
+    open_case = page.get_by_role("region", name="Open case")
+    heading = open_case.get_by_role("heading", level=2)
+    expect(heading).to_have_text(question("a"))
+    expect(open_case.locator(".passage mark").first).to_have_text("Hamburg")
+    # In a field a letter is a letter.
+    note = page.get_by_role("textbox", name="Note")
+    note.fill("not in the judgments: a")
+    expect(heading).to_have_text(question("a"))
+    heading.click()
+    page.keyboard.press("a")
+    expect(heading).to_have_text(question("c"))
+    expect(page.locator(".news")).to_contain_text("Not every passage that answers is annotated.")
+    ready(page)
+    page.reload()
+    expect(heading).to_have_text(question("c"))
+    page.keyboard.press("c")
+    expect(open_case).to_contain_text("Nothing is left to do")
+    page.get_by_role("button", name="Take it back").click()
+    expect(heading).to_have_text(question("c"))
+    ready(page)
+    found = as_it_is_now(projects / "answered.duckdb", tmp_path)
+    (one,) = confirmed_cases(found)
+    assert (one.query_id, one.case, one.note) == ("a", "A", "not in the judgments: a")
+    assert [case.case for case in confirmed_cases(found, withdrawn=True)] == ["A", "C"]
+    found.close()
