@@ -57,34 +57,3 @@ def test_what_may_become_a_list_is_not_settled() -> None:
 )
 def test_a_verdict_that_is_denied_is_none(text: str) -> None:
     assert parse_yes_no(text).status == "failed"
-
-
-@pytest.mark.parametrize(
-    ("text", "verdict"),
-    [
-        ("The prediction only mentions 2016, but the answer has 2017. Therefore, the answer is: No", 0),
-        ("Based on the passage, I would answer: No. The passage only speaks of its history.", 0),
-        ('I would answer "No" because only one of them is named.', 0),
-        ("While it mentions dogs, it does not say how old, so my answer to the question is **No**.", 0),
-        ("It does not answer it directly, but it gives the number.\n\n**Yes**\n", 1),
-        ("Only one of them is named, yet that is enough: the answer is yes.", 1),
-    ],
-)
-def test_who_weighs_and_then_states_a_verdict_has_named_it(text: str, verdict: int) -> None:
-    assert parse_yes_no(text) == Parsed(verdict, "graded")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "If the passage said so, the answer would be yes.",
-        "It is unclear whether the answer is yes.",
-        "I would say yes, but the date is missing.",
-        "It is only partly right, so I would answer yes and no.",
-        "It may be: the answer is yes. But then again: the answer is no.",
-        "We would say no such thing, but others might.",
-        "It only repeats the question. The answer is not yes.",
-    ],
-)
-def test_a_verdict_in_doubt_is_not_stated(text: str) -> None:
-    assert parse_yes_no(text).status == "failed"

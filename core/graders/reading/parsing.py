@@ -43,7 +43,7 @@ class Parsed:
     reason: str | None = None
 
 
-RULES_VERSION = 4
+RULES_VERSION = 3
 """The number of these rules, from which a rating or a verdict is read: part of what identifies a grader that reads,
 so that grades read by other rules are told from these."""
 
@@ -242,8 +242,7 @@ def parse_yes_no(text: str, complete: bool = True) -> Parsed:
     """Read yes (1) or no (0): the answer begins with it, in any case, or is prose that names exactly one of them.
 
     "True" and "False" as the whole answer, and "The answer is: yes", begin with it. An answer that names both has
-    failed, as one that doubts has, and a refusal; one that weighs and then states its verdict ("... So the answer is:
-    No") has named it.
+    failed, as one that doubts has, and a refusal.
 
     Args:
         text: what the model wrote. XXX is how the Q and QA judges say that they cannot tell.
