@@ -43,6 +43,7 @@ COMMANDS = {
     "target": ("target",),
     "records": ("pool", "jobs", "failures", "publications"),
     "activity": ("activity", "bring-back"),
+    "safety": ("check", "backup", "restore"),
     "serve": ("serve",),
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.exchange import exporting
 from core.exchange.bundle import bundle, bundle_again, bundled, overrides_csv
+from core.exchange.checking import CHECKS, Check, Finding, check
 from core.exchange.demo import FILES, is_demo, make_demo
 from core.exchange.downloads import project_zip, qrels_head, recorded, runs_zip
 from core.exchange.exporting import bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, qrels
@@ -12,8 +13,11 @@ from core.exchange.parquet.project import export_project, import_project
 from core.exchange.publication import Manifest, manifest_json, publications, publish, read_manifest, reproduce
 
 __all__ = [
+    "CHECKS",
     "FILES",
     "IMPORTERS",
+    "Check",
+    "Finding",
     "Group",
     "Imported",
     "Manifest",
@@ -25,6 +29,7 @@ __all__ = [
     "bundle",
     "bundle_again",
     "bundled",
+    "check",
     "export_project",
     "exporting",
     "graded_file",

@@ -14,6 +14,18 @@ from core.project.answer_cases import (
     withdraw_gold_answer,
 )
 from core.project.answer_models import AnswerModel, answer_models, answer_models_of, find_answer_model, put_answer_model
+from core.project.backup_schedule import (
+    MOST_HOURS,
+    MOST_KEPT,
+    SETTING_OF_BACKUPS,
+    Schedule,
+    keep_backups,
+    last_failure,
+    read_schedule,
+    schedule,
+    set_schedule,
+)
+from core.project.backups import Backup, Restored, backup, backups, restore, set_aside, verify
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
@@ -62,7 +74,7 @@ from core.project.judgments import (
 from core.project.kept_passages import PassageFiles
 from core.project.lengths import Length, lengths
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
-from core.project.pool import list_passages, pool_depth, pooled_queries, refresh_pool, set_pool_depth
+from core.project.pool import list_passages, pool_depth, pool_rows, pooled_queries, refresh_pool, set_pool_depth
 from core.project.project import (
     Cursor,
     Project,
@@ -126,12 +138,15 @@ __all__ = [
     "IMPORTED",
     "JUDGE",
     "MARK",
+    "MOST_HOURS",
+    "MOST_KEPT",
     "NOT_RETRIEVED",
     "ORACLE",
     "PARTS",
     "PREFIX",
     "RANKED",
     "SCALE",
+    "SETTING_OF_BACKUPS",
     "STATE_FAMILIES",
     "WITHDRAW",
     "Act",
@@ -139,6 +154,7 @@ __all__ = [
     "AnswerContext",
     "AnswerModel",
     "AnswerPlace",
+    "Backup",
     "CasePlace",
     "Compared",
     "Comparison",
@@ -153,7 +169,9 @@ __all__ = [
     "Project",
     "Qrels",
     "Replaced",
+    "Restored",
     "Runs",
+    "Schedule",
     "Sought",
     "Student",
     "activity",
@@ -172,6 +190,8 @@ __all__ = [
     "answers_of",
     "as_name",
     "assessed",
+    "backup",
+    "backups",
     "boards",
     "bring_back",
     "check_new",
@@ -199,9 +219,11 @@ __all__ = [
     "judging",
     "judgment_history",
     "judgments",
+    "keep_backups",
     "kept_as_they_are",
     "kinds_of_act",
     "known_responses",
+    "last_failure",
     "lengths",
     "list_passages",
     "log",
@@ -216,6 +238,7 @@ __all__ = [
     "passage_texts",
     "people",
     "pool_depth",
+    "pool_rows",
     "pooled_queries",
     "projects_folder",
     "put_answer_model",
@@ -226,13 +249,18 @@ __all__ = [
     "queries_of",
     "ranked_table",
     "rankings",
+    "read_schedule",
     "record",
     "refresh_pool",
     "response_runs",
+    "restore",
     "retrieved",
     "run_names",
     "run_sizes",
+    "schedule",
+    "set_aside",
     "set_pool_depth",
+    "set_schedule",
     "source_of",
     "sources",
     "stage",
@@ -249,6 +277,7 @@ __all__ = [
     "unknown_queries",
     "unstage_ranking",
     "verdicts",
+    "verify",
     "withdraw",
     "withdraw_case",
     "withdraw_gold_answer",

@@ -80,6 +80,9 @@ _SCREENS = {
     "import qrels": "disagreements",
     "import ": "home",
     "bring back": "home",
+    "restore project": "home",
+    "set backups": "home",
+    "export backup": "home",
     "save bank": "changes",
     "start job": "grading",
     "job ": "grading",
@@ -259,6 +262,16 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "state families": lambda d: (
         f"stated which models {_made_with(d)} made with: {', '.join(d.get('families') or []) or 'none'}"
+    ),
+    "export backup": lambda d: f"made a backup{_named(d, 'file', ', {}')}",
+    "restore project": lambda d: (
+        f"restored the project from the backup {d.get('file', '')}"
+        f"{_named(d, 'kept', '; what was there before is kept as {}')}"
+    ),
+    "set backups": lambda d: (
+        f"let a backup be made every {how_many(d['hours'], 'hours')} while the app runs, and {d.get('keep', '?')} kept"
+        if d.get("hours")
+        else "let no backups be made by themselves"
     ),
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
