@@ -26,6 +26,7 @@ from bench.clicks import clicks
 from bench.exams import exams
 from bench.graders import injections, readers
 from bench.intervals import intervals
+from bench.kill import killed
 from bench.large import make_large
 from bench.openqa import openqa
 from bench.peers import peers
@@ -236,6 +237,7 @@ BENCHES = {
     "answers": lambda: answers(say, SHARED),
     "audit": lambda: audit(say, SHARED),
     "clicks": lambda: clicks(say),
+    "kill": lambda: killed(say),
 }
 
 
