@@ -14,6 +14,7 @@ from core.cli.options import author_option, json_option, opened, print_json, pri
 from core.errors import InputError, Report
 from core.formats import Source, read_answer_verdicts
 from core.grading import close_interrupted
+from core.measures import Pairing
 from core.measures.answers import CASES
 from core.pipelines import (
     JUDGES,
@@ -257,7 +258,7 @@ def correlate(project_path: Path | None, view: View, refined: bool, choice: bool
     with opened(project_path) as project:
         found = evaluate(project, view)
         if choice:
-            _print_choice(found, as_json)
+            _print_choice(project, found, as_json)
             return
         rows = pipelines.correlations(project, found, "proposed" if refined else "confirmed")
     if as_json:
@@ -281,23 +282,33 @@ def correlate(project_path: Path | None, view: View, refined: bool, choice: bool
             tell(f"{row.run} at {row.k}: undefined, {row.every.spearman.undefined}.")
 
 
-def _print_choice(found: Evaluation, as_json: bool) -> None:
-    told = {k: pipelines.choice_of_runs(found, k) for k in found.view.ks}
+def _print_choice(project: Project, found: Evaluation, as_json: bool) -> None:
+    told = {
+        k: pipelines.choice_of_runs(found, k, further=pipelines.cover_tables(project, found, k)) for k in found.view.ks
+    }
     if as_json:
         print_json({"depths": {str(k): asdict(one) for k, one in told.items()}})
         return
-    for one in told.values():
+    for k, one in told.items():
+        beside = {pair.one: pair for pair in one.pairings if pair.other == f"LLM-retEval@{k}"}
         print_table(
-            ("evaluation", "chooses", "chance", "queries", "failed"),
+            ("evaluation", "chooses", "chance", "queries", "failed", "kendall", "low", "high", "same", "costs"),
             [
                 (
                     choice.evaluation, ", ".join(choice.chosen),
                     max((choice.chance.get(run, 0.0) for run in choice.chosen), default=None),
-                    choice.queries, choice.failed,
+                    choice.queries, choice.failed, *_beside(beside.get(choice.evaluation)),
                 )
                 for choice in one.choices
             ],
         )  # fmt: skip
+    tell("Kendall's tau, its interval, how often the same is chosen, and what the choice costs are by LLM-retEval.")
+
+
+def _beside(pair: Pairing | None) -> tuple[float | None, ...]:
+    if pair is None:
+        return (None,) * 5
+    return pair.kendall.value, pair.kendall.low, pair.kendall.high, pair.same_chance, pair.loss.value
 
 
 @reteval.command("agreement")

@@ -29,6 +29,7 @@ from core.pipelines.answers.comparing import (
     verdicts,
 )
 from core.pipelines.answers.contexts import AskedQuery, Gold, Read, asked_queries, gold_sources, passage_id_of
+from core.pipelines.answers.covering import cover_of_answers, cover_tables, covering_graders
 from core.pipelines.answers.desk import CaseDesk, ShownPassage, case_desk
 from core.pipelines.answers.desk import Part as MarkedPart
 from core.pipelines.answers.evaluating import evaluate
@@ -263,6 +264,9 @@ __all__ = [
     "comparing_price",
     "confirm_case",
     "correlations",
+    "cover_of_answers",
+    "cover_tables",
+    "covering_graders",
     "current_answer_work",
     "current_sitting",
     "current_writing",

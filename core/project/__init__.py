@@ -79,7 +79,7 @@ from core.project.project import (
 )
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
-from core.project.responses import count_words, known_responses, response_runs, write_responses
+from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
 from core.project.runs import (
     RANKED,
@@ -235,6 +235,7 @@ __all__ = [
     "set_pool_depth",
     "source_of",
     "sources",
+    "split_response",
     "stage",
     "stage_judgments",
     "stage_ranked",

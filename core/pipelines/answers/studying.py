@@ -23,7 +23,7 @@ from core.pipelines.answer_judges import JUDGES, AnswerJudge
 from core.pipelines.answers.casework import cases
 from core.pipelines.answers.comparing import Pair, pair, verdicts
 from core.pipelines.answers.contexts import asked_queries
-from core.pipelines.answers.evaluation import Evaluation, numbers
+from core.pipelines.answers.evaluation import Evaluation, Said, numbers
 from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
 from core.text import first_few
 
@@ -71,16 +71,19 @@ def correlations(project: Project, evaluation: Evaluation, by: Refined = "confir
     return found
 
 
-def choice_of_runs(evaluation: Evaluation, k: int, samples: int = 1000) -> Choosing:
+def choice_of_runs(
+    evaluation: Evaluation, k: int, samples: int = 1000, further: Mapping[str, Table] | None = None
+) -> Choosing:
     """Which run each evaluation chooses at a depth, and how far their orders agree.
 
     Args:
         samples: of the bootstrap over queries.
+        further: scores of the same runs by other evaluations, such as those of `cover_tables`.
 
     Raises:
         InputError: the depth is not looked at, or there are too few runs.
     """
-    return choosing(choice_tables(evaluation, k), "common", samples=samples)
+    return choosing({**choice_tables(evaluation, k), **(further or {})}, "common", samples=samples)
 
 
 def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
@@ -88,7 +91,7 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
     Returns:
         Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval over the queries with gold
-        answers alone.
+        answers alone. Runs of which a measure knows nothing are not in its table: nobody answered or compared yet.
 
     Raises:
         InputError: the depth is not looked at.
@@ -99,15 +102,21 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
         f"Recall@{k}": _measure(evaluation, k, "recall"),
         f"Precision@{k}": _measure(evaluation, k, "precision"),
         f"F1@{k}": _measure(evaluation, k, "f1"),
-        f"LLM-retEval@{k}": evaluation.verdicts_of("reteval", k),
+        f"LLM-retEval@{k}": _said(evaluation, k, "reteval", list(evaluation.gold)),
     }
-    if any(side.query.answers for side in evaluation.gold.values()):
-        known = [query_id for query_id, side in evaluation.gold.items() if side.query.answers]
-        tables[f"GPT-Eval@{k}"] = {
-            run: {query_id: said for query_id, said in by_query.items() if query_id in set(known)}
-            for run, by_query in evaluation.verdicts_of("gpteval", k).items()
-        }
-    return {name: table for name, table in tables.items() if any(table.values())}
+    if with_answers := [query_id for query_id, side in evaluation.gold.items() if side.query.answers]:
+        tables[f"GPT-Eval@{k}"] = _said(evaluation, k, "gpteval", with_answers)
+    return {name: table for name, table in tables.items() if table}
+
+
+def _said(evaluation: Evaluation, k: int, what: Said, queries: Sequence[str]) -> Table:
+    """Verdicts by run and query; None where one failed or waits, which is not the 0 of a query that a run skipped."""
+    found: dict[str, dict[str, float | None]] = {}
+    for run, told in evaluation.verdicts_of(what, k).items():
+        answered = {query_id for query_id, line in evaluation.lines[run, k].items() if line.state != "skipped"}
+        if any(told.get(query_id) is not None for query_id in queries if query_id in answered):
+            found[run] = {query_id: told.get(query_id) for query_id in queries}
+    return found
 
 
 def _measure(evaluation: Evaluation, k: int, name: str) -> dict[str, dict[str, float | None]]:
