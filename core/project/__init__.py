@@ -20,6 +20,16 @@ from core.project.checkpoints import MARK
 from core.project.database import CONFIG
 from core.project.engine_errors import first_line, no_room
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
+from core.project.freezes import (
+    Freeze,
+    FrozenQuery,
+    add_frozen,
+    begin_freeze,
+    drop_freeze,
+    end_freeze,
+    freezes,
+    frozen_so_far,
+)
 from core.project.generated import (
     GOLD_RUN,
     AnswerContext,
@@ -144,6 +154,8 @@ __all__ = [
     "Comparison",
     "ConfirmedCase",
     "Cursor",
+    "Freeze",
+    "FrozenQuery",
     "Generated",
     "JudgmentAct",
     "Keeper",
@@ -160,6 +172,7 @@ __all__ = [
     "activity_csv",
     "add_answers",
     "add_comparisons",
+    "add_frozen",
     "add_generated",
     "add_gold_answer",
     "add_passages",
@@ -172,6 +185,7 @@ __all__ = [
     "answers_of",
     "as_name",
     "assessed",
+    "begin_freeze",
     "boards",
     "bring_back",
     "check_new",
@@ -185,12 +199,16 @@ __all__ = [
     "create",
     "current_author",
     "deepest_rank",
+    "drop_freeze",
     "elsewhere",
+    "end_freeze",
     "find_answer_model",
     "find_source",
     "find_students",
     "fingerprint_of",
     "first_line",
+    "freezes",
+    "frozen_so_far",
     "generated_of",
     "gold_name",
     "gold_texts",

@@ -225,6 +225,9 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "freeze target": lambda d: (
         f"froze {d.get('url', 'a target')} as {d.get('name', '')}: {_count(d.get('queries', 0))} queries"
     ),
+    "drop freeze": lambda d: (
+        f"gave up the freeze {d.get('name', '')} after {_count(d.get('queries', 0))} queries had come"
+    ),
     "make run": lambda d: f"made the run {d.get('name', '')}{_named(d, 'by', ' by {}')}",
     "answers as responses": lambda d: (
         f"made {_count(d.get('responses', 0))} responses of {d.get('name', '')} of the answers of"
