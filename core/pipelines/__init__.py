@@ -33,7 +33,7 @@ from core.pipelines.answers.covering import cover_of_answers, cover_tables, cove
 from core.pipelines.answers.desk import CaseDesk, ShownPassage, case_desk
 from core.pipelines.answers.desk import Part as MarkedPart
 from core.pipelines.answers.evaluating import evaluate
-from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, View
+from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, Measured, View, query_values
 from core.pipelines.answers.evaluation import Row as RetEvalRow
 from core.pipelines.answers.generating import (
     DRAWS,
@@ -202,6 +202,7 @@ __all__ = [
     "Line",
     "Making",
     "MarkedPart",
+    "Measured",
     "Pair",
     "ParsedItem",
     "Part",
@@ -306,6 +307,7 @@ __all__ = [
     "plan_answers",
     "planted",
     "proposed_items",
+    "query_values",
     "question_types",
     "read_keywords",
     "read_target",

@@ -76,7 +76,8 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
     for run in evaluation.view.runs or ():
         lines = {query_id: line for query_id, line in evaluation.lines[run, k].items() if query_id in asked}
         scores = {query_id: score(query_id, line) for query_id, line in lines.items()}
-        if any(scores[query_id] is not None for query_id, line in lines.items() if line.answer is not None):
+        answered = [query_id for query_id, line in lines.items() if line.state != "skipped"]
+        if not answered or any(scores[query_id] is not None for query_id in answered):
             found[run] = scores
     return found
 

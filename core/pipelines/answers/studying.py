@@ -23,7 +23,7 @@ from core.pipelines.answer_judges import JUDGES, AnswerJudge
 from core.pipelines.answers.casework import cases
 from core.pipelines.answers.comparing import Pair, pair, verdicts
 from core.pipelines.answers.contexts import asked_queries
-from core.pipelines.answers.evaluation import Evaluation, Said, numbers
+from core.pipelines.answers.evaluation import Evaluation, Measured, numbers, query_values
 from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
 from core.text import first_few
 
@@ -71,19 +71,16 @@ def correlations(project: Project, evaluation: Evaluation, by: Refined = "confir
     return found
 
 
-def choice_of_runs(
-    evaluation: Evaluation, k: int, samples: int = 1000, further: Mapping[str, Table] | None = None
-) -> Choosing:
+def choice_of_runs(evaluation: Evaluation, k: int, samples: int = 1000) -> Choosing:
     """Which run each evaluation chooses at a depth, and how far their orders agree.
 
     Args:
         samples: of the bootstrap over queries.
-        further: scores of the same runs by other evaluations, such as those of `cover_tables`.
 
     Raises:
         InputError: the depth is not looked at, or there are too few runs.
     """
-    return choosing({**choice_tables(evaluation, k), **(further or {})}, "common", samples=samples)
+    return choosing(choice_tables(evaluation, k), "common", samples=samples)
 
 
 def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
@@ -98,32 +95,25 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
     """
     if k not in evaluation.view.ks:
         raise InputError(f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}.")
-    tables: dict[str, Table] = {
-        f"Recall@{k}": _measure(evaluation, k, "recall"),
-        f"Precision@{k}": _measure(evaluation, k, "precision"),
-        f"F1@{k}": _measure(evaluation, k, "f1"),
-        f"LLM-retEval@{k}": _said(evaluation, k, "reteval", list(evaluation.gold)),
-    }
-    if with_answers := [query_id for query_id, side in evaluation.gold.items() if side.query.answers]:
-        tables[f"GPT-Eval@{k}"] = _said(evaluation, k, "gpteval", with_answers)
+    every = list(evaluation.gold)
+    with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
+    told: dict[Measured, list[str]] = {
+        "Recall": every, "Precision": every, "F1": every, "LLM-retEval": every, "GPT-Eval": with_answers,
+    }  # fmt: skip
+    tables = {f"{measure}@{k}": _table(evaluation, k, measure, queries) for measure, queries in told.items() if queries}
     return {name: table for name, table in tables.items() if table}
 
 
-def _said(evaluation: Evaluation, k: int, what: Said, queries: Sequence[str]) -> Table:
-    """Verdicts by run and query; None where one failed or waits, which is not the 0 of a query that a run skipped."""
+def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
+    """Scores by run and query; None where one failed or waits, which is not the 0 of a query that a run skipped."""
     found: dict[str, dict[str, float | None]] = {}
-    for run, told in evaluation.verdicts_of(what, k).items():
-        answered = {query_id for query_id, line in evaluation.lines[run, k].items() if line.state != "skipped"}
-        if any(told.get(query_id) is not None for query_id in queries if query_id in answered):
-            found[run] = {query_id: told.get(query_id) for query_id in queries}
+    for run in evaluation.view.runs or ():
+        lines = evaluation.lines[run, k]
+        values = query_values(lines, measure)
+        answered = [query_id for query_id in queries if lines[query_id].state != "skipped"]
+        if not answered or any(values.get(query_id) is not None for query_id in answered):
+            found[run] = {query_id: values.get(query_id) for query_id in queries}
     return found
-
-
-def _measure(evaluation: Evaluation, k: int, name: str) -> dict[str, dict[str, float | None]]:
-    return {
-        run: {query_id: float(getattr(line.found, name)) for query_id, line in evaluation.lines[run, k].items()}
-        for run in evaluation.view.runs or ()
-    }
 
 
 @dataclass(frozen=True)

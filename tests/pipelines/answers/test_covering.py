@@ -8,11 +8,13 @@ from core.pipelines import (
     View,
     answers_as_responses,
     choice_of_runs,
+    choice_tables,
     cover_of_answers,
     cover_tables,
     evaluate,
 )
 from core.project import Project, find_answer_model
+from core.study import boards_to_choose_by, compare_choices
 from core.types import Question
 from tests.made.answered import TOLD, put_answered
 from tests.made.projects import grade, import_bank
@@ -50,9 +52,11 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     assert table == {"one": {"a": 0.5, "c": 0.0, "n": None}, "two": {"a": 0.5, "c": 1.0, "n": None}}
     board = leaderboard(project, "EXAM-Cover@20", policy=Policy())
     assert [board.per_query[one][name] for name in "ac"] == [0.5, 0.0]
-    found = choice_of_runs(evaluation, 2, 50, cover_tables(project, evaluation, 2))
+    tables = choice_tables(evaluation, 2) | cover_tables(project, evaluation, 2)
+    found = compare_choices(project, boards_to_choose_by(project, 2), Policy(), tables, 50).found
     assert found.runs == ["one", "two"]
     chosen = {choice.evaluation: (choice.chosen, choice.failed) for choice in found.choices}
+    assert {"NIST: nDCG@10", "EXAM-Cover@2 by test grader"} < set(chosen)
     assert chosen[COVER] == (["two"], 2) and chosen["LLM-retEval@2"][0] == ["two"]
     # Both have the retriever's name, so that one can be asked how far it chooses as the other does.
     beside = next(pair for pair in found.pairings if (pair.one, pair.other) == (COVER, "LLM-retEval@2"))
