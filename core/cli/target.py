@@ -188,14 +188,17 @@ def _say_fall(fall: Fall, changed: int) -> None:
 @click.option("--depth", type=Whole(1), default=10, show_default=True, help="How deep one looks.")
 @json_option
 def diff(before: str, after: str, project_path: Path | None, depth: int, as_json: bool) -> None:
-    """Say for which queries the top of two runs differs, those that differ most first."""
+    """Say for which queries the top or the answer of two runs differs, those that differ most first."""
     with opened(project_path) as project:
         found = diff_of_runs(project, before, after, depth)
     if as_json:
         print_json({"queries": [asdict(one) for one in found]})
         return
     rows: list[tuple[Any, ...]] = [
-        (one.query_id, round(one.overlap, 4), " ".join(one.gone) or None, " ".join(one.new) or None, len(one.moved))
+        (
+            one.query_id, round(one.overlap, 4), " ".join(one.gone) or None, " ".join(one.new) or None, len(one.moved),
+            "differs" if one.answer else None,
+        )
         for one in found
-    ]
-    print_table(("query", "overlap", "gone", "new", "moved"), rows)
+    ]  # fmt: skip
+    print_table(("query", "overlap", "gone", "new", "moved", "answer"), rows)

@@ -123,9 +123,17 @@ from core.pipelines.item_generation import Wanted, chunks_to_ask, generate_items
 from core.pipelines.item_parsing import PARTS, ParsedItem, Part, Unparsed, parse_item, shuffle_seed, shuffled
 from core.pipelines.item_statistics import ExamStatistics, Making, making_of, statistics
 from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
+from core.pipelines.live.differing import (
+    PlacedPassage,
+    QueryChange,
+    QueryDifference,
+    diff_of_runs,
+    frozen_runs,
+    query_difference,
+)
 from core.pipelines.live.freezing import Frozen, freeze
 from core.pipelines.live.target import Target, read_target
-from core.pipelines.live.watching import LEVEL, Fall, QueryChange, diff_of_runs, measure_fall
+from core.pipelines.live.watching import LEVEL, Fall, measure_fall
 from core.pipelines.reins import Reins
 from core.pipelines.responses import UNSTATED, Responses, responses
 from core.pipelines.retrievals import (
@@ -207,8 +215,10 @@ __all__ = [
     "ParsedItem",
     "Part",
     "PeopleSaid",
+    "PlacedPassage",
     "Plan",
     "QueryChange",
+    "QueryDifference",
     "Read",
     "ReadyGenerator",
     "ReadyJudge",
@@ -276,6 +286,7 @@ __all__ = [
     "exam_board",
     "exam_items",
     "freeze",
+    "frozen_runs",
     "generate_answers",
     "generate_items",
     "generation_price",
@@ -307,6 +318,7 @@ __all__ = [
     "plan_answers",
     "planted",
     "proposed_items",
+    "query_difference",
     "query_values",
     "question_types",
     "read_keywords",

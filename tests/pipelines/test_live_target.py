@@ -18,7 +18,15 @@ from click.testing import CliRunner
 from core.cli import cli
 from core.errors import GradingError, InputError
 from core.exchange import export_project, import_project
-from core.pipelines import Target, diff_of_runs, freeze, measure_fall, read_target
+from core.pipelines import (
+    Target,
+    diff_of_runs,
+    freeze,
+    frozen_runs,
+    measure_fall,
+    query_difference,
+    read_target,
+)
 from core.project import Project, add_queries, drop_freeze, freezes, run_names
 from core.types import Query
 from tests.made.projects import judge
@@ -46,7 +54,8 @@ class Searcher:
         order = [3, 2] if self.drift else [1, 2, 3]
         hits = [{"_id": f"{name}-{n}", "_score": 9.0 - at, "_source": {"text": f"{self.text} {name} {n}."}}
                 for at, n in enumerate(order)]  # fmt: skip
-        return 200, {}, {"hits": {"hits": hits}, "answer": f"An answer to {name}."}
+        said = "Nothing is known of" if self.drift and name == "q2" else "An answer to"
+        return 200, {}, {"hits": {"hits": hits}, "answer": f"{said} {name}."}
 
 
 @pytest.fixture
@@ -164,17 +173,29 @@ def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
 
 
 def test_drift_is_seen_and_noise_is_not(filled: Project, url: str, searcher: Searcher) -> None:
-    freeze(filled, described(url), "monday", "ann")
-    freeze(filled, described(url), "tuesday", "ann")
+    target = described(url, answer="answer")
+    freeze(filled, target, "monday", "ann")
+    freeze(filled, target, "tuesday", "ann")
+    assert [one.name for one in frozen_runs(filled)] == ["tuesday", "monday"]
     assert diff_of_runs(filled, "monday", "tuesday") == []
     same = measure_fall(filled, "monday", "tuesday", "nDCG@10", "NIST")
     assert (same.difference, same.p, same.fell) == (0.0, None, False)
     searcher.drift, searcher.text = True, "New text"
-    later = freeze(filled, described(url), "wednesday", "ann")
+    later = freeze(filled, target, "wednesday", "ann")
     assert later.changed == 16
-    first = diff_of_runs(filled, "tuesday", "wednesday")[0]
+    changes = {one.query_id: one for one in diff_of_runs(filled, "tuesday", "wednesday")}
+    first = changes["q1"]
     assert first.overlap == 0 and first.gone[0] == "q1-1" and first.new[0].startswith("q1-3~")
+    assert [name for name, one in changes.items() if one.answer] == ["q2"]
+    # One level down: the texts of both tops, and which one has other words under the same id.
+    down = query_difference(filled, "tuesday", "wednesday", "q2")
+    assert down.answers == ("An answer to q2.", "Nothing is known of q2.")
+    assert [(one.rank, one.text, one.rewritten) for one in down.after] == [
+        (1, "New text q2 3.", "q2-3"), (2, "New text q2 2.", "q2-2"),
+    ]  # fmt: skip
+    assert [one.rewritten is None for one in down.before] == [True, False, False]
     fall = measure_fall(filled, "tuesday", "wednesday", "nDCG@10", "NIST")
+    assert fall.scores["q1"] == (1.0, 0.0)
     assert fall.fell and fall.after == 0 and fall.high < 0 and fall.p == pytest.approx(2 / 2**8)
 
 
