@@ -49,12 +49,15 @@ from core.pipelines.answers.generating import Wanted as WantedAnswers
 from core.pipelines.answers.generators import (
     MAX_TOKENS,
     N_TOKENS,
+    ORDER,
+    ORDERS,
     GeneratorPlan,
     ReadyGenerator,
     generator_again,
     make_generator,
 )
 from core.pipelines.answers.generators import RULES as ANSWER_RULES
+from core.pipelines.answers.generators import Order as PassageOrder
 from core.pipelines.answers.generators import Rule as AnswerRule
 from core.pipelines.answers.jobs import AnsweringSoFar, AnswerJob, Caps, answer_jobs, answering_so_far
 from core.pipelines.answers.onward import answers_as_responses, make_run, said_of_run
@@ -164,6 +167,8 @@ __all__ = [
     "MAX_TOKENS",
     "NORMALISE",
     "N_TOKENS",
+    "ORDER",
+    "ORDERS",
     "PARTS",
     "QUESTION_WORDS",
     "READING_RULES",
@@ -214,6 +219,7 @@ __all__ = [
     "Pair",
     "ParsedItem",
     "Part",
+    "PassageOrder",
     "PeopleSaid",
     "PlacedPassage",
     "Plan",
