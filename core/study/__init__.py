@@ -32,7 +32,7 @@ from core.study.meta_table import (
     full_name,
     meta_table,
 )
-from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, Verdicts, select
+from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, VerdictCounts, select
 from core.study.significance import (
     CORRECTIONS,
     TESTS,
@@ -78,7 +78,7 @@ __all__ = [
     "ToGrade",
     "Unjudged",
     "Verdict",
-    "Verdicts",
+    "VerdictCounts",
     "alike",
     "bank_summary",
     "bank_worth",
