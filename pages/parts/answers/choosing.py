@@ -7,10 +7,10 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.measures import Choice, Choosing, Interval
 from core.measures.answers import QueryCorrelation
-from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables
+from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables, waiting_runs
 from core.project import Project
 from core.study import BESIDE, boards_to_choose_by, compare_choices
-from core.text import first_few
+from core.text import first_few, how_many
 from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.html import visible
 
@@ -66,6 +66,11 @@ def view(project: Project, evaluation: Evaluation) -> None:
         f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
         " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
     )
+    for run, count in waiting_runs(evaluation, int(k)).items():
+        st.caption(
+            f":material/info: {REFERENCE}@{k} does not say what {ui.plain(run)} is worth: {how_many(count, 'queries')}"
+            " wait for an answer or a comparison. See Generate and compare."
+        )
     for name, table in covers.items():
         if name not in whole:
             lacks = [run for run in evaluation.view.runs or () if run not in table]
