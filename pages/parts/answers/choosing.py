@@ -42,7 +42,9 @@ def view(project: Project, evaluation: Evaluation) -> None:
     policy = policy_widgets.chosen(project)
     with st.spinner("Looking at what the answers cover", show_time=False):
         covers = cover_tables(project, evaluation, int(k), policy)
-    whole = [name for name, table in covers.items() if len(table) == len(evaluation.view.runs or ())]
+    waiting = waiting_runs(evaluation, int(k))
+    answered = [run for run in evaluation.view.runs or () if run not in waiting]
+    whole = [name for name, table in covers.items() if set(answered) <= set(table)]
     wanted = right.multiselect(
         "Beside", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
         placeholder="Nothing else",
@@ -66,16 +68,16 @@ def view(project: Project, evaluation: Evaluation) -> None:
         f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
         " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
     )
-    for run, count in waiting_runs(evaluation, int(k)).items():
+    for run, count in waiting.items():
         st.caption(
             f":material/info: {REFERENCE}@{k} does not say what {ui.plain(run)} is worth: {how_many(count, 'queries')}"
             " wait for an answer or a comparison. See Generate and compare."
         )
     for name, table in covers.items():
         if name not in whole:
-            lacks = [run for run in evaluation.view.runs or () if run not in table]
+            lacks = [run for run in answered if run not in table]
             st.caption(
-                f":material/info: {ui.plain(name)} is known of {len(table)} runs. Grade the answers from"
+                f":material/info: {ui.plain(name)} is known of {how_many(len(table), 'runs')}. Grade the answers from"
                 f" {ui.plain(first_few(lacks))}, too: `exam answers grade`."
             )
 
