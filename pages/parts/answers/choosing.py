@@ -23,6 +23,8 @@ STYLE = """
 .ew-choice :is(th, td) { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
 .ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: anywhere; }
 .ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
+.ew-choice thead th.run { min-width: 9ch; overflow-wrap: break-word; }
+.ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
 .ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
 .ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
 .ew-scrolls { overflow-x: auto; }
@@ -85,7 +87,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
 def _html(found: Choosing, reference: str) -> str:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
     runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
-    heads = "".join(f"<th>{visible(run)}</th>" for run in runs)
+    heads = "".join(f'<th class="run">{visible(run)}</th>' for run in runs)
     rows = "".join(_row(found, choice, runs, reference) for choice in found.choices)
     left = len(found.runs) - len(runs)
     more = f'<p class="dim">and {left} more runs, chosen less often</p>' if left else ""
@@ -98,7 +100,7 @@ def _html(found: Choosing, reference: str) -> str:
 
 def _row(found: Choosing, choice: Choice, runs: list[str], reference: str) -> str:
     mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
-    said = ui.number(mean) + ("" if error is None else f' <span class="dim">± {error:.3f}</span>')
+    said = ui.number(mean) + ("" if error is None else f' <span class="beside">± {error:.3f}</span>')
     cells = "".join(
         f'<td class="chance" style="--share: {choice.chance.get(run, 0.0):.2f}">{choice.chance.get(run, 0.0):.0%}</td>'
         for run in runs
@@ -119,7 +121,9 @@ def interval(one: Interval) -> str:
     """A number with its interval, as HTML; a dash with its reason where it is undefined."""
     if one.value is None:
         return f'<span class="dim" title="{visible(one.undefined or "")}">–</span>'
-    bounds = "" if one.low is None or one.high is None else f' <span class="dim">{one.low:.2f} to {one.high:.2f}</span>'
+    bounds = (
+        "" if one.low is None or one.high is None else f' <span class="beside">{one.low:.2f} to {one.high:.2f}</span>'
+    )
     return f"{one.value:.2f}{bounds}"
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core.errors import WorkbenchError
+from core.measures import parse_measure
 from core.pipelines import (
     Fall,
     PlacedPassage,
@@ -73,10 +74,20 @@ def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, Boa
             for side, label in (("from", "Before"), ("to", "After"))
         )
         k = int(st.selectbox("Depth", DEPTHS, index=1, key="freeze-depth", bind="query-params", width=100))
-        offered = boards_to_choose_by(project, k)
+        offered = _boards(project, k)
         options = [*offered, NO_BOARD]
-        by = str(st.selectbox("Measured by", options, key=f"freeze-by-{k}"))
+        by = str(st.selectbox("Measured by", options, key=f"freeze-by {' '.join(options)}"))
     return before, after, k, offered.get(by)
+
+
+def _boards(project: Project, k: int) -> dict[str, BoardChoice]:
+    """What the tops can be measured by: the measure and the official board of the line above come first."""
+    looking = policy_widgets.seen()
+    if looking is None or not parse_measure(looking.measure).takes_judgments:
+        return boards_to_choose_by(project, k)
+    found = boards_to_choose_by(project, k, looking.measure)
+    first = f"{looking.against}: {looking.measure}"
+    return {name: found[name] for name in sorted(found, key=lambda name: name != first)}
 
 
 def _measured(project: Project, before: str, after: str, board: BoardChoice) -> Fall | None:
