@@ -119,7 +119,7 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
     lines = [f"{', '.join(when)}."]
     if fall is not None:
         said = "fell by more than noise" if fall.fell else "did not fall by more than noise"
-        chance = "no query differs" if fall.p is None else f"p = {fall.p:.3f}"
+        chance = "no query differs" if fall.p is None else "p < 0.001" if fall.p < 0.001 else f"p = {fall.p:.3f}"
         source = "the grades" if fall.source == "exam" else fall.source
         lines.append(
             f"By {source} {fall.measure} {said}: {fall.difference:+.3f}, 95 % interval"
@@ -162,7 +162,7 @@ def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> d
         "Gone": [len(one.gone) for one in shown],
         "New": [len(one.new) for one in shown],
         "Moved": [len(one.moved) for one in shown],
-        "In both": [one.overlap for one in shown],
+        "In both": [round(one.overlap, 2) for one in shown],
     }
     if any(one.answer for one in shown):
         columns["Answer"] = ["differs" if one.answer else "" for one in shown]
