@@ -33,7 +33,7 @@ def progress(project: Project) -> bool:
 
 
 def accompany(screen: str) -> None:
-    """On the other screens: how far the job is, at the left; at its end what is shown is drawn again from its grades.
+    """On the other screens: how far the job is; at its end what is shown is drawn again from its grades.
 
     Args:
         screen: the one that is drawn.
@@ -45,8 +45,7 @@ def accompany(screen: str) -> None:
         return
     job = None if project is None or screen in WATCHING else current_job(project)
     if project is not None and job is not None and not job.progress.over and job.request.trial is None:
-        with st.sidebar:
-            st.fragment(_accompany, run_every=SLOWEST)(project)
+        st.fragment(_accompany, run_every=SLOWEST)(project)
 
 
 def _accompany(project: Project) -> None:
