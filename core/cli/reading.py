@@ -68,6 +68,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "significance": _always,
     "status": _always,
     "target diff": _always,
+    "target list": _always,
     "students list": _always,
     "unjudged": _always,
     "vectors": lambda given: not given["drop"],

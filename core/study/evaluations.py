@@ -13,6 +13,8 @@ from core.measures import Choosing, Table, choosing
 from core.project import Project, official_sources
 from core.study.figures import BoardChoice, make_board
 
+BESIDE = 3
+"""Boards that stand beside where nobody names any."""
 JUDGED = "nDCG@10"
 """The measure by which judgments of passages choose, people's and a direct grader's."""
 

@@ -7,6 +7,7 @@ doors of the program let in: a project that was made by it passes.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -24,7 +25,7 @@ from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
 from core.project import PARTS
-from core.text import LONGEST_ID
+from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
 Cursor = duckdb.DuckDBPyConnection
@@ -211,6 +212,14 @@ RULES: Final = (
     Rule("answer_cases", "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')",
          "a case is no letter"),
     Rule("answer_cases", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)", "it is not said who withdrew it, or when"),
+    Rule("freezes", f"{_id('name')} AND {_id('system')}", "the name of a freeze or of its responses is no name"),
+    Rule("freezes", "length(url) > 0 AND length(asked) > 0", "it is not said what was asked"),
+    Rule("freezes", f"queries {_COUNT} AND failed {_COUNT} AND failed <= queries", "the queries are no count"),
+    Rule("freezes", "(ended_at IS NULL) = (queries IS NULL) AND (ended_at IS NULL) = (failed IS NULL)",
+         "a freeze is neither open nor ended"),
+    Rule("frozen_queries", "(SELECT ended_at IS NULL FROM freezes f WHERE f.freeze_key = t.freeze_key)",
+         "the freeze has ended"),
+    Rule("frozen_queries", "seconds >= 0", "the time is below 0"),
     Rule("audits", f"{_id('name')} AND {_id('source')}", "the name of an audit or of its source is no name"),
     Rule("audits", f"{_json('policy', 'OBJECT')} AND {_json('goal', 'OBJECT')}",
          "the policy or the goal is no JSON object"),
@@ -327,6 +336,8 @@ REFERENCES: Final = tuple(
     answer_verdicts answer_text_key answer_texts text_key
     answer_cases query_key queries query_key
     answer_cases generator_key generators generator_key
+    frozen_queries freeze_key freezes freeze_key
+    frozen_queries query_key queries query_key
     audit_runs audit_key audits audit_key
     audit_runs run_key runs run_key
     audit_queries audit_key audits audit_key
@@ -374,6 +385,7 @@ KEYS: Final = {
     "proposed_items": ("proposal_key",),
     "item_categories": ("question_key", "scheme"),
     "answer_texts": ("text",),
+    "frozen_queries": ("freeze_key", "query_key"),
     "audit_runs": ("audit_key", "run_key"),
     "audit_queries": ("audit_key", "query_key"),
     "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
@@ -542,6 +554,17 @@ def _read_audit(measure: str, policy: str, goal: str) -> None:
         raise ValueError("the goal of the audit is none")
 
 
+def _read_given(given: str) -> None:
+    said = json.loads(given)
+    if set(said) != {"passages", "answer"} or not isinstance(said["answer"], str | None):
+        raise ValueError("it is not what a target gave")
+    for passage_id, text, score in said["passages"]:
+        if fault_of_id(passage_id, True) or not isinstance(text, str | None):
+            raise ValueError("a passage is none")
+        if type(score) not in (int, float) or not math.isfinite(score):
+            raise ValueError("a score is no finite number")
+
+
 _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
 
 
@@ -552,5 +575,6 @@ _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
     ("draft_steps", 'question_id, "before", "after"', _read_step),
     ("prompts", "name, content", _read_prompt),
     ("audits", "measure, policy, goal", _read_audit),
+    ("frozen_queries", "given", _read_given),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""

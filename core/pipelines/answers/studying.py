@@ -88,26 +88,32 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
     Returns:
         Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval over the queries with gold
-        answers alone.
+        answers alone. Runs of which a measure knows nothing are not in its table: nobody answered or compared yet.
 
     Raises:
         InputError: the depth is not looked at.
     """
     if k not in evaluation.view.ks:
         raise InputError(f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}.")
-    told: tuple[Measured, ...] = ("Recall", "Precision", "F1", "LLM-retEval")
-    tables: dict[str, Table] = {f"{measure}@{k}": _table(evaluation, k, measure) for measure in told}
-    if any(side.query.answers for side in evaluation.gold.values()):
-        known = [query_id for query_id, side in evaluation.gold.items() if side.query.answers]
-        tables[f"GPT-Eval@{k}"] = {
-            run: {query_id: said for query_id, said in by_query.items() if query_id in set(known)}
-            for run, by_query in _table(evaluation, k, "GPT-Eval").items()
-        }
-    return {name: table for name, table in tables.items() if any(table.values())}
+    every = list(evaluation.gold)
+    with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
+    told: dict[Measured, list[str]] = {
+        "Recall": every, "Precision": every, "F1": every, "LLM-retEval": every, "GPT-Eval": with_answers,
+    }  # fmt: skip
+    tables = {f"{measure}@{k}": _table(evaluation, k, measure, queries) for measure, queries in told.items() if queries}
+    return {name: table for name, table in tables.items() if table}
 
 
-def _table(evaluation: Evaluation, k: int, measure: Measured) -> dict[str, dict[str, float | None]]:
-    return {run: query_values(evaluation.lines[run, k], measure) for run in evaluation.view.runs or ()}
+def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
+    """Scores by run and query; None where one failed or waits, which is not the 0 of a query that a run skipped."""
+    found: dict[str, dict[str, float | None]] = {}
+    for run in evaluation.view.runs or ():
+        lines = evaluation.lines[run, k]
+        values = query_values(lines, measure)
+        answered = [query_id for query_id in queries if lines[query_id].state != "skipped"]
+        if not answered or any(values.get(query_id) is not None for query_id in answered):
+            found[run] = {query_id: values.get(query_id) for query_id in queries}
+    return found
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.measures import Choice, Choosing, Interval
 from core.measures.answers import QueryCorrelation
-from core.pipelines import Evaluation, Refined, choice_tables, correlations
+from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables
 from core.project import Project
-from core.study import boards_to_choose_by, compare_choices
+from core.study import BESIDE, boards_to_choose_by, compare_choices
+from core.text import first_few
 from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.html import visible
 
@@ -38,17 +39,21 @@ def view(project: Project, evaluation: Evaluation) -> None:
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )
     offered = boards_to_choose_by(project, int(k))
-    wanted = right.multiselect(
-        "Beside", list(offered), default=list(offered)[:3], key="beside answers", placeholder="Nothing else",
-        help="Judgments of people, the question bank (EXAM-Cover), and judges of passages, on the same runs.",
-    )  # fmt: skip
-    asked = {name: offered[name] for name in wanted}
     policy = policy_widgets.chosen(project)
+    with st.spinner("Looking at what the answers cover", show_time=False):
+        covers = cover_tables(project, evaluation, int(k), policy)
+    whole = [name for name, table in covers.items() if len(table) == len(evaluation.view.runs or ())]
+    wanted = right.multiselect(
+        "Beside", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
+        placeholder="Nothing else",
+        help="What the answers cover of the question bank, judgments of people, the question bank on the passages"
+        " themselves (EXAM-Cover), and judges of passages, on the same runs.",
+    )  # fmt: skip
+    asked = {name: offered[name] for name in wanted if name in offered}
+    tables = choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
     key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
     try:
-        compared = project.remember(
-            key, lambda: compare_choices(project, asked, policy, choice_tables(evaluation, int(k)))
-        )
+        compared = project.remember(key, lambda: compare_choices(project, asked, policy, tables))
     except WorkbenchError as error:
         ui.show_error(error)
         return
@@ -61,6 +66,13 @@ def view(project: Project, evaluation: Evaluation) -> None:
         f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
         " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
     )
+    for name, table in covers.items():
+        if name not in whole:
+            lacks = [run for run in evaluation.view.runs or () if run not in table]
+            st.caption(
+                f":material/info: {ui.plain(name)} is known of {len(table)} runs. Grade the answers from"
+                f" {ui.plain(first_few(lacks))}, too: `exam answers grade`."
+            )
 
 
 def _html(found: Choosing, reference: str) -> str:
