@@ -31,6 +31,7 @@ COMMANDS = {
     "exam_board": ("exam-board",),
     "irt": ("irt",),
     "audit": ("audit",),
+    "cascade": ("cascade",),
     "runs": ("runs",),
     "study": ("curve", "selection", "unjudged"),
     "agreement": ("agreement",),
