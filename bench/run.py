@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.answers import answers
 from bench.audit import audit
+from bench.cascade import cascade
 from bench.clicks import clicks
 from bench.exams import exams
 from bench.graders import injections, readers
@@ -235,6 +236,7 @@ BENCHES = {
     "openqa": lambda: openqa(say, SHARED),
     "answers": lambda: answers(say, SHARED),
     "audit": lambda: audit(say, SHARED),
+    "cascade": lambda: cascade(say, SHARED),
     "clicks": lambda: clicks(say),
 }
 

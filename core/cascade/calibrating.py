@@ -23,9 +23,9 @@ class Calibration:
     decision: Decision
 
     @property
-    def weighing(self) -> int:
-        """How many passages weigh something on the board: the union of what systems have within the cutoff."""
-        return int((self.facts.weight > 0).sum())
+    def union(self) -> int:
+        """How many passages some system has within the cutoff: what the plain baseline asks."""
+        return int((self.facts.depth > 0).sum())
 
     @property
     def escalated(self) -> int:
@@ -48,7 +48,7 @@ class Calibration:
         return {
             "cascade": self.cascade.as_dict(),
             "pool": len(self.facts.codes),
-            "weighing": self.weighing,
+            "union": self.union,
             "sample": self.sampled,
             "escalated": self.escalated,
             "waiting": self.waiting,
@@ -74,6 +74,6 @@ def calibrate(project: Project, cascade: Cascade) -> Calibration:
 
     def compute() -> Decision:
         terms = Terms(facts.top, facts.min_rating, cascade.agreement, cascade.promise, cascade.alpha, cascade.delta)
-        return decide(facts.x, facts.expensive, facts.weight, facts.learned, facts.tested, terms)
+        return decide(facts.x, facts.expensive, facts.weight, facts.depth > 0, facts.learned, facts.tested, terms)
 
     return Calibration(cascade, facts, project.remember(("cascade decision", cascade.key), compute))

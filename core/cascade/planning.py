@@ -15,7 +15,7 @@ from core.errors import InputError
 from core.graders import make_grader
 from core.labels import Policy, basis, label_qrels
 from core.measures.audit import LinearMeasure, linear_measure
-from core.measures.cascade import AGREEMENTS, PROMISES, Agreement, Promise, draws
+from core.measures.cascade import AGREEMENTS, PROMISES, Agreement, Promise, draws, weight
 from core.project import Cursor, Project, as_name, log, stage
 from core.types import GraderSpec
 
@@ -134,19 +134,18 @@ def _put_passages(cursor: Cursor, key: int, measure: LinearMeasure, queries: lis
         " ORDER BY query_id, passage_id, rank",
         [measure.cutoff, queries],
     ).fetchall()
-    weight: dict[tuple[int, int], float] = {}
+    at: dict[tuple[int, int], dict[float, int]] = {}
     depth: dict[tuple[int, int], int] = {}
     for query, passage, rank, times, _, _ in weighed:
-        pair = query, passage
-        weight[pair] = weight.get(pair, 0.0) + times * discounts[rank - 1] / (systems * len(queries))
-        depth.setdefault(pair, rank)
-    weights = np.fromiter(weight.values(), float, len(weight))
+        at.setdefault((query, passage), {})[float(discounts[rank - 1])] = times
+        depth.setdefault((query, passage), rank)
+    weights = np.array([weight(found, systems) for found in at.values()]) / len(queries)
     drawn = draws(weights, sample, seed)
     lessons = round(sample * LEARNING)
     learned, tested = (np.bincount(part, minlength=len(weights)) for part in (drawn[:lessons], drawn[lessons:]))
     columns = {
-        "query_key": [query for query, _ in weight],
-        "passage_key": [passage for _, passage in weight],
+        "query_key": [query for query, _ in at],
+        "passage_key": [passage for _, passage in at],
         "weight": weights.tolist(),
         "depth": list(depth.values()),
         "learned": learned.tolist(),

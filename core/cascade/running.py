@@ -62,7 +62,7 @@ def portions(project: Project, cascade: Cascade, grader: Grader | None = None) -
         found.append(
             _portion(project, cascade, "escalated", facts, calibrate(project, cascade).decision.escalated, grader)
         )
-    found.append(_portion(project, cascade, "baseline", facts, facts.weight > 0, grader))
+    found.append(_portion(project, cascade, "baseline", facts, facts.depth > 0, grader))
     found.append(_portion(project, cascade, "pool", facts, np.ones(len(facts.codes), bool), grader))
     return found
 

@@ -238,12 +238,12 @@ def calibrate(name: str | None, project_path: Path | None, as_json: bool) -> Non
     )
     what = "the board's weight" if made.promise == "all" else "the weight that keeps cheap labels"
     tell(
-        f"{told.escalated:,} of {counted(told.weighing, 'passage')} are asked again, {told.sampled:,} of them sampled"
-        f" ({told.weighing / len(told.facts.codes):.1%} of the pool weigh anything). At most {made.alpha:.0%} of {what}"
+        f"{told.escalated:,} of {counted(told.union, 'passage')} are asked again, {told.sampled:,} of them sampled"
+        f" ({told.union / len(told.facts.codes):.1%} of the pool are on the board). At most {made.alpha:.0%} of {what}"
         f" disagrees by {made.agreement}, but for a chance of {made.delta:.0%}."
     )
     if not guarantee.chosen.kept:
-        tell("No threshold holds: everything that weighs anything is asked again, which is the plain baseline.")
+        tell("No threshold holds: all of them are asked again, which is the plain baseline.")
     if told.waiting:
         tell(f"{counted(told.waiting, 'passage')} wait: exam cascade run {shlex.quote(made.name)}")
 

@@ -49,7 +49,7 @@ def test_only_what_the_sample_tells_is_asked_and_a_broken_run_goes_on_without_as
     assert [progress.state for progress in done.values()] == ["done", "done"]
     told = calibrate(project, made)
     facts = gather(project, made)
-    assert told.waiting == 0 and 0 < told.escalated < (facts.weight > 0).sum()
+    assert told.waiting == 0 and 0 < told.escalated < (facts.depth > 0).sum()
     asked = broken.asked + whole.asked
     assert len(set(asked)) == len(asked), "nothing is asked twice"
     escalated = {facts.passage_ids[at] for at in told.decision.escalated.nonzero()[0]}
@@ -82,7 +82,7 @@ def test_the_board_stands_beside_the_baseline_and_everything(graded: Project) ->
     made = planned(graded)
     found = boards(graded, made)
     assert found.cascade.measure == "nDCG@5" and found.depth == found.cutoff == 5
-    assert found.baseline_passages == found.cutoff_passages == (gather(graded, made).weight > 0).sum()
+    assert found.baseline_passages == found.cutoff_passages == (gather(graded, made).depth > 0).sum()
     assert found.everything is not None
     assert found.everything.scores == leaderboard(graded, "nDCG@5", policy=Policy(grader="expensive")).scores
     assert set(found.correlations()) == {"cascade", "top 5", "cheap", "everything"}

@@ -55,9 +55,9 @@ def test_a_cascade_goes_from_plan_to_labels_that_say_whose_they_are(exam: Run) -
     assert code == 0 and "baseline: the union" in out
     assert "Nothing is missing" in exam("cascade", "run")[2]
     told = printed(exam("cascade", "calibrate", "first", "--json"))
-    assert 0 < told["sample"] <= told["escalated"] < told["weighing"] and told["bound"] <= 0.25
+    assert 0 < told["sample"] <= told["escalated"] < told["union"] and told["bound"] <= 0.25
     code, out, err = exam("cascade", "calibrate")
-    assert code == 0 and "holds" in out and f"{told['escalated']:,} of {told['weighing']:,} passages" in err
+    assert code == 0 and "holds" in out and f"{told['escalated']:,} of {told['union']:,} passages" in err
     board = printed(exam("cascade", "board", "--json"))
     assert set(board["boards"]) == {"cascade", "top 5", "cheap", "everything"}
     assert board["labels"]["from_expensive"] == told["escalated"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from core.errors import InputError
-from core.measures.cascade import agreeing, confidence, draws, learn, priorities, promised, upper_bound
+from core.measures.cascade import agreeing, confidence, draws, learn, priorities, promised, upper_bound, weight
 from tests.made.projects import examples
 
 
@@ -82,3 +82,13 @@ def test_ratings_of_another_scale_are_read_and_doubt_is_told() -> None:
     assert np.isinf(priorities(np.ones(1), confidence(model.chances(np.array([[np.nan]])), np.array([-1]), "label", 2)))
     with pytest.raises(InputError, match="both graders"):
         learn(np.full((2, 1), np.nan), np.zeros(2, int), 3)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=8))
+@settings(max_examples=examples(40), deadline=None)
+def test_a_passage_weighs_the_mean_difference_of_what_it_counts_for_two_systems(counts: list[float]) -> None:
+    found = weight({one: counts.count(one) for one in set(counts) - {0.0}}, len(counts))
+    values = np.array(counts)
+    pairs = np.triu_indices(len(values), 1)
+    assert found == pytest.approx(np.abs(values[:, None] - values[None, :])[pairs].mean(), abs=1e-12)
+    assert weight({0.5: 1}, 1) == 0.5

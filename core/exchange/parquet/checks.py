@@ -237,7 +237,7 @@ RULES: Final = (
          "what is promised is none of what can be"),
     Rule("cascades", "alpha > 0 AND alpha < 1 AND delta > 0 AND delta < 1 AND seed >= 0",
          "the seed is below 0, or alpha or delta is not between 0 and 1"),
-    Rule("cascade_passages", "weight > 0 AND depth >= 1 AND learned >= 0 AND tested >= 0",
+    Rule("cascade_passages", "weight >= 0 AND depth >= 1 AND learned >= 0 AND tested >= 0",
          "a weight, a rank or a number of draws is out of range"),
     Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(

@@ -23,6 +23,7 @@ from core.measures.cascade.labelling import (
     learn,
     priorities,
 )
+from core.measures.cascade.weighing import weight
 
 __all__ = [
     "AGREEMENTS",
@@ -44,4 +45,5 @@ __all__ = [
     "priorities",
     "promised",
     "upper_bound",
+    "weight",
 ]

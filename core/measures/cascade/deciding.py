@@ -48,7 +48,7 @@ class Decision:
     Args:
         stands_for: shape (N,), the label that the cheap grader's ratings stand for; `UNKNOWN` where it gave none.
         sure: shape (N,), the chance that the expensive grader agrees; NaN where the cheap one gave nothing.
-        priority: shape (N,), what is asked again first has most; -inf for what weighs nothing.
+        priority: shape (N,), what is asked again first has most; -inf for what is not on the board.
         guarantee: the threshold, and how it was found.
         escalated: shape (N,), what the expensive grader is asked: above the threshold, or of the sample.
     """
@@ -71,7 +71,9 @@ class Decision:
         return found
 
 
-def decide(x: Array, expensive: Array, weight: Array, learned: Levels, tested: Levels, terms: Terms) -> Decision:
+def decide(
+    x: Array, expensive: Array, weight: Array, counts: Flags, learned: Levels, tested: Levels, terms: Terms
+) -> Decision:
     """Learn, test, and say who is asked again.
 
     Nothing but the labels of the sample is read of `expensive`. Drawn passages without a label, because the expensive
@@ -81,6 +83,7 @@ def decide(x: Array, expensive: Array, weight: Array, learned: Levels, tested: L
         x: shape (N, p), features of the cheap grader; NaN where it gave nothing.
         expensive: shape (N,), labels; NaN where there is none.
         weight: shape (N,), of each passage on the board.
+        counts: shape (N,), what is on the board: what some system has within the measure's cutoff.
         learned, tested: shape (N,), how often each was drawn to learn from, and to test with.
         terms: what is promised.
 
@@ -92,14 +95,13 @@ def decide(x: Array, expensive: Array, weight: Array, learned: Levels, tested: L
     model = learn(x[lessons], expensive[lessons].astype(np.int64), terms.top)
     stands_for = model.labels(x)
     sure = confidence(model.chances(x), stands_for, terms.agreement, terms.min_rating)
-    weighs = weight > 0
-    priority = np.where(weighs, priorities(weight, sure), -np.inf)
-    # Positions among those that weigh something.
-    place = np.cumsum(weighs) - 1
+    priority = np.where(counts, priorities(weight, sure), -np.inf)
+    # Positions among those that count.
+    place = np.cumsum(counts) - 1
     drawn = np.repeat(np.arange(len(weight)), tested)
     missing = np.isnan(expensive[drawn])
     given = np.where(missing, UNKNOWN, np.nan_to_num(expensive[drawn])).astype(np.int64)
     agrees: Flags = agreeing(stands_for[drawn], given, terms.agreement, terms.min_rating) & ~missing
-    guarantee = promised(priority[weighs], place[drawn], agrees, terms.alpha, terms.delta, terms.promise)
-    escalated: Flags = (weighs & (priority > guarantee.chosen.threshold)) | (learned + tested > 0)
+    guarantee = promised(priority[counts], place[drawn], agrees, terms.alpha, terms.delta, terms.promise)
+    escalated: Flags = (counts & (priority > guarantee.chosen.threshold)) | (learned + tested > 0)
     return Decision(stands_for, sure, priority, guarantee, escalated)

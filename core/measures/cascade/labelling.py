@@ -56,13 +56,17 @@ class Labelling:
         return _chances(((x - self.centre) / self.spread) @ self.slopes, self.cuts)
 
     def labels(self, x: Array) -> Levels:
-        """The likeliest label of each passage, shape (N,); `UNKNOWN` where x has a NaN. Of equally likely ones the
-        lower."""
+        """The expected label of each passage, rounded, shape (N,); `UNKNOWN` where x has a NaN.
+
+        Not the likeliest one: where most passages have the lowest label, that is too low on average, and beside labels
+        of the expensive grader a board would take the asked for better than the others.
+        """
         found = self.chances(x)
         missing = np.asarray(np.isnan(found).any(axis=1))
-        likeliest: Levels = np.nan_to_num(found).argmax(axis=1)
-        likeliest[missing] = UNKNOWN
-        return likeliest
+        expected = np.nan_to_num(found) @ np.arange(len(self.cuts) + 1)
+        rounded: Levels = np.floor(expected + 0.5).astype(np.int64)
+        rounded[missing] = UNKNOWN
+        return rounded
 
 
 def _chances(scores: Array, cuts: Array) -> Array:
@@ -156,7 +160,7 @@ def priorities(weight: Array, sure: Array) -> Array:
     number of them. What the cheap grader gave nothing for comes before all.
 
     Args:
-        weight: shape (N,), at least 0, what a passage weighs on the board, mean over systems.
+        weight: shape (N,), at least 0, what a passage weighs on the board.
         sure: shape (N,), from `confidence`.
     """
     found: Array = np.where(np.isnan(sure), np.inf, weight * (1 - sure))

@@ -16,8 +16,8 @@ CREATE TABLE cascades (
     author VARCHAR NOT NULL,
     made_at TIMESTAMP NOT NULL
 );
--- Every passage that some system had within the measure's cutoff when the cascade was planned. weight: mean over systems
--- and queries of the discount of its rank. depth: its best rank in any of them. learned, tested: how often the sample drew
+-- Every passage that some system had within the measure's cutoff when the cascade was planned. weight: mean over pairs of
+-- systems of the absolute difference of the discounts of its ranks, over the number of queries. depth: its best rank in any of them. learned, tested: how often the sample drew
 -- it to learn what the cheap grader's ratings stand for, and to test thresholds.
 CREATE TABLE cascade_passages (
     cascade_key INTEGER NOT NULL,
