@@ -33,6 +33,7 @@ from bench.peers import peers
 from bench.planted import planted
 from bench.published import published
 from bench.runs import runs
+from bench.shards import shards
 from bench.vectors import vectors
 from bench.watching import watching
 from core.bank import questions
@@ -237,6 +238,7 @@ BENCHES = {
     "answers": lambda: answers(say, SHARED),
     "audit": lambda: audit(say, SHARED),
     "cascade": lambda: cascade(say, SHARED),
+    "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
 }
 

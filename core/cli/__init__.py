@@ -44,6 +44,7 @@ COMMANDS = {
     "target": ("target",),
     "records": ("pool", "jobs", "failures", "publications"),
     "activity": ("activity", "bring-back"),
+    "shards": ("shards",),
     "serve": ("serve",),
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""
