@@ -32,7 +32,7 @@ from core.pipelines.answers.contexts import AskedQuery, Gold, Read, asked_querie
 from core.pipelines.answers.desk import CaseDesk, ShownPassage, case_desk
 from core.pipelines.answers.desk import Part as MarkedPart
 from core.pipelines.answers.evaluating import evaluate
-from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, View
+from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, Measured, View, query_values
 from core.pipelines.answers.evaluation import Row as RetEvalRow
 from core.pipelines.answers.generating import (
     DRAWS,
@@ -201,6 +201,7 @@ __all__ = [
     "Line",
     "Making",
     "MarkedPart",
+    "Measured",
     "Pair",
     "ParsedItem",
     "Part",
@@ -302,6 +303,7 @@ __all__ = [
     "plan_answers",
     "planted",
     "proposed_items",
+    "query_values",
     "question_types",
     "read_keywords",
     "read_target",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.study.diagnostics import QueryDiagnosis, QuestionDiagnosis, bank_summary, diagnose
-from core.study.evaluations import compare_choices, score_table
+from core.study.evaluations import Compared, boards_to_choose_by, compare_choices, score_table
 from core.study.figures import (
     PANEL_MEASURES,
     BoardChoice,
@@ -61,6 +61,7 @@ __all__ = [
     "BankWorth",
     "BoardChoice",
     "Cell",
+    "Compared",
     "Correction",
     "Difference",
     "Examinees",
@@ -81,6 +82,7 @@ __all__ = [
     "bank_summary",
     "bank_worth",
     "board_name",
+    "boards_to_choose_by",
     "caption",
     "cell_comparison",
     "choose_rows",

@@ -23,7 +23,7 @@ from core.pipelines.answer_judges import JUDGES, AnswerJudge
 from core.pipelines.answers.casework import cases
 from core.pipelines.answers.comparing import Pair, pair, verdicts
 from core.pipelines.answers.contexts import asked_queries
-from core.pipelines.answers.evaluation import Evaluation, numbers
+from core.pipelines.answers.evaluation import Evaluation, Measured, numbers, query_values
 from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
 from core.text import first_few
 
@@ -95,26 +95,19 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
     """
     if k not in evaluation.view.ks:
         raise InputError(f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}.")
-    tables: dict[str, Table] = {
-        f"Recall@{k}": _measure(evaluation, k, "recall"),
-        f"Precision@{k}": _measure(evaluation, k, "precision"),
-        f"F1@{k}": _measure(evaluation, k, "f1"),
-        f"LLM-retEval@{k}": evaluation.verdicts_of("reteval", k),
-    }
+    told: tuple[Measured, ...] = ("Recall", "Precision", "F1", "LLM-retEval")
+    tables: dict[str, Table] = {f"{measure}@{k}": _table(evaluation, k, measure) for measure in told}
     if any(side.query.answers for side in evaluation.gold.values()):
         known = [query_id for query_id, side in evaluation.gold.items() if side.query.answers]
         tables[f"GPT-Eval@{k}"] = {
             run: {query_id: said for query_id, said in by_query.items() if query_id in set(known)}
-            for run, by_query in evaluation.verdicts_of("gpteval", k).items()
+            for run, by_query in _table(evaluation, k, "GPT-Eval").items()
         }
     return {name: table for name, table in tables.items() if any(table.values())}
 
 
-def _measure(evaluation: Evaluation, k: int, name: str) -> dict[str, dict[str, float | None]]:
-    return {
-        run: {query_id: float(getattr(line.found, name)) for query_id, line in evaluation.lines[run, k].items()}
-        for run in evaluation.view.runs or ()
-    }
+def _table(evaluation: Evaluation, k: int, measure: Measured) -> dict[str, dict[str, float | None]]:
+    return {run: query_values(evaluation.lines[run, k], measure) for run in evaluation.view.runs or ()}
 
 
 @dataclass(frozen=True)
