@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 
 from core.graders.access import access, endpoints
-from core.project import Project, database
+from core.project import CONFIG, Project
 from tests.made.projects import examples, new_project
 
 pytest_plugins = ["tests.made.browser"]
@@ -25,7 +25,7 @@ hypothesis.settings.load_profile("project")
 gc.set_threshold(50_000, 20, 100)
 
 # The tests keep every core busy by themselves, and waking another one costs a small query more than it gains.
-database.CONFIG["threads"] = 1
+CONFIG["threads"] = 1
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

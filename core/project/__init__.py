@@ -17,8 +17,8 @@ from core.project.answer_models import AnswerModel, answer_models, answer_models
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
-from core.project.database import CONFIG
 from core.project.engine_errors import first_line, no_room
+from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.freezes import (
     Freeze,
@@ -95,6 +95,7 @@ from core.project.retrievals import put_retrieval, retrieved
 from core.project.runs import (
     RANKED,
     Runs,
+    by_rank,
     check_runs,
     clear_runs,
     deepest_rank,
@@ -137,12 +138,14 @@ __all__ = [
     "IMPORTED",
     "JUDGE",
     "MARK",
+    "MEMORY",
     "NOT_RETRIEVED",
     "ORACLE",
     "PARTS",
     "PREFIX",
     "RANKED",
     "SCALE",
+    "SPILL",
     "STATE_FAMILIES",
     "WITHDRAW",
     "Act",
@@ -189,6 +192,7 @@ __all__ = [
     "begin_freeze",
     "boards",
     "bring_back",
+    "by_rank",
     "check_new",
     "check_runs",
     "clear_runs",
@@ -203,6 +207,7 @@ __all__ = [
     "drop_freeze",
     "elsewhere",
     "end_freeze",
+    "engine_config",
     "find_answer_model",
     "find_source",
     "find_students",
@@ -252,6 +257,7 @@ __all__ = [
     "retrieved",
     "run_names",
     "run_sizes",
+    "scratch",
     "set_pool_depth",
     "source_of",
     "sources",

@@ -24,6 +24,7 @@ from core.formats import LARGEST
 from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
+from core.measures.cascade import AGREEMENTS, PROMISES
 from core.project import PARTS
 from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
@@ -239,6 +240,14 @@ RULES: Final = (
     Rule("audit_verdicts", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
          f"what was said is none of {', '.join(SAID)}, or its value is not there or too much"),
     Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
+    Rule("cascades", f"{_id('name')} AND {_json('policy', 'OBJECT')}",
+         "the name is no name, or the policy no JSON object"),
+    Rule("cascades", f"agreement IN {_one_of(AGREEMENTS)} AND promise IN {_one_of(PROMISES)}",
+         "what is promised is none of what can be"),
+    Rule("cascades", "alpha > 0 AND alpha < 1 AND delta > 0 AND delta < 1 AND seed >= 0",
+         "the seed is below 0, or alpha or delta is not between 0 and 1"),
+    Rule("cascade_passages", "weight >= 0 AND depth >= 1 AND learned >= 0 AND tested >= 0",
+         "a weight, a rank or a number of draws is out of range"),
     Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
@@ -360,6 +369,9 @@ REFERENCES: Final = tuple(
     audit_looks passage_key passages passage_key
     audit_ends audit_key audits audit_key
     audit_ends batch_key audit_batches batch_key
+    cascade_passages cascade_key cascades cascade_key
+    cascade_passages query_key queries query_key
+    cascade_passages passage_key passages passage_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
@@ -391,6 +403,7 @@ KEYS: Final = {
     "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
     "audit_batches": ("audit_key", "number"),
     "audit_chances": ("batch_key", "query_key", "passage_key"),
+    "cascade_passages": ("cascade_key", "query_key", "passage_key"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 
@@ -565,6 +578,11 @@ def _read_given(given: str) -> None:
             raise ValueError("a score is no finite number")
 
 
+def _read_cascade(measure: str, policy: str) -> None:
+    linear_measure(measure)
+    Policy(**json.loads(policy))
+
+
 _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
 
 
@@ -576,5 +594,6 @@ _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
     ("prompts", "name, content", _read_prompt),
     ("audits", "measure, policy, goal", _read_audit),
     ("frozen_queries", "given", _read_given),
+    ("cascades", "measure, policy", _read_cascade),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""
