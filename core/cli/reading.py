@@ -29,6 +29,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "bank diff": _always,
     "bank drafts": _always,
     "bank list": _always,
+    "batch status": _always,
     "changes": _always,
     "correlate": _always,
     "disagreements list": _always,

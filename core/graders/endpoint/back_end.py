@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
 from core.errors import GradingError, InputError
@@ -16,6 +16,7 @@ from core.graders.access.keys import VARIABLE
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
 from core.graders.endpoint.ask import Endpoint
+from core.graders.endpoint.batches import BatchEndpoint
 from core.graders.endpoint.chat import Api, Dialect, Request, prepare
 from core.graders.endpoint.session import Session
 from core.graders.reading.calls import Call, Completion, Steps
@@ -181,6 +182,28 @@ class EndpointBackEnd:
         end = self._endpoint
         made = prepare(call, end.model, end.temperature, end.dialect, None, end.max_tokens_in)
         return made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
+
+    def batches(self) -> BatchEndpoint:
+        """The files and batches of the endpoint.
+
+        Raises:
+            GradingError: there is no key, or no access.
+        """
+        return BatchEndpoint(self._endpoint, self._key())
+
+    @property
+    def address(self) -> str:
+        """Where the endpoint is."""
+        return self._endpoint.base_url
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """What the endpoint takes as far as known, to be kept: `speak` takes it."""
+        return asdict(self._endpoint.dialect)
+
+    def speak(self, dialect: Mapping[str, Any]) -> None:
+        """Ask as a dialect says that was kept."""
+        self._endpoint.dialect = Dialect(**dialect)
 
     def count_tokens(self, text: str) -> int | None:
         """None: the tokenizer of a model behind an endpoint is not at hand."""

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import orjson
 
+from core.graders.control import Tokens
 from core.graders.prompts.prompt import Messages, fill, variables
 from core.graders.reading.calls import Call, Completion
 from core.graders.reading.settled import settled
@@ -78,10 +79,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a body holds: the completion, the tokens read and written, and the model that is said to have given it."""
+    """What a body holds: the completion, the tokens that it took, and the model that is said to have given it."""
 
     completion: Completion
-    used: tuple[int, int]
+    used: Tokens
     model: str
 
 
@@ -181,10 +182,9 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
     return Answer(completion, _usage(body.get("usage"), request, completion.text), model)
 
 
-def estimated_usage(request: Request, text: str = "") -> tuple[int, int]:
+def estimated_usage(request: Request, text: str = "") -> Tokens:
     """Tokens read and written, by a rule of thumb, where an endpoint does not say."""
-    lengths = (request.length, len(text))
-    return math.ceil(lengths[0] / CHARACTERS_PER_TOKEN), math.ceil(lengths[1] / CHARACTERS_PER_TOKEN)
+    return Tokens(math.ceil(request.length / CHARACTERS_PER_TOKEN), math.ceil(len(text) / CHARACTERS_PER_TOKEN))
 
 
 def explanation(body: object, clean: Clean) -> str:
@@ -299,14 +299,27 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": schema}}
 
 
-def _usage(usage: object, request: Request, text: str) -> tuple[int, int]:
-    """Tokens read and written, as reported, or where that cannot be, estimated."""
+def _usage(usage: object, request: Request, text: str) -> Tokens:
+    """The tokens of a call, as reported, or where that cannot be, estimated."""
+    return told_tokens(usage, estimated_usage(request, text))
+
+
+def told_tokens(usage: object, estimate: Tokens) -> Tokens:
+    """The tokens that an endpoint reports for a call.
+
+    Args:
+        usage: the field of its answer, in OpenAI's form; `prompt_cache_hit_tokens` is DeepSeek's word for cached ones.
+        estimate: what counts where it reports none, or what is no such number.
+    """
     reported = usage if isinstance(usage, dict) else {}
-    read, written = estimated_usage(request, text)
-    return (
-        _tokens(reported.get("prompt_tokens"), read),
-        _tokens(reported.get("completion_tokens"), written),
-    )
+    read = _tokens(reported.get("prompt_tokens"), estimate.read)
+    written = _tokens(reported.get("completion_tokens"), estimate.written)
+    of_read = reported.get("prompt_tokens_details")
+    of_written = reported.get("completion_tokens_details")
+    cached = of_read.get("cached_tokens") if isinstance(of_read, dict) else reported.get("prompt_cache_hit_tokens")
+    thinking = of_written.get("reasoning_tokens") if isinstance(of_written, dict) else None
+    # Both are parts: of more than the whole nothing can be said.
+    return Tokens(read, written, min(_tokens(cached, 0), read), min(_tokens(thinking, 0), written))
 
 
 def _tokens(reported: object, estimate: int) -> int:
