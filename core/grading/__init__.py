@@ -6,7 +6,7 @@ from core.grading.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_ke
 from core.grading.batch_planning import begin
 from core.grading.batch_records import CallBatch, call_batches
 from core.grading.batch_rounds import cancel, step
-from core.grading.batch_standing import BatchJob, Standing, standing, waiting_jobs
+from core.grading.batch_standing import BatchJob, Standing, UnderWay, standing, under_way, waiting_jobs
 from core.grading.batching import PATIENCE, begin_batches, outcome, pauses, run_batches
 from core.grading.billing import billed, told_of
 from core.grading.budgets import budget, trial_control
@@ -71,6 +71,7 @@ __all__ = [
     "Scope",
     "Standing",
     "TakenIn",
+    "UnderWay",
     "Watch",
     "Which",
     "Written",
@@ -119,6 +120,7 @@ __all__ = [
     "time_needed",
     "told_of",
     "trial_control",
+    "under_way",
     "usual_settings",
     "waiting_jobs",
     "write_missing",

@@ -197,7 +197,7 @@ class _Round:
 
         self.project.write(finish)
         others = [other for other in call_batches(self.project, self.job.key) if other.key != batch.key]
-        usage = usage_of(self.project, self.grader, self.job, [*others, now])
+        usage = usage_of(self.project, self.grader.spec.model, self.job, [*others, now])
         self.project.write(lambda cursor: JOBS.use(cursor, self.job.key, usage))
 
     def _usual(self) -> Tokens:
@@ -226,7 +226,7 @@ class _Round:
         asked = self.job.asked
         price = prices(self.project).get(self.grader.spec.model)
         caps = Budget(asked.get("max_calls"), asked.get("max_cost") if price else None, price)
-        used = usage_of(self.project, self.grader, self.job, batches)
+        used = usage_of(self.project, self.grader.spec.model, self.job, batches)
         planning = divide(self.project, self.grader, again, kept, left_of(caps, used), most)
         Taking(self.project, self.grader, self.author, self.job.key).write(planning.settled)
         asked["stopped"] = asked.get("stopped", False) or planning.stopped
@@ -242,7 +242,7 @@ class _Round:
 
     def _end(self, batches: Sequence[CallBatch]) -> None:
         """Put down how the job ended, and what it cost beside what was told."""
-        usage = usage_of(self.project, self.grader, self.job, batches)
+        usage = usage_of(self.project, self.grader.spec.model, self.job, batches)
         crowded = {batch.key for batch in batches if batch.code in NO_ROOM and batch.state == "failed"}
         refused = [batch for batch in batches if batch.state == "failed"]
         missing = sum(batch.unanswered or 0 for batch in batches if batch.state == "taken")

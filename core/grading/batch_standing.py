@@ -61,19 +61,52 @@ class Standing:
 
 def waiting_jobs(project: Project, grader: Grader) -> list[BatchJob]:
     """The jobs of a grader that wait for batches, oldest first."""
+    return _waiting(project, key_of(project, grader))
+
+
+def _waiting(project: Project, grader: int) -> list[BatchJob]:
     return [
         BatchJob(key, json.loads(asked), *counts)
         for key, asked, *counts in project.rows(
             "SELECT job_key, asked, total, graded, failed FROM jobs WHERE state = 'waiting' AND grader_key = ?"
             " ORDER BY job_key",
-            [key_of(project, grader)],
+            [grader],
+        )
+    ]
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """Batches of a grader that wait at an endpoint.
+
+    Args:
+        grader, fingerprint: whose.
+        standing: how far they are, as far as it was looked at.
+    """
+
+    grader: str
+    fingerprint: str
+    standing: Standing
+
+
+def under_way(project: Project) -> list[UnderWay]:
+    """The graders that have batches at an endpoint, by name."""
+    return [
+        UnderWay(name, fingerprint, _standing(project, key, model))
+        for key, name, fingerprint, model in project.rows(
+            "SELECT DISTINCT grader_key, name, fingerprint, model FROM jobs JOIN graders USING (grader_key)"
+            " WHERE state = 'waiting' ORDER BY name"
         )
     ]
 
 
 def standing(project: Project, grader: Grader) -> Standing:
     """How far the batches of a grader are, as far as it was looked at; nothing is asked."""
-    found = waiting_jobs(project, grader)
+    return _standing(project, key_of(project, grader), grader.spec.model)
+
+
+def _standing(project: Project, grader: int, model: str) -> Standing:
+    found = _waiting(project, grader)
     states: dict[str, int] = {}
     calls = done = 0
     usage = NOTHING_USED
@@ -86,7 +119,7 @@ def standing(project: Project, grader: Grader) -> Standing:
             if batch.open or batch.state == "taken":
                 calls += batch.calls
                 done += batch.calls if batch.state == "taken" else min(batch.done, batch.calls)
-        used = usage_of(project, grader, job, batches)
+        used = usage_of(project, model, job, batches)
         usage = used_by(usage.calls + used.calls, usage.tokens.plus(used.tokens), usage.cost + used.cost)
     return Standing(
         len(found), states, calls, done,
@@ -94,10 +127,10 @@ def standing(project: Project, grader: Grader) -> Standing:
     )  # fmt: skip
 
 
-def usage_of(project: Project, grader: Grader, job: BatchJob, batches: Sequence[CallBatch]) -> Usage:
+def usage_of(project: Project, model: str, job: BatchJob, batches: Sequence[CallBatch]) -> Usage:
     """What a job used: the call that was made alone, and what came of its batches at their price."""
     alone = Usage(**job.asked.get("alone", {}))
-    price = prices(project).get(grader.spec.model) or Price()
+    price = prices(project).get(model) or Price()
     tokens, calls = Tokens(), 0
     for batch in batches:
         tokens, calls = tokens.plus(batch.tokens), calls + (batch.answered or 0)
@@ -105,5 +138,6 @@ def usage_of(project: Project, grader: Grader, job: BatchJob, batches: Sequence[
 
 
 def key_of(project: Project, grader: Grader) -> int:
+    """The key of a grader; -1 where it has none yet, which is that of none."""
     key = project.read(lambda cursor: grader_key(cursor, grader.spec))
     return -1 if key is None else key
