@@ -25,6 +25,7 @@ from core.graders.control import BATCH_SHARE, NOTHING_USED, Control, Price, Toke
 from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
 from core.graders.endpoint.batch_types import MOST_BYTES, MOST_CALLS, BatchService, EndpointBatch, PassingError
+from core.graders.endpoint.chat import MOST_THINKING
 from core.graders.endpoint.elsewhere import (
     Played,
     Told,
@@ -106,6 +107,7 @@ __all__ = [
     "MOST_BEAMS",
     "MOST_BYTES",
     "MOST_CALLS",
+    "MOST_THINKING",
     "NORMALISATIONS",
     "NOTHING_USED",
     "OWNER",

@@ -58,6 +58,7 @@ class Endpoint:
         heeds_schemas: whether it has given an answer of a schema that was asked for.
         passed_over: pairs for which it answered in words where a schema was asked for.
         clock: gives a time in seconds that never goes back; waits are measured by it.
+        thinking: tokens of room for what a reasoning model writes before its answer.
         in_flight: calls in flight at most, by the owner's setting; None for no limit.
         is_openai: whether OpenAI's variables of the environment, such as that of the organization, are for it.
     """
@@ -74,6 +75,7 @@ class Endpoint:
     may_adapt_structure: bool
     dialect: Dialect
     clock: Callable[[], float]
+    thinking: int = 0
     in_flight: int | None = None
     is_openai: bool = False
     pace: Pace = field(init=False)

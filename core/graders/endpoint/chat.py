@@ -13,6 +13,7 @@ import orjson
 from core.graders.control import Tokens
 from core.graders.prompts.prompt import Messages, fill, variables
 from core.graders.reading.calls import Call, Completion
+from core.graders.reading.parsing import without_thoughts
 from core.graders.reading.settled import settled
 from core.limits import limit
 
@@ -33,6 +34,10 @@ SHORTEST_PASSAGE = 80
 """Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
 END = ("\n\n",)
 """Where a completion stops: a model that only goes on writes no end of its answer, but the next question."""
+MOST_THINKING = 200_000
+"""Tokens of room for thinking at most."""
+CUT_OFF_THINKING = "it was cut off while it was thinking; thinking_tokens gives it more room"
+"""Why there is no answer where a reasoning model used all the room that it had."""
 SHOWN = 200
 """Characters of an endpoint's own words in a message."""
 
@@ -91,7 +96,13 @@ class UnusableBodyError(Exception):
 
 
 def prepare(
-    call: Call, model: str, temperature: float, dialect: Dialect, keep: int | None, max_tokens_in: int | None
+    call: Call,
+    model: str,
+    temperature: float,
+    dialect: Dialect,
+    keep: int | None,
+    max_tokens_in: int | None,
+    thinking: int = 0,
 ) -> Request | Completion:
     """Turn a call into a request.
 
@@ -102,6 +113,7 @@ def prepare(
         dialect: what the endpoint takes.
         keep: characters of the passage to keep; all for None.
         max_tokens_in: tokens of the prompt at most, by estimate; the passage is shortened to that.
+        thinking: tokens beyond those of the answer, for what a reasoning model writes before it.
 
     Returns:
         The request, or a completion with an error where no request can be made of the call.
@@ -122,7 +134,7 @@ def prepare(
         messages = _filled(call, passage)
     schema = _response_format(call, messages) if dialect.structured else None
     structured = schema is not None and schema["type"] == "json_schema"
-    room = max(call.max_tokens, STRUCTURED_ROOM) if structured else call.max_tokens
+    room = thinking + (max(call.max_tokens, STRUCTURED_ROOM) if structured else call.max_tokens)
     body: dict[str, Any] = {"model": model, dialect.limit: room}
     if dialect.api == "completions":
         body |= {"prompt": messages.joined(), "stop": list(END)}
@@ -179,7 +191,21 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         completion = replace(completion, error="stopped by the endpoint's content filter")
     named = body.get("model")
     model = brief(clean(named)) if isinstance(named, str) else ""
-    return Answer(completion, _usage(body.get("usage"), request, completion.text), model)
+    thoughts = _thoughts(message, completion.text)
+    used = _usage(body.get("usage"), request, completion.text)
+    if thoughts and not used.thinking:
+        used = used._replace(thinking=min(math.ceil(len(thoughts) / CHARACTERS_PER_TOKEN), used.written))
+    if completion.error is None and ended == "length" and used.thinking and not completion.text.strip():
+        completion = replace(completion, error=CUT_OFF_THINKING)
+    return Answer(completion, used, model)
+
+
+def _thoughts(message: Mapping[str, Any], text: str) -> str:
+    """What a model is said, or seen, to have thought before its answer; empty where nothing is known of that."""
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(said := message.get(name), str) and said:
+            return said
+    return text.removesuffix(without_thoughts(text)) if text.lstrip().startswith("<think>") else ""
 
 
 def estimated_usage(request: Request, text: str = "") -> Tokens:

@@ -170,7 +170,7 @@ class Session:
         """Make a pair's call, where one can be made of it; whether the budget has room for another one now."""
         end = self._endpoint
         dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
-        request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in)
+        request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in, end.thinking)
         if isinstance(request, Completion):
             self._go_on(asked, request)
         elif not self._control.reserve(*request.reserved, patient=True):
