@@ -51,11 +51,15 @@ ENDPOINT_SETTINGS = (
     "temperature",
     "extra",
     "api",
+    "thinking_tokens",
 )
-IDENTIFYING = ("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api")
+IDENTIFYING = (
+    *("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api"),
+    "thinking_tokens",
+)
 """Settings that can change a rating, beside the model whose name has its revision in it. Where it runs and how
 patient one is with it cannot."""
-USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat"}
+USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat", "thinking_tokens": 0}
 """What goes without saying in a fingerprint: how graders work that do not know of the setting, so that their grades
 are found again."""
 
@@ -292,6 +296,7 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
         "num_beams": (where == "openai" or variant == "likelihood", "it is for models on this computer that write"),
         "normalise": (variant != "likelihood", "it is for a choice by likelihood"),
         "api": (where != "openai", "it is for an endpoint"),
+        "thinking_tokens": (where != "openai", "it is for an endpoint"),
     }
     for name, (is_idle, reason) in idle.items():
         if is_idle and parameters.get(name) not in (None, "", USUAL[name]):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.catalogue import find_grader, prices
 from core.errors import InputError
-from core.graders import Call, Completion, Grader, ReadingGrader, Steps, fill
+from core.graders import Call, Completion, Grader, Pair, Price, ReadingGrader, Steps, Tokens, fill, is_remote
 from core.grading.pairs import pairs_to_grade, with_texts
 from core.grading.scope import EVERYTHING, Scope
 from core.project import Project
@@ -33,6 +34,11 @@ class PriceTag:
         cost: in the currency of the price table; None where the model has no price there.
         seconds: by the rate of this grader's earlier jobs; None where there was none.
         counted: whether the model's own tokenizer counted; if not, tokens are estimated from characters.
+        thinking_tokens: of those written, the ones that a reasoning model writes for itself: by its earlier jobs, or
+            all the room that it has for them where there were none.
+        cached_tokens: of those read, the ones that an endpoint need not read anew, by the rule of OpenAI's: a prompt
+            begins as the one before it for at least `CACHED_FROM` tokens. The cost counts them at their own price.
+        batch_cost: the cost as batches; None where the model has no price, or nobody makes batches of its calls.
     """
 
     pairs: int
@@ -42,6 +48,9 @@ class PriceTag:
     cost: float | None
     seconds: float | None
     counted: bool
+    thinking_tokens: int = 0
+    cached_tokens: int = 0
+    batch_cost: float | None = None
 
 
 def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVERYTHING) -> PriceTag:
@@ -57,11 +66,15 @@ def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVE
         InputError: there is no such run.
     """
     groups = pairs_to_grade(project, grader.spec, version, scope)
-    pairs = [pair for group in groups for pair in group]
+    return tag_of(project, grader, [pair for group in groups for pair in group])
+
+
+def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
+    """What it would take to ask about pairs; for the rest see `price_tag`."""
     seconds = time_needed(project, grader, len(pairs))
     if not isinstance(grader, ReadingGrader) or not pairs:
         return PriceTag(len(pairs), 0, 0, 0, 0.0, seconds, True)
-    sample = random.Random(0).sample(pairs, min(SAMPLE, len(pairs)))
+    sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
     texts = with_texts(project, grader.spec, sample)
     counted = True
     calls = read = written = 0
@@ -71,16 +84,42 @@ def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVE
             counted = counted and exact
             calls, read, written = calls + 1, read + tokens, written + WRITTEN.get(call.form, WRITTEN_TEXT)
     scale = len(pairs) / len(sample)
+    thinking = round(calls * scale * _thinking(project, grader))
+    total = Tokens(round(read * scale), round(written * scale) + thinking, 0, thinking)
     price = prices(project).get(grader.spec.model)
+    cost = None if price is None else price.of_tokens(total)
     return PriceTag(
         len(pairs),
         round(calls * scale),
-        round(read * scale),
-        round(written * scale),
-        None if price is None else price.of(round(read * scale), round(written * scale)),
+        total.read,
+        total.written,
+        cost,
         seconds,
         counted,
+        thinking,
+        total.cached,
+        None
+        if price is None or cost is None or not is_remote(grader)
+        else _in_batches(price, cost, round(calls * scale)),
     )
+
+
+def _in_batches(price: Price, cost: float, calls: int) -> float:
+    """What calls cost in batches, of which the first goes alone."""
+    return cost * (price.batch + (1 - price.batch) / max(calls, 1))
+
+
+def _thinking(project: Project, grader: ReadingGrader) -> float:
+    """Tokens of a call that are thinking: as in this grader's earlier jobs, else all the room there is for them."""
+    room: int = getattr(grader.back_end, "thinking_tokens", 0)
+    if not room:
+        return 0.0
+    known = project.value(
+        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs JOIN graders USING (grader_key)"
+        " WHERE fingerprint = ? AND thinking_tokens IS NOT NULL HAVING sum(calls) >= 20",
+        [grader.spec.fingerprint],
+    )
+    return float(room if known is None else known)
 
 
 def _calls(steps: Steps) -> list[Call]:
@@ -111,7 +150,9 @@ def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
         return None
     rate = project.value(
         "SELECT sum(graded + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE grader_key = ?"
-        " AND state <> 'imported' AND ended_at > started_at HAVING sum(graded + failed) >= 20",
+        # What waited for batches says nothing of how fast calls are.
+        " AND state <> 'imported' AND json_extract(asked, '$.batch') IS NULL AND ended_at > started_at"
+        " HAVING sum(graded + failed) >= 20",
         [key],
     )
     return pairs / rate if rate else None

@@ -17,8 +17,8 @@ from core.project.answer_models import AnswerModel, answer_models, answer_models
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
-from core.project.database import CONFIG
 from core.project.engine_errors import first_line, no_room
+from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.freezes import (
     Freeze,
@@ -80,12 +80,13 @@ from core.project.project import (
     close_projects,
     create,
     current_author,
+    lent,
     log,
     open_project,
     projects_folder,
     record,
     stage,
-    stage_table,
+    table_of,
 )
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
@@ -94,6 +95,7 @@ from core.project.retrievals import put_retrieval, retrieved
 from core.project.runs import (
     RANKED,
     Runs,
+    by_rank,
     check_runs,
     clear_runs,
     deepest_rank,
@@ -136,12 +138,14 @@ __all__ = [
     "IMPORTED",
     "JUDGE",
     "MARK",
+    "MEMORY",
     "NOT_RETRIEVED",
     "ORACLE",
     "PARTS",
     "PREFIX",
     "RANKED",
     "SCALE",
+    "SPILL",
     "STATE_FAMILIES",
     "WITHDRAW",
     "Act",
@@ -188,6 +192,7 @@ __all__ = [
     "begin_freeze",
     "boards",
     "bring_back",
+    "by_rank",
     "check_new",
     "check_runs",
     "clear_runs",
@@ -202,6 +207,7 @@ __all__ = [
     "drop_freeze",
     "elsewhere",
     "end_freeze",
+    "engine_config",
     "find_answer_model",
     "find_source",
     "find_students",
@@ -221,6 +227,7 @@ __all__ = [
     "kinds_of_act",
     "known_responses",
     "lengths",
+    "lent",
     "list_passages",
     "log",
     "mark_gold",
@@ -250,6 +257,7 @@ __all__ = [
     "retrieved",
     "run_names",
     "run_sizes",
+    "scratch",
     "set_pool_depth",
     "source_of",
     "sources",
@@ -258,13 +266,13 @@ __all__ = [
     "stage_judgments",
     "stage_ranked",
     "stage_rankings",
-    "stage_table",
     "state_factors",
     "state_families",
     "state_ranks",
     "stated_families",
     "students",
     "students_of",
+    "table_of",
     "unknown_queries",
     "unstage_ranking",
     "verdicts",

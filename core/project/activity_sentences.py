@@ -269,6 +269,10 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f" {_count(d.get('unjudged', 0))} passages unjudged"
     ),
     "end audit": lambda d: f"ended the audit {d.get('audit', '')}",
+    "plan cascade": lambda d: (
+        f"planned the cascade {d.get('name', '')} of {d.get('cheap', 'a cheap grader')} and"
+        f" {d.get('expensive', 'an expensive one')} over {_count(d.get('passages', 0))} passages"
+    ),
     "cannot say": lambda d: f"could not judge {_passage(d)} for {_query(d)}{_named(d, 'note', ': {}')}",
     "skip passage": lambda d: f"left {_passage(d)} for {_query(d)} to somebody else, or for later",
     "look at label": lambda d: f"asked for the machine's label of {_passage(d)} for {_query(d)}",
@@ -284,6 +288,7 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
+    "export shards": lambda d: f"wrote {_count(d.get('grades', 0))} grades as shards{_named(d, 'file', ' into {}')}",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",
 }
 

@@ -24,6 +24,7 @@ from core.formats import LARGEST
 from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
+from core.measures.cascade import AGREEMENTS, PROMISES
 from core.project import PARTS
 from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
@@ -96,6 +97,8 @@ _SHARE = "BETWEEN 0 AND 1"
 _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
 _COUNT = f"BETWEEN 0 AND {1 << 53}"
 
+_USED = ("calls", "input_tokens", "output_tokens", "cached_tokens", "thinking_tokens")
+
 RULES: Final = (
     Rule("settings", "length(name) > 0", "a setting has no name"),
     Rule(
@@ -136,8 +139,18 @@ RULES: Final = (
          "the probabilities of ratings are not numbers from 0 to 1"),
     *(
         Rule("jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "graded", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "graded", "failed", *_USED)
     ),
+    *(
+        Rule("call_batches", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
+        for column in ("calls", "wave", "done", "answered", "unanswered", *_USED[1:])
+    ),
+    Rule("call_batches", f"state IN {_one_of(('planned', 'uploaded', 'sent', 'taken', 'failed', 'dropped'))}",
+         "the state of a batch is none"),
+    Rule("call_batches", "(state IN ('planned', 'dropped') OR file_id IS NOT NULL)"
+         " AND (state <> 'sent' OR batch_id IS NOT NULL)", "a batch was sent and it is not said where"),
+    Rule("call_batch_pairs", "place >= 0", "the place in a batch is below 0"),
+    Rule("kept_replies", "(content IS NULL) = (error IS NOT NULL)", "what is kept is neither an answer nor a refusal"),
     Rule("jobs", "cost >= 0", "the cost is below 0"),
     Rule("jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
     Rule("activity", _json("detail", "OBJECT"), "the detail is no JSON object"),
@@ -173,7 +186,7 @@ RULES: Final = (
     Rule("student_factors", f"{_id('factor')} AND length(level) > 0", "a factor or its level has no name"),
     *(
         Rule("sittings", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "answered", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "answered", "failed", *_USED)
     ),
     Rule("sittings", "cost >= 0", "the cost is below 0"),
     Rule("sittings", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -191,7 +204,7 @@ RULES: Final = (
     ),
     *(
         Rule("answer_jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "written", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "written", "failed", *_USED)
     ),
     Rule("answer_jobs", "cost >= 0", "the cost is below 0"),
     Rule("answer_jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -239,6 +252,14 @@ RULES: Final = (
     Rule("audit_verdicts", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
          f"what was said is none of {', '.join(SAID)}, or its value is not there or too much"),
     Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
+    Rule("cascades", f"{_id('name')} AND {_json('policy', 'OBJECT')}",
+         "the name is no name, or the policy no JSON object"),
+    Rule("cascades", f"agreement IN {_one_of(AGREEMENTS)} AND promise IN {_one_of(PROMISES)}",
+         "what is promised is none of what can be"),
+    Rule("cascades", "alpha > 0 AND alpha < 1 AND delta > 0 AND delta < 1 AND seed >= 0",
+         "the seed is below 0, or alpha or delta is not between 0 and 1"),
+    Rule("cascade_passages", "weight >= 0 AND depth >= 1 AND learned >= 0 AND tested >= 0",
+         "a weight, a rank or a number of draws is out of range"),
     Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
@@ -278,6 +299,13 @@ REFERENCES: Final = tuple(
     failures passage_text_key passage_texts text_key
     failures job_key jobs job_key
     jobs grader_key graders grader_key
+    call_batches job_key jobs job_key
+    call_batch_pairs batch_key call_batches batch_key
+    call_batch_pairs question_text_key question_texts text_key
+    call_batch_pairs passage_text_key passage_texts text_key
+    kept_replies job_key jobs job_key
+    kept_replies question_text_key question_texts text_key
+    kept_replies passage_text_key passage_texts text_key
     overrides question_key questions question_key
     overrides passage_key passages passage_key
     overrides question_text_key question_texts text_key
@@ -360,6 +388,9 @@ REFERENCES: Final = tuple(
     audit_looks passage_key passages passage_key
     audit_ends audit_key audits audit_key
     audit_ends batch_key audit_batches batch_key
+    cascade_passages cascade_key cascades cascade_key
+    cascade_passages query_key queries query_key
+    cascade_passages passage_key passages passage_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
@@ -386,11 +417,14 @@ KEYS: Final = {
     "item_categories": ("question_key", "scheme"),
     "answer_texts": ("text",),
     "frozen_queries": ("freeze_key", "query_key"),
+    "call_batch_pairs": ("batch_key", "question_text_key", "passage_text_key"),
+    "kept_replies": ("job_key", "name"),
     "audit_runs": ("audit_key", "run_key"),
     "audit_queries": ("audit_key", "query_key"),
     "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
     "audit_batches": ("audit_key", "number"),
     "audit_chances": ("batch_key", "query_key", "passage_key"),
+    "cascade_passages": ("cascade_key", "query_key", "passage_key"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 
@@ -565,6 +599,11 @@ def _read_given(given: str) -> None:
             raise ValueError("a score is no finite number")
 
 
+def _read_cascade(measure: str, policy: str) -> None:
+    linear_measure(measure)
+    Policy(**json.loads(policy))
+
+
 _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
 
 
@@ -576,5 +615,6 @@ _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
     ("prompts", "name, content", _read_prompt),
     ("audits", "measure, policy, goal", _read_audit),
     ("frozen_queries", "given", _read_given),
+    ("cascades", "measure, policy", _read_cascade),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""
