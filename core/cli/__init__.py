@@ -32,6 +32,7 @@ COMMANDS = {
     "exam_board": ("exam-board",),
     "irt": ("irt",),
     "audit": ("audit",),
+    "cascade": ("cascade",),
     "runs": ("runs",),
     "study": ("curve", "selection", "unjudged"),
     "agreement": ("agreement",),
@@ -44,6 +45,7 @@ COMMANDS = {
     "target": ("target",),
     "records": ("pool", "jobs", "failures", "publications"),
     "activity": ("activity", "bring-back"),
+    "shards": ("shards",),
     "serve": ("serve",),
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""

@@ -171,7 +171,7 @@ def grade(
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
-                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{_price(tag, batch)}.")
+                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
             return
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
@@ -245,7 +245,8 @@ def _result(final: Progress) -> dict[str, Any]:
     }
 
 
-def _price(tag: PriceTag, batch: bool) -> str:
+def price_words(tag: PriceTag, batch: bool = False) -> str:
+    """What a price tag says, to follow a number of pairs; nothing where no model is called."""
     if not tag.calls:
         return ""
     money = tag.batch_cost if batch else tag.cost
