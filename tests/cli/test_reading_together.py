@@ -66,7 +66,7 @@ def fill_all(project: Project) -> None:
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "some.duckdb"
-    path.write_bytes(file_of(fill_all))
+    file_of(fill_all).write(path)
     monkeypatch.setattr(database, "PATIENCE", 0.0)
     return path
 
@@ -75,7 +75,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def read_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A project that another process reads all the time, so that nobody can write to it."""
     path = tmp_path_factory.mktemp("read") / "some.duckdb"
-    path.write_bytes(file_of(fill_all))
+    file_of(fill_all).write(path)
     with held(path, "read"):
         yield path
 
