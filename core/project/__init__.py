@@ -20,6 +20,16 @@ from core.project.checkpoints import MARK
 from core.project.engine_errors import first_line, no_room
 from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
+from core.project.freezes import (
+    Freeze,
+    FrozenQuery,
+    add_frozen,
+    begin_freeze,
+    drop_freeze,
+    end_freeze,
+    freezes,
+    frozen_so_far,
+)
 from core.project.generated import (
     GOLD_RUN,
     AnswerContext,
@@ -80,7 +90,7 @@ from core.project.project import (
 )
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
-from core.project.responses import count_words, known_responses, response_runs, write_responses
+from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
 from core.project.runs import (
     RANKED,
@@ -148,6 +158,8 @@ __all__ = [
     "Comparison",
     "ConfirmedCase",
     "Cursor",
+    "Freeze",
+    "FrozenQuery",
     "Generated",
     "JudgmentAct",
     "Keeper",
@@ -164,6 +176,7 @@ __all__ = [
     "activity_csv",
     "add_answers",
     "add_comparisons",
+    "add_frozen",
     "add_generated",
     "add_gold_answer",
     "add_passages",
@@ -176,6 +189,7 @@ __all__ = [
     "answers_of",
     "as_name",
     "assessed",
+    "begin_freeze",
     "boards",
     "bring_back",
     "by_rank",
@@ -190,13 +204,17 @@ __all__ = [
     "create",
     "current_author",
     "deepest_rank",
+    "drop_freeze",
     "elsewhere",
+    "end_freeze",
     "engine_config",
     "find_answer_model",
     "find_source",
     "find_students",
     "fingerprint_of",
     "first_line",
+    "freezes",
+    "frozen_so_far",
     "generated_of",
     "gold_name",
     "gold_texts",
@@ -243,6 +261,7 @@ __all__ = [
     "set_pool_depth",
     "source_of",
     "sources",
+    "split_response",
     "stage",
     "stage_judgments",
     "stage_ranked",

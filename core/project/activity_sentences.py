@@ -50,6 +50,11 @@ def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None
     """
     if "query" in found and "passage" in found:
         return "passages", dict(found)
+    if act in ("confirm case", "withdraw case") and "query" in found:
+        whose = {"generator": str(detail["generator"])} if detail.get("generator") else {}
+        return "cases", {"at": f"{detail.get('k')}|{detail.get('run')}|{found['query']}"} | whose
+    if act == "freeze target" and detail.get("name"):
+        return "changes", {"freeze-to": str(detail["name"])}
     if "query" in found:
         return "question_bank", {"query": found["query"]}
     if act == "save bank" and isinstance(detail.get("version"), int):
@@ -73,6 +78,9 @@ _SCREENS = {
     "sitting ": "students",
     "import bank": "question_bank",
     "import passages": "passages",
+    "import answers": "answers",
+    "import answer-verdicts": "judges",
+    "import audit sheet": "audit",
     "import graded": "passages",
     "import responses": "passages",
     "import runs": "leaderboard",
@@ -80,6 +88,17 @@ _SCREENS = {
     "import qrels": "disagreements",
     "import ": "home",
     "bring back": "home",
+    "answers as responses": "leaderboard",
+    "make run": "leaderboard",
+    "add answer ": "answers",
+    "start answers": "answers",
+    "answers ": "answers",
+    "start comparisons": "answers",
+    "comparisons ": "answers",
+    "design audit": "audit",
+    "draw audit batch": "audit",
+    "end audit": "audit",
+    "export audit sheet": "audit",
     "save bank": "changes",
     "start job": "grading",
     "job ": "grading",
@@ -224,6 +243,9 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     ),
     "freeze target": lambda d: (
         f"froze {d.get('url', 'a target')} as {d.get('name', '')}: {_count(d.get('queries', 0))} queries"
+    ),
+    "drop freeze": lambda d: (
+        f"gave up the freeze {d.get('name', '')} after {_count(d.get('queries', 0))} queries had come"
     ),
     "make run": lambda d: f"made the run {d.get('name', '')}{_named(d, 'by', ' by {}')}",
     "answers as responses": lambda d: (

@@ -7,6 +7,7 @@ doors of the program let in: a project that was made by it passes.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -25,7 +26,7 @@ from core.labels import Policy
 from core.measures.audit import linear_measure
 from core.measures.cascade import AGREEMENTS, PROMISES
 from core.project import PARTS
-from core.text import LONGEST_ID
+from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
 Cursor = duckdb.DuckDBPyConnection
@@ -96,6 +97,8 @@ _SHARE = "BETWEEN 0 AND 1"
 _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
 _COUNT = f"BETWEEN 0 AND {1 << 53}"
 
+_USED = ("calls", "input_tokens", "output_tokens", "cached_tokens", "thinking_tokens")
+
 RULES: Final = (
     Rule("settings", "length(name) > 0", "a setting has no name"),
     Rule(
@@ -136,8 +139,18 @@ RULES: Final = (
          "the probabilities of ratings are not numbers from 0 to 1"),
     *(
         Rule("jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "graded", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "graded", "failed", *_USED)
     ),
+    *(
+        Rule("call_batches", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
+        for column in ("calls", "wave", "done", "answered", "unanswered", *_USED[1:])
+    ),
+    Rule("call_batches", f"state IN {_one_of(('planned', 'uploaded', 'sent', 'taken', 'failed', 'dropped'))}",
+         "the state of a batch is none"),
+    Rule("call_batches", "(state IN ('planned', 'dropped') OR file_id IS NOT NULL)"
+         " AND (state <> 'sent' OR batch_id IS NOT NULL)", "a batch was sent and it is not said where"),
+    Rule("call_batch_pairs", "place >= 0", "the place in a batch is below 0"),
+    Rule("kept_replies", "(content IS NULL) = (error IS NOT NULL)", "what is kept is neither an answer nor a refusal"),
     Rule("jobs", "cost >= 0", "the cost is below 0"),
     Rule("jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
     Rule("activity", _json("detail", "OBJECT"), "the detail is no JSON object"),
@@ -173,7 +186,7 @@ RULES: Final = (
     Rule("student_factors", f"{_id('factor')} AND length(level) > 0", "a factor or its level has no name"),
     *(
         Rule("sittings", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "answered", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "answered", "failed", *_USED)
     ),
     Rule("sittings", "cost >= 0", "the cost is below 0"),
     Rule("sittings", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -191,7 +204,7 @@ RULES: Final = (
     ),
     *(
         Rule("answer_jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "written", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "written", "failed", *_USED)
     ),
     Rule("answer_jobs", "cost >= 0", "the cost is below 0"),
     Rule("answer_jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -212,6 +225,14 @@ RULES: Final = (
     Rule("answer_cases", "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')",
          "a case is no letter"),
     Rule("answer_cases", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)", "it is not said who withdrew it, or when"),
+    Rule("freezes", f"{_id('name')} AND {_id('system')}", "the name of a freeze or of its responses is no name"),
+    Rule("freezes", "length(url) > 0 AND length(asked) > 0", "it is not said what was asked"),
+    Rule("freezes", f"queries {_COUNT} AND failed {_COUNT} AND failed <= queries", "the queries are no count"),
+    Rule("freezes", "(ended_at IS NULL) = (queries IS NULL) AND (ended_at IS NULL) = (failed IS NULL)",
+         "a freeze is neither open nor ended"),
+    Rule("frozen_queries", "(SELECT ended_at IS NULL FROM freezes f WHERE f.freeze_key = t.freeze_key)",
+         "the freeze has ended"),
+    Rule("frozen_queries", "seconds >= 0", "the time is below 0"),
     Rule("audits", f"{_id('name')} AND {_id('source')}", "the name of an audit or of its source is no name"),
     Rule("audits", f"{_json('policy', 'OBJECT')} AND {_json('goal', 'OBJECT')}",
          "the policy or the goal is no JSON object"),
@@ -278,6 +299,13 @@ REFERENCES: Final = tuple(
     failures passage_text_key passage_texts text_key
     failures job_key jobs job_key
     jobs grader_key graders grader_key
+    call_batches job_key jobs job_key
+    call_batch_pairs batch_key call_batches batch_key
+    call_batch_pairs question_text_key question_texts text_key
+    call_batch_pairs passage_text_key passage_texts text_key
+    kept_replies job_key jobs job_key
+    kept_replies question_text_key question_texts text_key
+    kept_replies passage_text_key passage_texts text_key
     overrides question_key questions question_key
     overrides passage_key passages passage_key
     overrides question_text_key question_texts text_key
@@ -336,6 +364,8 @@ REFERENCES: Final = tuple(
     answer_verdicts answer_text_key answer_texts text_key
     answer_cases query_key queries query_key
     answer_cases generator_key generators generator_key
+    frozen_queries freeze_key freezes freeze_key
+    frozen_queries query_key queries query_key
     audit_runs audit_key audits audit_key
     audit_runs run_key runs run_key
     audit_queries audit_key audits audit_key
@@ -386,6 +416,9 @@ KEYS: Final = {
     "proposed_items": ("proposal_key",),
     "item_categories": ("question_key", "scheme"),
     "answer_texts": ("text",),
+    "frozen_queries": ("freeze_key", "query_key"),
+    "call_batch_pairs": ("batch_key", "question_text_key", "passage_text_key"),
+    "kept_replies": ("job_key", "name"),
     "audit_runs": ("audit_key", "run_key"),
     "audit_queries": ("audit_key", "query_key"),
     "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
@@ -555,6 +588,17 @@ def _read_audit(measure: str, policy: str, goal: str) -> None:
         raise ValueError("the goal of the audit is none")
 
 
+def _read_given(given: str) -> None:
+    said = json.loads(given)
+    if set(said) != {"passages", "answer"} or not isinstance(said["answer"], str | None):
+        raise ValueError("it is not what a target gave")
+    for passage_id, text, score in said["passages"]:
+        if fault_of_id(passage_id, True) or not isinstance(text, str | None):
+            raise ValueError("a passage is none")
+        if type(score) not in (int, float) or not math.isfinite(score):
+            raise ValueError("a score is no finite number")
+
+
 def _read_cascade(measure: str, policy: str) -> None:
     linear_measure(measure)
     Policy(**json.loads(policy))
@@ -570,6 +614,7 @@ _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
     ("draft_steps", 'question_id, "before", "after"', _read_step),
     ("prompts", "name, content", _read_prompt),
     ("audits", "measure, policy, goal", _read_audit),
+    ("frozen_queries", "given", _read_given),
     ("cascades", "measure, policy", _read_cascade),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""

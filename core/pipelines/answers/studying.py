@@ -88,26 +88,40 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
     Returns:
         Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval over the queries with gold
-        answers alone.
+        answers alone. A run of which answers or comparisons wait is not in the table of a measure that needs them: what
+        is known of it is of some queries, which may be the easy ones. See `waiting_runs`.
 
     Raises:
         InputError: the depth is not looked at.
     """
     if k not in evaluation.view.ks:
         raise InputError(f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}.")
-    told: tuple[Measured, ...] = ("Recall", "Precision", "F1", "LLM-retEval")
-    tables: dict[str, Table] = {f"{measure}@{k}": _table(evaluation, k, measure) for measure in told}
-    if any(side.query.answers for side in evaluation.gold.values()):
-        known = [query_id for query_id, side in evaluation.gold.items() if side.query.answers]
-        tables[f"GPT-Eval@{k}"] = {
-            run: {query_id: said for query_id, said in by_query.items() if query_id in set(known)}
-            for run, by_query in _table(evaluation, k, "GPT-Eval").items()
-        }
-    return {name: table for name, table in tables.items() if any(table.values())}
+    every = list(evaluation.gold)
+    with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
+    told: dict[Measured, list[str]] = {
+        "Recall": every, "Precision": every, "F1": every, "LLM-retEval": every, "GPT-Eval": with_answers,
+    }  # fmt: skip
+    tables = {f"{measure}@{k}": _table(evaluation, k, measure, queries) for measure, queries in told.items() if queries}
+    return {name: table for name, table in tables.items() if table}
 
 
-def _table(evaluation: Evaluation, k: int, measure: Measured) -> dict[str, dict[str, float | None]]:
-    return {run: query_values(evaluation.lines[run, k], measure) for run in evaluation.view.runs or ()}
+def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
+    """Scores by run and query; None where one failed, which is not the 0 of a query that a run skipped."""
+    found: dict[str, dict[str, float | None]] = {}
+    for run in evaluation.view.runs or ():
+        lines = evaluation.lines[run, k]
+        values = query_values(lines, measure)
+        if all(query_id in values for query_id in queries):
+            found[run] = {query_id: values[query_id] for query_id in queries}
+    return found
+
+
+def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
+    """Of how many queries the answer or its comparison waits at a depth, by run; whole runs are not there."""
+    told = {
+        run: len(lines) - len(numbers(lines, "reteval")) for (run, at), lines in evaluation.lines.items() if at == k
+    }
+    return {run: count for run, count in told.items() if count}
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.measures import Choice, Choosing, Interval
 from core.measures.answers import QueryCorrelation
-from core.pipelines import Evaluation, Refined, choice_tables, correlations
+from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables, waiting_runs
 from core.project import Project
-from core.study import boards_to_choose_by, compare_choices
+from core.study import BESIDE, boards_to_choose_by, compare_choices
+from core.text import first_few, how_many
 from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.html import visible
 
@@ -22,6 +23,8 @@ STYLE = """
 .ew-choice :is(th, td) { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
 .ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: anywhere; }
 .ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
+.ew-choice thead th.run { min-width: 9ch; overflow-wrap: break-word; }
+.ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
 .ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
 .ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
 .ew-scrolls { overflow-x: auto; }
@@ -38,17 +41,23 @@ def view(project: Project, evaluation: Evaluation) -> None:
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )
     offered = boards_to_choose_by(project, int(k))
-    wanted = right.multiselect(
-        "Beside", list(offered), default=list(offered)[:3], key="beside answers", placeholder="Nothing else",
-        help="Judgments of people, the question bank (EXAM-Cover), and judges of passages, on the same runs.",
-    )  # fmt: skip
-    asked = {name: offered[name] for name in wanted}
     policy = policy_widgets.chosen(project)
+    with st.spinner("Looking at what the answers cover", show_time=False):
+        covers = cover_tables(project, evaluation, int(k), policy)
+    waiting = waiting_runs(evaluation, int(k))
+    answered = [run for run in evaluation.view.runs or () if run not in waiting]
+    whole = [name for name, table in covers.items() if set(answered) <= set(table)]
+    wanted = right.multiselect(
+        "Beside", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
+        placeholder="Nothing else",
+        help="What the answers cover of the question bank, judgments of people, the question bank on the passages"
+        " themselves (EXAM-Cover), and judges of passages, on the same runs.",
+    )  # fmt: skip
+    asked = {name: offered[name] for name in wanted if name in offered}
+    tables = choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
     key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
     try:
-        compared = project.remember(
-            key, lambda: compare_choices(project, asked, policy, choice_tables(evaluation, int(k)))
-        )
+        compared = project.remember(key, lambda: compare_choices(project, asked, policy, tables))
     except WorkbenchError as error:
         ui.show_error(error)
         return
@@ -61,12 +70,24 @@ def view(project: Project, evaluation: Evaluation) -> None:
         f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
         " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
     )
+    for run, count in waiting.items():
+        st.caption(
+            f":material/info: {REFERENCE}@{k} does not say what {ui.plain(run)} is worth: {how_many(count, 'queries')}"
+            " wait for an answer or a comparison. See Generate and compare."
+        )
+    for name, table in covers.items():
+        if name not in whole:
+            lacks = [run for run in answered if run not in table]
+            st.caption(
+                f":material/info: {ui.plain(name)} is known of {how_many(len(table), 'runs')}. Grade the answers from"
+                f" {ui.plain(first_few(lacks))}, too: `exam answers grade`."
+            )
 
 
 def _html(found: Choosing, reference: str) -> str:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
     runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
-    heads = "".join(f"<th>{visible(run)}</th>" for run in runs)
+    heads = "".join(f'<th class="run">{visible(run)}</th>' for run in runs)
     rows = "".join(_row(found, choice, runs, reference) for choice in found.choices)
     left = len(found.runs) - len(runs)
     more = f'<p class="dim">and {left} more runs, chosen less often</p>' if left else ""
@@ -79,7 +100,7 @@ def _html(found: Choosing, reference: str) -> str:
 
 def _row(found: Choosing, choice: Choice, runs: list[str], reference: str) -> str:
     mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
-    said = ui.number(mean) + ("" if error is None else f' <span class="dim">± {error:.3f}</span>')
+    said = ui.number(mean) + ("" if error is None else f' <span class="beside">± {error:.3f}</span>')
     cells = "".join(
         f'<td class="chance" style="--share: {choice.chance.get(run, 0.0):.2f}">{choice.chance.get(run, 0.0):.0%}</td>'
         for run in runs
@@ -100,7 +121,9 @@ def interval(one: Interval) -> str:
     """A number with its interval, as HTML; a dash with its reason where it is undefined."""
     if one.value is None:
         return f'<span class="dim" title="{visible(one.undefined or "")}">–</span>'
-    bounds = "" if one.low is None or one.high is None else f' <span class="dim">{one.low:.2f} to {one.high:.2f}</span>'
+    bounds = (
+        "" if one.low is None or one.high is None else f' <span class="beside">{one.low:.2f} to {one.high:.2f}</span>'
+    )
     return f"{one.value:.2f}{bounds}"
 
 
