@@ -37,6 +37,7 @@ COMMANDS = {
     "changes": ("changes",),
     "passages": ("passages",),
     "people": ("override", "judge"),
+    "members": ("people",),
     "disagreements": ("disagreements",),
     "answers": ("answers",),
     "reteval": ("reteval",),

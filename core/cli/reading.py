@@ -50,6 +50,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "meta": _always,
     "override list": _always,
     "passages": _always,
+    "people list": _always,
     # To write calls down, texts get their keys.
     "plan": lambda given: given["examples"] is None and given["output"] is None,
     "pool": lambda given: given["depth"] is None,

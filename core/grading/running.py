@@ -80,7 +80,7 @@ def run_job(
     else:
         groups = pairs_to_grade(project, grader.spec, version, request.scope)
     total = sum(map(len, groups))
-    with project.transaction() as cursor:
+    with project.transaction(act="grade", author=author) as cursor:
         grader_key = put_grader(cursor, grader.spec)
         job = start(cursor, grader_key, _asked(request, version), total, author)
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
@@ -192,11 +192,13 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
 
     Raises:
         GradingError: one is running.
+        NotAllowed: whoever the project acts for may not grade.
     """
+    project.require("grade", author=author)
     with _starting:
         if (job := _running.get(str(project.path))) is not None and not job.progress.over:
             raise GradingError("A grading job is running already.", "Wait for it, or cancel it first.")
-        _running[str(project.path)] = BackgroundJob(project, grader, request, author)
+        _running[str(project.path)] = BackgroundJob(project.unattended(), grader, request, author)
         return _running[str(project.path)]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from core.bank import speaking_passages
 from core.labels.basis import Basis
 from core.labels.progress import PairCounts, progress
-from core.project import Project
+from core.project import Project, as_act
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Readiness(PairCounts):
         return not (self.failed or self.ungraded or self.without_text or self.stale_overrides)
 
 
+@as_act("see boards")
 def readiness(project: Project, base: Basis) -> Readiness:
     """Say how complete the labels of a policy are."""
     found = progress(project, base)

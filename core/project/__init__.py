@@ -61,11 +61,21 @@ from core.project.judgments import (
 )
 from core.project.kept_passages import PassageFiles
 from core.project.lengths import Length, lengths
+from core.project.members import (
+    REMOVE_MEMBER,
+    STATE_MEMBER,
+    change_member,
+    identity_of,
+    remove_member,
+    set_member,
+    undo_member,
+)
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
 from core.project.pool import list_passages, pool_depth, pooled_queries, refresh_pool, set_pool_depth
 from core.project.project import (
     Cursor,
     Project,
+    as_act,
     as_name,
     close_projects,
     create,
@@ -81,6 +91,7 @@ from core.project.queries import add_queries, check_new, queries_of, unknown_que
 from core.project.replacing import Keeper, Replaced
 from core.project.responses import count_words, known_responses, response_runs, write_responses
 from core.project.retrievals import put_retrieval, retrieved
+from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, Rule
 from core.project.runs import (
     RANKED,
     Runs,
@@ -118,6 +129,8 @@ from core.project.students import (
 )
 
 __all__ = [
+    "ABOUT_ROLES",
+    "ACTS",
     "CLOSED_BOOK",
     "CONFIG",
     "ELSEWHERE",
@@ -131,10 +144,14 @@ __all__ = [
     "PARTS",
     "PREFIX",
     "RANKED",
+    "REMOVE_MEMBER",
+    "ROLES",
     "SCALE",
     "STATE_FAMILIES",
+    "STATE_MEMBER",
     "WITHDRAW",
     "Act",
+    "ActName",
     "Answer",
     "AnswerContext",
     "AnswerModel",
@@ -148,11 +165,14 @@ __all__ = [
     "JudgmentAct",
     "Keeper",
     "Length",
+    "Member",
     "Part",
     "PassageFiles",
     "Project",
     "Qrels",
     "Replaced",
+    "Role",
+    "Rule",
     "Runs",
     "Sought",
     "Student",
@@ -170,10 +190,12 @@ __all__ = [
     "answer_texts",
     "answer_verdicts",
     "answers_of",
+    "as_act",
     "as_name",
     "assessed",
     "boards",
     "bring_back",
+    "change_member",
     "check_new",
     "check_runs",
     "clear_runs",
@@ -194,6 +216,7 @@ __all__ = [
     "generated_of",
     "gold_name",
     "gold_texts",
+    "identity_of",
     "judged_pairs",
     "judged_values",
     "judging",
@@ -228,10 +251,12 @@ __all__ = [
     "rankings",
     "record",
     "refresh_pool",
+    "remove_member",
     "response_runs",
     "retrieved",
     "run_names",
     "run_sizes",
+    "set_member",
     "set_pool_depth",
     "source_of",
     "sources",
@@ -246,6 +271,7 @@ __all__ = [
     "stated_families",
     "students",
     "students_of",
+    "undo_member",
     "unknown_queries",
     "unstage_ranking",
     "verdicts",

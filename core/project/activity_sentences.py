@@ -79,6 +79,8 @@ _SCREENS = {
     "import leaderboard": "leaderboard",
     "import qrels": "disagreements",
     "import ": "home",
+    "set role": "people",
+    "remove person": "people",
     "bring back": "home",
     "save bank": "changes",
     "start job": "grading",
@@ -260,6 +262,11 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "state families": lambda d: (
         f"stated which models {_made_with(d)} made with: {', '.join(d.get('families') or []) or 'none'}"
     ),
+    "set role": lambda d: (
+        f"made {d.get('person', 'somebody')} {d.get('role', 'a member')} of the project"
+        + (f", for {how_many(d['queries'], 'queries')}" if isinstance(d.get("queries"), int) else "")
+    ),
+    "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",

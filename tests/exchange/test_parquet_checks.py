@@ -118,6 +118,9 @@ BROKEN = [
      "neither the first nor the second"),
     ("INSERT INTO audit_verdicts VALUES (999, 999, 1, 1, 1, 'ann', 'judged', NULL, '', false, now()::TIMESTAMP)",
      "its value is not there"),
+    ("INSERT INTO members VALUES (999, 'ann@x.org', 'ann', 'king', NULL, 'ann', now()::TIMESTAMP)",
+     "the role is none of"),
+    ("INSERT INTO members VALUES (999, '', 'ann', NULL, NULL, 'ann', now()::TIMESTAMP)", "no identity or no name"),
     ("INSERT INTO model_families VALUES (999, 'people', '', ['gpt'], 'ann', now()::TIMESTAMP)", "the part is none of"),
 ]  # fmt: skip
 

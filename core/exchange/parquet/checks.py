@@ -23,7 +23,7 @@ from core.formats import LARGEST
 from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
-from core.project import PARTS
+from core.project import PARTS, ROLES
 from core.text import LONGEST_ID
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
@@ -230,6 +230,8 @@ RULES: Final = (
     Rule("audit_verdicts", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
          f"what was said is none of {', '.join(SAID)}, or its value is not there or too much"),
     Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
+    Rule("members", f"role IS NULL OR role IN {_one_of(ROLES)}", f"the role is none of {', '.join(ROLES)}"),
+    Rule("members", "length(identity) > 0 AND length(name) > 0", "somebody has no identity or no name"),
     Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
