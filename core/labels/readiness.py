@@ -31,10 +31,14 @@ class Readiness(PairCounts):
 @as_act("see boards")
 def readiness(project: Project, base: Basis) -> Readiness:
     """Say how complete the labels of a policy are."""
-    found = progress(project, base)
-    counts = {one.name: getattr(found, one.name) for one in fields(PairCounts)}
-    return Readiness(
-        **counts,
-        unlabelled_passages=found.labels[None],
-        speaking_passages=len(speaking_passages(project, base.version)),
-    )
+
+    def compute() -> Readiness:
+        found = progress(project, base)
+        counts = {one.name: getattr(found, one.name) for one in fields(PairCounts)}
+        return Readiness(
+            **counts,
+            unlabelled_passages=found.labels[None],
+            speaking_passages=len(speaking_passages(project, base.version)),
+        )
+
+    return project.remember(("readiness", base.policy, base.key), compute)

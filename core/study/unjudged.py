@@ -137,8 +137,12 @@ def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | 
     Raises:
         InputError: an unknown grader or version.
     """
-    shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
-    return {share.run: share.judged for share in shares}
+
+    def compute() -> dict[str, float | None]:
+        shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
+        return {share.run: share.judged for share in shares}
+
+    return project.remember(("labelled", policy, top_k), compute)
 
 
 def judged_shares(
