@@ -34,6 +34,8 @@ if __name__ == "__main__":
             screens.menu(address.travelling(), ui.sees)
     with ui.errors():
         ui.check(name)
+        if login.begins_with_work() and name == "home":
+            st.switch_page("pages/my_work.py", query_params=address.travelling())
         tour.accompany(name)
         screen.run()
         ui.say_reopened()

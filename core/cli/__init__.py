@@ -38,6 +38,7 @@ COMMANDS = {
     "passages": ("passages",),
     "people": ("override", "judge"),
     "members": ("people",),
+    "teamwork": ("work", "guidelines"),
     "disagreements": ("disagreements",),
     "answers": ("answers",),
     "reteval": ("reteval",),

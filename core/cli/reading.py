@@ -71,6 +71,8 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "target diff": _always,
     "students list": _always,
     "unjudged": _always,
+    "guidelines show": _always,
+    "work list": _always,
     "vectors": lambda given: not given["drop"],
 }
 """By the words of a command, whether it only reads with the parameters that it was given. Every other one writes."""

@@ -127,6 +127,7 @@ from core.project.students import (
     students_of,
     verdicts,
 )
+from core.project.teamwork import LONGEST_GUIDELINES, Guidelines, done_queries, guidelines, mark_done, set_guidelines
 
 __all__ = [
     "ABOUT_ROLES",
@@ -138,6 +139,7 @@ __all__ = [
     "GOLD_RUN",
     "IMPORTED",
     "JUDGE",
+    "LONGEST_GUIDELINES",
     "MARK",
     "NOT_RETRIEVED",
     "ORACLE",
@@ -162,6 +164,7 @@ __all__ = [
     "ConfirmedCase",
     "Cursor",
     "Generated",
+    "Guidelines",
     "JudgmentAct",
     "Keeper",
     "Length",
@@ -207,6 +210,7 @@ __all__ = [
     "create",
     "current_author",
     "deepest_rank",
+    "done_queries",
     "elsewhere",
     "find_answer_model",
     "find_source",
@@ -216,6 +220,7 @@ __all__ = [
     "generated_of",
     "gold_name",
     "gold_texts",
+    "guidelines",
     "identity_of",
     "judged_pairs",
     "judged_values",
@@ -228,6 +233,7 @@ __all__ = [
     "lengths",
     "list_passages",
     "log",
+    "mark_done",
     "mark_gold",
     "migrations",
     "name_passages",
@@ -256,6 +262,7 @@ __all__ = [
     "retrieved",
     "run_names",
     "run_sizes",
+    "set_guidelines",
     "set_member",
     "set_pool_depth",
     "source_of",

@@ -266,6 +266,9 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f"made {d.get('person', 'somebody')} {d.get('role', 'a member')} of the project"
         + (f", for {how_many(d['queries'], 'queries')}" if isinstance(d.get("queries"), int) else "")
     ),
+    "set guidelines": lambda d: "wrote the guidelines of " + (_query(d) if d.get("query") else "the project"),
+    "finish query": lambda d: f"is done with {_query(d)}",
+    "reopen query": lambda d: f"is not done with {_query(d)} after all",
     "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",

@@ -40,6 +40,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0017_audits", _script("0017_audits")),
     ("0018_answers", _script("0018_answers")),
     ("0020_members", _script("0020_members")),
+    ("0021_teamwork", _script("0021_teamwork")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

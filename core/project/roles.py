@@ -30,6 +30,7 @@ ActName = Literal[
     "settle disagreements",
     "judge audits",
     "confirm cases",
+    "mark work",
     "download",
     "import files",
     "grade",
@@ -40,6 +41,7 @@ ActName = Literal[
     "take everything out",
     "bring back",
     "organize",
+    "set guidelines",
     "manage people",
 ]
 
@@ -75,8 +77,9 @@ ACTS: Mapping[ActName, Rule] = {
     "read the bank": Rule(
         "assessor", "read questions, grades, judgments and what was done",
         ("question_bank", "prompts", "grading", "passages", "disagreements", "changes", "activity", "exam", "students",
-         "items", "improve", "answers", "cases", "judges", "audit", "export"),
-        ("bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
+         "items", "improve", "answers", "cases", "judges", "audit", "export", "my_work"),
+        ("work list", "guidelines show",
+         "bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
          "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "graders list",
          "graders test", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
@@ -112,6 +115,10 @@ ACTS: Mapping[ActName, Rule] = {
         "assessor", "confirm cases of answers, and say which answers are right", ("cases", "judges"),
         ("reteval confirm", "reteval withdraw"), by_query=True,
     ),
+    "mark work": Rule(
+        "assessor", "say that a query is done, or not after all", ("my_work",), ("work done", "work reopen"),
+        by_query=True,
+    ),
     "download": Rule(
         "assessor", "download qrels, bank, grades, runs and leaderboards", ("home", "export"), ("export",),
     ),
@@ -142,6 +149,9 @@ ACTS: Mapping[ActName, Rule] = {
         ("grading", "prompts", "leaderboard", "measures"),
         ("init", "demo", "serve", "graders save", "graders remove", "prompts save", "prices set", "pool", "gold",
          "runs families", "vectors"),
+    ),
+    "set guidelines": Rule(
+        "organizer", "write the guidelines of the project and of queries", ("passages",), ("guidelines set",),
     ),
     "manage people": Rule("organizer", "say who may do what", ("people",), ("people*",)),
 }  # fmt: skip

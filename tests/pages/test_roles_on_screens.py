@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.project import Project, change_member, set_member
+from core.project import Project, change_member, done_queries, set_guidelines, set_member
 from pages.parts.shared import login, visitor
 from pages.parts.shared.screens import SCREENS
 from tests.made.screens import (
@@ -184,6 +184,42 @@ def test_a_role_that_changes_while_somebody_works_counts_at_once(project: Projec
     sound(app.run())
     assert "asta is viewer of this project" in as_text(app.error[0].value)
     assert not [secret for secret in SECRETS if secret in everything(app)]
+
+
+def test_an_assessor_begins_with_their_work_and_says_what_is_done(
+    project: Project, log_in: Callable[..., None]
+) -> None:
+    put(project)
+    set_guidelines(project, "Read the *whole* passage.", "shell")
+    log_in("asta")
+    app = visit("home")
+    # Of the two queries one is theirs.
+    assert "0 of 1 query done" in everything(app)
+    assert "Read the *whole* passage." in [text.value for text in app.text]
+    # One who goes on to Home stays there.
+    assert "Curate the questions" in everything(sound(app.run()))
+    app = visit("my_work")
+    app.button("Done q1").click()
+    sound(app.run())
+    assert done_queries(project)["asta"].keys() == {"q1"}
+    assert "1 of 1 query done" in everything(app)
+    press(app, "Not done after all")
+    assert done_queries(project) == {}
+
+
+def test_who_else_is_in_a_query_and_the_guidelines_stand_beside_the_passage(
+    project: Project, log_in: Callable[..., None]
+) -> None:
+    put(project)
+    set_guidelines(project, "Only what is *said*.", "shell", "q1")
+    log_in("olga")
+    assert "in this query, too" not in said(visit("question_bank", query="q1"))
+    log_in("asta")
+    app = visit("passages", query="q1", passage="p1")
+    assert "Olga O\\. is in this query, too." in said(app)
+    assert "Only what is *said*." in [text.value for text in app.text]
+    assert not [button for button in app.button if button.label.startswith("Save for")]
+    assert "in this query, too" not in said(visit("passages", query="q2", passage="p5"))
 
 
 def test_one_person_on_localhost_sees_everything_and_gives_their_name(shared: Project) -> None:

@@ -23,7 +23,7 @@ from core.formats import LARGEST
 from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
-from core.project import PARTS, ROLES
+from core.project import LONGEST_GUIDELINES, PARTS, ROLES
 from core.text import LONGEST_ID
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
@@ -232,6 +232,8 @@ RULES: Final = (
     Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
     Rule("members", f"role IS NULL OR role IN {_one_of(ROLES)}", f"the role is none of {', '.join(ROLES)}"),
     Rule("members", "length(identity) > 0 AND length(name) > 0", "somebody has no identity or no name"),
+    Rule("guidelines", f"length(text) <= {LONGEST_GUIDELINES}", "the guidelines are too long"),
+    Rule("query_marks", "length(author) > 0", "it is not said who is done"),
     Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
@@ -328,6 +330,8 @@ REFERENCES: Final = tuple(
     answer_verdicts question_text_key question_texts text_key
     answer_verdicts answer_text_key answer_texts text_key
     answer_cases query_key queries query_key
+    guidelines query_key queries query_key
+    query_marks query_key queries query_key
     answer_cases generator_key generators generator_key
     audit_runs audit_key audits audit_key
     audit_runs run_key runs run_key

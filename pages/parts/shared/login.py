@@ -125,6 +125,14 @@ def member() -> Member | None:
     return found
 
 
+def begins_with_work() -> bool:
+    """Whether this is the first screen of an assessor's visit, who begins with what is theirs to do."""
+    first = "arrived" not in st.session_state
+    st.session_state["arrived"] = True
+    found = member()
+    return first and found is not None and found.role == "assessor"
+
+
 def box() -> None:
     """Who is logged in, in the sidebar, and the way out."""
     found = member()
