@@ -10,7 +10,18 @@ from starlette.middleware import Middleware
 from core.graders import provide_access, provide_endpoints, provide_keys
 from pages.parts.bank import window as bank_window
 from pages.parts.home import tour
-from pages.parts.shared import address, failures, login, policy_widgets, presses, refused_logins, screens, ui, visitor
+from pages.parts.shared import (
+    address,
+    failures,
+    job_progress,
+    login,
+    policy_widgets,
+    presses,
+    refused_logins,
+    screens,
+    ui,
+    visitor,
+)
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.
@@ -30,6 +41,8 @@ if __name__ == "__main__":
             bank_window.take_in()
         with ui.errors():
             policy_widgets.line(name)
+        with ui.errors():
+            job_progress.accompany(name)
     finally:
         with place:
             screens.menu(address.travelling(), ui.sees)

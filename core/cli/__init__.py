@@ -31,6 +31,7 @@ COMMANDS = {
     "exam_board": ("exam-board",),
     "irt": ("irt",),
     "audit": ("audit",),
+    "cascade": ("cascade",),
     "runs": ("runs",),
     "study": ("curve", "selection", "unjudged"),
     "agreement": ("agreement",),
@@ -45,6 +46,7 @@ COMMANDS = {
     "target": ("target",),
     "records": ("pool", "jobs", "failures", "publications"),
     "activity": ("activity", "bring-back"),
+    "shards": ("shards",),
     "serve": ("serve",),
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""

@@ -158,7 +158,7 @@ def grade(
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
-                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{_price(tag)}.")
+                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{price_words(tag)}.")
             return
         request = Request(scope, bank_version, max_calls, max_cost, concurrency)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
@@ -233,7 +233,8 @@ def _result(final: Progress) -> dict[str, Any]:
     }
 
 
-def _price(tag: PriceTag) -> str:
+def price_words(tag: PriceTag) -> str:
+    """What a price tag says, to follow a number of pairs; nothing where no model is called."""
     if not tag.calls:
         return ""
     cost = "" if tag.cost is None else f", {tag.cost:,.2f} in money"

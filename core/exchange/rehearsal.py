@@ -14,7 +14,7 @@ LARGE = frozenset(
     {
         "passages", "passage_texts", "rankings", "judgments", "responses", "response_sentences", "listed", "grades",
         "failures", "overrides", "settlings", "answers", "retrieved", "generated_answers", "comparisons", "audit_ranks",
-        "audit_chances",
+        "audit_chances", "cascade_passages",
     }
 )  # fmt: skip
 """Tables that may be large: an import says which of them it reads."""

@@ -24,7 +24,7 @@ from core.grading.drafting import (
 )
 from core.grading.elsewhere import TakenIn, Written, take_in, write_missing
 from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
-from core.grading.grades import NO_USABLE_RATING, write_staged_grades
+from core.grading.grades import NO_USABLE_RATING, write_grades
 from core.grading.jobs import close_interrupted, end, jobs, start
 from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
 from core.grading.ledgers import Ledger
@@ -97,6 +97,6 @@ __all__ = [
     "time_needed",
     "trial_control",
     "usual_settings",
+    "write_grades",
     "write_missing",
-    "write_staged_grades",
 ]

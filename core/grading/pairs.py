@@ -40,6 +40,9 @@ _IN_RUNS = (
 )
 """Whether pool p's passage is one that named runs brought into the pool."""
 
+_AMONG = "($passages IS NULL OR ((p.query_key::BIGINT << 32) + p.passage_key) IN (SELECT unnest($passages::BIGINT[])))"
+"""Whether pool p's passage is one that was named itself."""
+
 
 _TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
 """Whether bank b asks by a title: a query that is known by its id alone says nothing to a judge."""
@@ -49,7 +52,8 @@ def missing_pairs(spec: GraderSpec) -> str:
     """The pairs that a grader is asked for and whether it has them, as a query.
 
     Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $runs (a list of
-    names of runs whose pooled passages are meant, or NULL for the whole pool).
+    names of runs whose pooled passages are meant, or NULL for the whole pool), $passages (a list of query keys, shifted
+    by 32 bits, plus passage keys, or NULL for the whole pool).
     Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
     known, failed or ungraded.
     """
@@ -64,7 +68,7 @@ def missing_pairs(spec: GraderSpec) -> str:
         "  p.text_key AS passage_text_key, max(weight) AS weight"
         f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
         "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
-        f"  AND {_IN_RUNS}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
+        f"  AND {_IN_RUNS} AND {_AMONG}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
     )
 
 
@@ -97,7 +101,7 @@ def make_plan(
         without_text=int(
             project.value(
                 "SELECT count(*) FROM pool p JOIN queries USING (query_key) WHERE text_key IS NULL"
-                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
+                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS} AND {_AMONG}",
                 _scope_parameters(project, scope),
             )
         ),
@@ -115,6 +119,7 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
         "queries": None if scope.queries is None else list(scope.queries),
         "runs": None if scope.runs is None else check_runs(project, scope.runs),
         "depth": project.read(pool_depth),
+        "passages": None if scope.passages is None else [(query << 32) + passage for query, passage in scope.passages],
     }
 
 

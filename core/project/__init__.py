@@ -17,9 +17,19 @@ from core.project.answer_models import AnswerModel, answer_models, answer_models
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
-from core.project.database import CONFIG
 from core.project.engine_errors import first_line, no_room
+from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
+from core.project.freezes import (
+    Freeze,
+    FrozenQuery,
+    add_frozen,
+    begin_freeze,
+    drop_freeze,
+    end_freeze,
+    freezes,
+    frozen_so_far,
+)
 from core.project.generated import (
     GOLD_RUN,
     AnswerContext,
@@ -80,21 +90,23 @@ from core.project.project import (
     close_projects,
     create,
     current_author,
+    lent,
     log,
     open_project,
     projects_folder,
     record,
     stage,
-    stage_table,
+    table_of,
 )
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
-from core.project.responses import count_words, known_responses, response_runs, write_responses
+from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
 from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, Rule
 from core.project.runs import (
     RANKED,
     Runs,
+    by_rank,
     check_runs,
     clear_runs,
     deepest_rank,
@@ -141,6 +153,7 @@ __all__ = [
     "JUDGE",
     "LONGEST_GUIDELINES",
     "MARK",
+    "MEMORY",
     "NOT_RETRIEVED",
     "ORACLE",
     "PARTS",
@@ -149,6 +162,7 @@ __all__ = [
     "REMOVE_MEMBER",
     "ROLES",
     "SCALE",
+    "SPILL",
     "STATE_FAMILIES",
     "STATE_MEMBER",
     "WITHDRAW",
@@ -163,6 +177,8 @@ __all__ = [
     "Comparison",
     "ConfirmedCase",
     "Cursor",
+    "Freeze",
+    "FrozenQuery",
     "Generated",
     "Guidelines",
     "JudgmentAct",
@@ -183,6 +199,7 @@ __all__ = [
     "activity_csv",
     "add_answers",
     "add_comparisons",
+    "add_frozen",
     "add_generated",
     "add_gold_answer",
     "add_passages",
@@ -196,8 +213,10 @@ __all__ = [
     "as_act",
     "as_name",
     "assessed",
+    "begin_freeze",
     "boards",
     "bring_back",
+    "by_rank",
     "change_member",
     "check_new",
     "check_runs",
@@ -211,12 +230,17 @@ __all__ = [
     "current_author",
     "deepest_rank",
     "done_queries",
+    "drop_freeze",
     "elsewhere",
+    "end_freeze",
+    "engine_config",
     "find_answer_model",
     "find_source",
     "find_students",
     "fingerprint_of",
     "first_line",
+    "freezes",
+    "frozen_so_far",
     "generated_of",
     "gold_name",
     "gold_texts",
@@ -231,6 +255,7 @@ __all__ = [
     "kinds_of_act",
     "known_responses",
     "lengths",
+    "lent",
     "list_passages",
     "log",
     "mark_done",
@@ -262,22 +287,24 @@ __all__ = [
     "retrieved",
     "run_names",
     "run_sizes",
+    "scratch",
     "set_guidelines",
     "set_member",
     "set_pool_depth",
     "source_of",
     "sources",
+    "split_response",
     "stage",
     "stage_judgments",
     "stage_ranked",
     "stage_rankings",
-    "stage_table",
     "state_factors",
     "state_families",
     "state_ranks",
     "stated_families",
     "students",
     "students_of",
+    "table_of",
     "undo_member",
     "unknown_queries",
     "unstage_ranking",

@@ -83,7 +83,9 @@ ACTS: Mapping[ActName, Rule] = {
          "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "graders list",
          "graders test", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
-         "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate", "target diff",
+         "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate",
+         "target diff", "target list",
+         "cascade board", "cascade calibrate", "cascade labels", "cascade list", "shards board",
          "audit board", "audit calibrate", "audit curve", "audit list", "audit methods", "audit roles",
          "audit status"),
         writes=False,
@@ -126,7 +128,8 @@ ACTS: Mapping[ActName, Rule] = {
         "organizer", "import files", ("home",), ("import", "ingest", "items import", "answers import"),
     ),
     "grade": Rule(
-        "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"), ("grade",),
+        "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"),
+        ("grade", "cascade plan", "cascade run"),
     ),
     "write with models": Rule(
         "organizer", "let models write questions and items, which may cost money", ("question_bank", "items"),
@@ -135,14 +138,18 @@ ACTS: Mapping[ActName, Rule] = {
     "run exams": Rule(
         "organizer", "let students sit exams, and models answer and compare", ("exam", "students", "items", "answers"),
         ("students add", "students retrieve", "sit", "items categories", "items set", "answers generate",
-         "answers grade", "answers rag", "answers retrieve", "reteval compare", "target freeze", "target watch"),
+         "answers grade", "answers rag", "answers retrieve", "reteval compare", "target freeze", "target drop",
+         "target watch"),
     ),
     "plan audits": Rule(
         "organizer", "plan audits, draw batches and end them", ("audit",),
         ("audit design", "audit draw", "audit end", "audit end-batch", "audit export", "audit import"),
     ),
     "publish": Rule("organizer", "publish qrels and bundles", ("export",), ("export bundle",)),
-    "take everything out": Rule("organizer", "export the whole project", ("export",), ("export project",)),
+    "take everything out": Rule(
+        "organizer", "export the whole project, or its grades as shards", ("export",),
+        ("export project", "shards export"),
+    ),
     "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back",)),
     "organize": Rule(
         "organizer", "set up graders, prompts, prices, the pool and other settings of the project",

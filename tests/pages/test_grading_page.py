@@ -367,6 +367,9 @@ class TestJobs:
             app = visit("question_bank")
             assert "Cancel the trial" not in [button.label for button in app.button]
             assert "See Grading" in [link.proto.label for link in app.main.get("page_link")]
+            assert f"of {PAIRS} pairs, paused" in "".join(
+                bar.proto.text for bar in visit("leaderboard").get("progress")
+            )
 
     def test_a_cancelled_job_keeps_what_it_has(self, asked: Project) -> None:
         with EndpointServer(latency=0.2) as server:

@@ -7,6 +7,7 @@ doors of the program let in: a project that was made by it passes.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -23,8 +24,9 @@ from core.formats import LARGEST
 from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
+from core.measures.cascade import AGREEMENTS, PROMISES
 from core.project import LONGEST_GUIDELINES, PARTS, ROLES
-from core.text import LONGEST_ID
+from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
 Cursor = duckdb.DuckDBPyConnection
@@ -211,6 +213,14 @@ RULES: Final = (
     Rule("answer_cases", "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')",
          "a case is no letter"),
     Rule("answer_cases", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)", "it is not said who withdrew it, or when"),
+    Rule("freezes", f"{_id('name')} AND {_id('system')}", "the name of a freeze or of its responses is no name"),
+    Rule("freezes", "length(url) > 0 AND length(asked) > 0", "it is not said what was asked"),
+    Rule("freezes", f"queries {_COUNT} AND failed {_COUNT} AND failed <= queries", "the queries are no count"),
+    Rule("freezes", "(ended_at IS NULL) = (queries IS NULL) AND (ended_at IS NULL) = (failed IS NULL)",
+         "a freeze is neither open nor ended"),
+    Rule("frozen_queries", "(SELECT ended_at IS NULL FROM freezes f WHERE f.freeze_key = t.freeze_key)",
+         "the freeze has ended"),
+    Rule("frozen_queries", "seconds >= 0", "the time is below 0"),
     Rule("audits", f"{_id('name')} AND {_id('source')}", "the name of an audit or of its source is no name"),
     Rule("audits", f"{_json('policy', 'OBJECT')} AND {_json('goal', 'OBJECT')}",
          "the policy or the goal is no JSON object"),
@@ -230,6 +240,14 @@ RULES: Final = (
     Rule("audit_verdicts", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
          f"what was said is none of {', '.join(SAID)}, or its value is not there or too much"),
     Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
+    Rule("cascades", f"{_id('name')} AND {_json('policy', 'OBJECT')}",
+         "the name is no name, or the policy no JSON object"),
+    Rule("cascades", f"agreement IN {_one_of(AGREEMENTS)} AND promise IN {_one_of(PROMISES)}",
+         "what is promised is none of what can be"),
+    Rule("cascades", "alpha > 0 AND alpha < 1 AND delta > 0 AND delta < 1 AND seed >= 0",
+         "the seed is below 0, or alpha or delta is not between 0 and 1"),
+    Rule("cascade_passages", "weight >= 0 AND depth >= 1 AND learned >= 0 AND tested >= 0",
+         "a weight, a rank or a number of draws is out of range"),
     Rule("members", f"role IS NULL OR role IN {_one_of(ROLES)}", f"the role is none of {', '.join(ROLES)}"),
     Rule("members", "length(identity) > 0 AND length(name) > 0", "somebody has no identity or no name"),
     Rule("guidelines", f"length(text) <= {LONGEST_GUIDELINES}", "the guidelines are too long"),
@@ -333,6 +351,8 @@ REFERENCES: Final = tuple(
     guidelines query_key queries query_key
     query_marks query_key queries query_key
     answer_cases generator_key generators generator_key
+    frozen_queries freeze_key freezes freeze_key
+    frozen_queries query_key queries query_key
     audit_runs audit_key audits audit_key
     audit_runs run_key runs run_key
     audit_queries audit_key audits audit_key
@@ -355,6 +375,9 @@ REFERENCES: Final = tuple(
     audit_looks passage_key passages passage_key
     audit_ends audit_key audits audit_key
     audit_ends batch_key audit_batches batch_key
+    cascade_passages cascade_key cascades cascade_key
+    cascade_passages query_key queries query_key
+    cascade_passages passage_key passages passage_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
@@ -380,11 +403,13 @@ KEYS: Final = {
     "proposed_items": ("proposal_key",),
     "item_categories": ("question_key", "scheme"),
     "answer_texts": ("text",),
+    "frozen_queries": ("freeze_key", "query_key"),
     "audit_runs": ("audit_key", "run_key"),
     "audit_queries": ("audit_key", "query_key"),
     "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
     "audit_batches": ("audit_key", "number"),
     "audit_chances": ("batch_key", "query_key", "passage_key"),
+    "cascade_passages": ("cascade_key", "query_key", "passage_key"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 
@@ -548,6 +573,22 @@ def _read_audit(measure: str, policy: str, goal: str) -> None:
         raise ValueError("the goal of the audit is none")
 
 
+def _read_given(given: str) -> None:
+    said = json.loads(given)
+    if set(said) != {"passages", "answer"} or not isinstance(said["answer"], str | None):
+        raise ValueError("it is not what a target gave")
+    for passage_id, text, score in said["passages"]:
+        if fault_of_id(passage_id, True) or not isinstance(text, str | None):
+            raise ValueError("a passage is none")
+        if type(score) not in (int, float) or not math.isfinite(score):
+            raise ValueError("a score is no finite number")
+
+
+def _read_cascade(measure: str, policy: str) -> None:
+    linear_measure(measure)
+    Policy(**json.loads(policy))
+
+
 _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
 
 
@@ -558,5 +599,7 @@ _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
     ("draft_steps", 'question_id, "before", "after"', _read_step),
     ("prompts", "name, content", _read_prompt),
     ("audits", "measure, policy, goal", _read_audit),
+    ("frozen_queries", "given", _read_given),
+    ("cascades", "measure, policy", _read_cascade),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""

@@ -15,6 +15,7 @@ from core.pipelines import (
     KS,
     MAX_TOKENS,
     N_TOKENS,
+    ORDERS,
     TEMPERATURE,
     AnswerRule,
     Caps,
@@ -22,6 +23,7 @@ from core.pipelines import (
     GeneratorPlan,
     JudgePlan,
     Pair,
+    PassageOrder,
     ReadyGenerator,
     ReadyJudge,
     WantedAnswers,
@@ -161,7 +163,12 @@ def _generator(project: Project, kind: str) -> ReadyGenerator:
         rule: AnswerRule = "extractive"
         return make_generator(project, GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule))
     n_tokens = int(st.number_input("Tokens of an answer, by the prompt", 1, 1000, N_TOKENS, key="answers tokens"))
-    return make_generator(project, GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=max(MAX_TOKENS, 4 * n_tokens)))
+    order: PassageOrder = st.selectbox(
+        "Order of the passages", list(ORDERS), format_func=str.capitalize, key="answers order",
+        help="  \n".join(f"**{name.capitalize()}**: {what}" for name, what in ORDERS.items()),
+    )  # fmt: skip
+    longest = max(MAX_TOKENS, 4 * n_tokens)
+    return make_generator(project, GeneratorPlan(settings, n_tokens=n_tokens, max_tokens=longest, order=order))
 
 
 def model(kind: str, key: str) -> dict[str, Any]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
-from core.catalogue import graders
 from core.errors import WorkbenchError
-from core.leaderboard import leaderboard
-from core.measures import Choice, Choosing, Interval, Table, choosing
+from core.measures import Choice, Choosing, Interval
 from core.measures.answers import QueryCorrelation
-from core.pipelines import Evaluation, Refined, choice_tables, correlations
-from core.project import Project, official_sources
-from core.study import score_table
+from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables
+from core.project import Project
+from core.study import BESIDE, boards_to_choose_by, compare_choices
+from core.text import first_few
 from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.html import visible
 
@@ -41,52 +38,41 @@ def view(project: Project, evaluation: Evaluation) -> None:
     k = left.segmented_control(
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )
-    offered = _offered(project, evaluation, int(k))
+    offered = boards_to_choose_by(project, int(k))
+    policy = policy_widgets.chosen(project)
+    with st.spinner("Looking at what the answers cover", show_time=False):
+        covers = cover_tables(project, evaluation, int(k), policy)
+    whole = [name for name, table in covers.items() if len(table) == len(evaluation.view.runs or ())]
     wanted = right.multiselect(
-        "Beside", list(offered), default=list(offered)[:3], key="beside answers", placeholder="Nothing else",
-        help="Judgments of people, the question bank (EXAM-Cover), and judges of passages, on the same runs.",
+        "Beside", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
+        placeholder="Nothing else",
+        help="What the answers cover of the question bank, judgments of people, the question bank on the passages"
+        " themselves (EXAM-Cover), and judges of passages, on the same runs.",
     )  # fmt: skip
-    tables: dict[str, Table] = dict(choice_tables(evaluation, int(k)))
-    for name in wanted:
-        try:
-            tables[name] = _table(project, offered[name])
-        except WorkbenchError as error:
-            ui.show_error(error)
+    asked = {name: offered[name] for name in wanted if name in offered}
+    tables = choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
+    key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
     try:
-        key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, tuple(tables))
-        found = project.remember(key, lambda: choosing(tables))
+        compared = project.remember(key, lambda: compare_choices(project, asked, policy, tables))
     except WorkbenchError as error:
         ui.show_error(error)
         return
+    for error in compared.left_out.values():
+        ui.show_error(error)
+    found = compared.found
     st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
     st.caption(
         f"Over {found.choices[0].queries:,} queries that all have. Shares are of 1,000 resamples of the queries in"
         f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
         " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
     )
-
-
-def _offered(project: Project, evaluation: Evaluation, k: int) -> dict[str, tuple[str, str, str | None]]:
-    """Other evaluations by their name: source, measure, and the grader whose labels count."""
-    found: dict[str, tuple[str, str, str | None]] = {}
-    for source in official_sources(project):
-        found[f"{source}: nDCG@10"] = (source, "nDCG@10", None)
-    for grader in graders(project):
-        if not grader.grades:
-            continue
-        if grader.spec.method == "direct":
-            found[f"{grader.spec.name}: nDCG@10"] = ("exam", "nDCG@10", grader.spec.name)
-        else:
-            found[f"EXAM-Cover@{k} by {grader.spec.name}"] = ("exam", f"EXAM-Cover@{k}", grader.spec.name)
-    return found
-
-
-def _table(project: Project, asked: tuple[str, str, str | None]) -> Table:
-    source, measure, grader = asked
-    policy = policy_widgets.chosen(project)
-    policy = replace(policy, grader=grader) if grader is not None else policy
-    key = ("scores to choose by", source, measure, policy)
-    return project.remember(key, lambda: score_table(leaderboard(project, measure, source, policy)))
+    for name, table in covers.items():
+        if name not in whole:
+            lacks = [run for run in evaluation.view.runs or () if run not in table]
+            st.caption(
+                f":material/info: {ui.plain(name)} is known of {len(table)} runs. Grade the answers from"
+                f" {ui.plain(first_few(lacks))}, too: `exam answers grade`."
+            )
 
 
 def _html(found: Choosing, reference: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.errors import WorkbenchError
 from core.graders import loading
 from core.grading import BackgroundJob, Progress, current_job
 from core.project import Project
@@ -14,6 +15,8 @@ LOG_LINES = 30
 PACES = ((15.0, 1.0), (60.0, 2.0))
 """Up to how many seconds of a job it is looked at how often, in seconds."""
 SLOWEST = 3.0
+WATCHING = ("question_bank", "grading")
+"""The screens that show the job themselves."""
 
 
 def progress(project: Project) -> bool:
@@ -27,6 +30,34 @@ def progress(project: Project) -> bool:
         return True
     _ended(job)
     return False
+
+
+def accompany(screen: str) -> None:
+    """On the other screens: how far the job is; at its end what is shown is drawn again from its grades.
+
+    Args:
+        screen: the one that is drawn.
+    """
+    try:
+        project = ui.chosen_project()
+    except WorkbenchError:
+        # The screen itself says what is wrong.
+        return
+    job = None if project is None or screen in WATCHING else current_job(project)
+    if project is not None and job is not None and not job.progress.over and job.request.trial is None:
+        st.fragment(_accompany, run_every=SLOWEST)(project)
+
+
+def _accompany(project: Project) -> None:
+    job = current_job(project)
+    if job is None or job.progress.over:
+        st.rerun()
+        return
+    now = job.progress
+    st.progress(
+        now.done / now.total if now.total else 0.0,
+        text=f"Grading: {now.done:,} of {now.total:,} pairs" + (", paused" if job.control.paused else ""),
+    )
 
 
 def pace(job: BackgroundJob) -> float:
