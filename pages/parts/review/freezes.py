@@ -52,7 +52,7 @@ def view(project: Project, frozen: list[Freeze]) -> None:
     if before == after:
         st.info("The two freezes are the same: choose another on one side.", icon=":material/info:")
         return
-    changes = diff_of_runs(project, before, after, k)
+    changes = project.remember(("diff of freezes", before, after, k), lambda: diff_of_runs(project, before, after, k))
     fall = None if board is None else _measured(project, before, after, board)
     _summary(frozen, before, after, changes, fall)
     shown = _shown(changes, fall)
@@ -94,7 +94,10 @@ def _measured(project: Project, before: str, after: str, board: BoardChoice) -> 
     policy = policy_widgets.chosen(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
     try:
-        return measure_fall(project, before, after, board.measure, board.source, policy)
+        return project.remember(
+            ("fall between freezes", before, after, board, policy),
+            lambda: measure_fall(project, before, after, board.measure, board.source, policy),
+        )
     except WorkbenchError as error:
         ui.show_error(error)
         return None
