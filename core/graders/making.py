@@ -160,7 +160,7 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         kinds=reading.kinds or prompt.kinds,
         max_rating=reading.top or prompt.top,
     )
-    return ReadingGrader(spec, method, back_end, _passage_first(prompt))
+    return ReadingGrader(spec, method, back_end, _passage_first(prompt, bool(own.get("fence"))))
 
 
 def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
@@ -377,9 +377,11 @@ def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], defaul
     return values[values.index(value)]
 
 
-def _passage_first(prompt: Prompt) -> bool:
+def _passage_first(prompt: Prompt, fence: bool) -> bool:
+    """Whether prompts about one passage begin alike for longer than those about one question."""
     names = variables(prompt)
-    return "context" in names and names.index("context") == 0
+    # What says that a fenced passage is data names its tag, and stands before all else.
+    return "context" in names and (fence or names.index("context") == 0)
 
 
 def _short(model: str) -> str:

@@ -35,8 +35,9 @@ from core.grading.jobs import close_interrupted, end, jobs, start
 from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
 from core.grading.ledgers import Ledger
 from core.grading.left_out import LeftOut, left_out
-from core.grading.pairs import Plan, make_plan, missing_pairs
-from core.grading.price_tag import CHARACTERS_A_TOKEN, PriceTag, price_tag, time_needed
+from core.grading.pairs import PairsToGrade, Plan, make_plan, missing_pairs, pairs_to_grade, with_texts
+from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
+from core.grading.price_tag import PriceTag, first_prompt, price_tag, tag_of, time_needed
 from core.grading.progress import Progress
 from core.grading.replies import TakenIn
 from core.grading.request import Request
@@ -62,6 +63,7 @@ __all__ = [
     "Kind",
     "Ledger",
     "LeftOut",
+    "PairsToGrade",
     "Plan",
     "PriceTag",
     "Progress",
@@ -94,6 +96,7 @@ __all__ = [
     "end",
     "fill_in",
     "find_prompt",
+    "first_prompt",
     "fitting_prompts",
     "jobs",
     "left_out",
@@ -103,11 +106,13 @@ __all__ = [
     "missing_pairs",
     "outcome",
     "pair_to_try",
+    "pairs_to_grade",
     "passages_for_key",
     "pauses",
     "price_tag",
     "questions_for",
     "questions_to_try",
+    "read_before",
     "reasons",
     "run_batches",
     "run_job",
@@ -116,6 +121,7 @@ __all__ = [
     "start_job",
     "step",
     "suggest",
+    "tag_of",
     "take_in",
     "time_needed",
     "told_of",
@@ -123,6 +129,7 @@ __all__ = [
     "under_way",
     "usual_settings",
     "waiting_jobs",
+    "with_texts",
     "write_grades",
     "write_missing",
 ]

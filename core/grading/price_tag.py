@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from core.catalogue import find_grader, prices
 from core.errors import InputError
-from core.graders import Call, Completion, Grader, Pair, Price, ReadingGrader, Steps, Tokens, fill, is_remote
-from core.grading.pairs import pairs_to_grade, with_texts
+from core.graders import Call, Completion, Grader, Pair, Price, ReadingGrader, Steps, Tokens, fill, in_order, is_remote
+from core.grading.pairs import PairsToGrade, pairs_to_grade, with_texts
+from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
 from core.grading.scope import EVERYTHING, Scope
 from core.project import Project
 
 SAMPLE = 200
-CHARACTERS_A_TOKEN = 4
-"""For a model whose tokenizer is not at hand; about right for English."""
+STRETCHES, STRETCH = 4, 32
+"""So many times so many pairs that follow each other show how much of a prompt was read with the one before it."""
 WRITTEN = {"rating": 6, "yes-no": 6, "letter": 6, "span": 0, "likelihood": 0}
 """Tokens of a short answer, by its form, JSON around it included."""
 TYPICAL_ANSWER = "about three times as much as in the year before"
@@ -37,7 +38,8 @@ class PriceTag:
         thinking_tokens: of those written, the ones that a reasoning model writes for itself: by its earlier jobs, or
             all the room that it has for them where there were none.
         cached_tokens: of those read, the ones that an endpoint need not read anew, by the rule of OpenAI's: a prompt
-            begins as the one before it for at least `CACHED_FROM` tokens. The cost counts them at their own price.
+            begins as the one before it for at least `prefixes.CACHED_FROM` tokens. Where the price table has a price
+            for them, the cost counts them at that.
         batch_cost: the cost as batches; None where the model has no price, or nobody makes batches of its calls.
     """
 
@@ -85,7 +87,8 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
             calls, read, written = calls + 1, read + tokens, written + WRITTEN.get(call.form, WRITTEN_TEXT)
     scale = len(pairs) / len(sample)
     thinking = round(calls * scale * _thinking(project, grader))
-    total = Tokens(round(read * scale), round(written * scale) + thinking, 0, thinking)
+    cached = round(read * scale * _read_before(project, grader, pairs))
+    total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
     price = prices(project).get(grader.spec.model)
     cost = None if price is None else price.of_tokens(total)
     return PriceTag(
@@ -102,6 +105,27 @@ def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
         if price is None or cost is None or not is_remote(grader)
         else _in_batches(price, cost, round(calls * scale)),
     )
+
+
+def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair]) -> float:
+    """The share of what is read that an endpoint had read with the prompt before; 0 where none is asked."""
+    if not is_remote(grader):
+        return 0.0
+    shares: list[float] = []
+    for number in range(STRETCHES if len(pairs) > STRETCH else 1):
+        begin = number * max(len(pairs) - STRETCH, 0) // max(STRETCHES - 1, 1)
+        stretch = in_order(grader, pairs[begin : begin + STRETCH])
+        texts = with_texts(project, grader.spec, stretch)
+        prompts = [first_prompt(grader, texts, pair) for pair in stretch]
+        shares.append(read_before(prompts))
+    return sum(shares) / len(shares)
+
+
+def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
+    """What a model reads at the first call of a pair, as one text; empty where it is not asked."""
+    question, passage = pair
+    calls = _calls(grader.steps(texts.questions[question], texts.passages[passage]))
+    return fill(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
 
 
 def _in_batches(price: Price, cost: float, calls: int) -> float:
