@@ -39,6 +39,8 @@ COMMANDS = {
     "changes": ("changes",),
     "passages": ("passages",),
     "people": ("override", "judge"),
+    "members": ("people",),
+    "teamwork": ("work", "guidelines"),
     "disagreements": ("disagreements",),
     "answers": ("answers",),
     "reteval": ("reteval",),

@@ -55,6 +55,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "meta": _always,
     "override list": _always,
     "passages": _always,
+    "people list": _always,
     # To write calls down, texts get their keys.
     "plan": lambda given: given["examples"] is None and given["output"] is None,
     "pool": lambda given: given["depth"] is None,
@@ -76,6 +77,8 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "target list": _always,
     "students list": _always,
     "unjudged": _always,
+    "guidelines show": _always,
+    "work list": _always,
     "vectors": lambda given: not given["drop"],
 }
 """By the words of a command, whether it only reads with the parameters that it was given. Every other one writes."""

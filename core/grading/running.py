@@ -64,7 +64,7 @@ def run_job(
     # Only who asks an endpoint gets a bill.
     told = told_of(tag_of(project, grader, [pair for group in groups for pair in group])) if is_remote(grader) else None
     tag = {} if told is None else {"told": told}
-    with project.transaction() as cursor:
+    with project.transaction(act="grade", author=author) as cursor:
         grader_key = put_grader(cursor, grader.spec)
         job = start(cursor, grader_key, asked_of(request) | {"bank_version": version} | tag, total, author)
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
@@ -184,11 +184,13 @@ def start_job(project: Project, grader: Grader, request: Request, author: str) -
 
     Raises:
         GradingError: one is running.
+        NotAllowed: whoever the project acts for may not grade.
     """
+    project.require("grade", author=author)
     with _starting:
         if (job := _running.get(str(project.path))) is not None and not job.progress.over:
             raise GradingError("A grading job is running already.", "Wait for it, or cancel it first.")
-        _running[str(project.path)] = BackgroundJob(project, grader, request, author)
+        _running[str(project.path)] = BackgroundJob(project.unattended(), grader, request, author)
         return _running[str(project.path)]
 
 

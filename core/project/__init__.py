@@ -71,11 +71,21 @@ from core.project.judgments import (
 )
 from core.project.kept_passages import PassageFiles
 from core.project.lengths import Length, lengths
+from core.project.members import (
+    REMOVE_MEMBER,
+    STATE_MEMBER,
+    change_member,
+    identity_of,
+    remove_member,
+    set_member,
+    undo_member,
+)
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
 from core.project.pool import list_passages, pool_depth, pooled_queries, refresh_pool, set_pool_depth
 from core.project.project import (
     Cursor,
     Project,
+    as_act,
     as_name,
     close_projects,
     create,
@@ -92,6 +102,7 @@ from core.project.queries import add_queries, check_new, queries_of, unknown_que
 from core.project.replacing import Keeper, Replaced
 from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
+from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, Rule
 from core.project.runs import (
     RANKED,
     Runs,
@@ -128,8 +139,11 @@ from core.project.students import (
     students_of,
     verdicts,
 )
+from core.project.teamwork import LONGEST_GUIDELINES, Guidelines, done_queries, guidelines, mark_done, set_guidelines
 
 __all__ = [
+    "ABOUT_ROLES",
+    "ACTS",
     "CLOSED_BOOK",
     "CONFIG",
     "ELSEWHERE",
@@ -137,6 +151,7 @@ __all__ = [
     "GOLD_RUN",
     "IMPORTED",
     "JUDGE",
+    "LONGEST_GUIDELINES",
     "MARK",
     "MEMORY",
     "NOT_RETRIEVED",
@@ -144,11 +159,15 @@ __all__ = [
     "PARTS",
     "PREFIX",
     "RANKED",
+    "REMOVE_MEMBER",
+    "ROLES",
     "SCALE",
     "SPILL",
     "STATE_FAMILIES",
+    "STATE_MEMBER",
     "WITHDRAW",
     "Act",
+    "ActName",
     "Answer",
     "AnswerContext",
     "AnswerModel",
@@ -161,14 +180,18 @@ __all__ = [
     "Freeze",
     "FrozenQuery",
     "Generated",
+    "Guidelines",
     "JudgmentAct",
     "Keeper",
     "Length",
+    "Member",
     "Part",
     "PassageFiles",
     "Project",
     "Qrels",
     "Replaced",
+    "Role",
+    "Rule",
     "Runs",
     "Sought",
     "Student",
@@ -187,12 +210,14 @@ __all__ = [
     "answer_texts",
     "answer_verdicts",
     "answers_of",
+    "as_act",
     "as_name",
     "assessed",
     "begin_freeze",
     "boards",
     "bring_back",
     "by_rank",
+    "change_member",
     "check_new",
     "check_runs",
     "clear_runs",
@@ -204,6 +229,7 @@ __all__ = [
     "create",
     "current_author",
     "deepest_rank",
+    "done_queries",
     "drop_freeze",
     "elsewhere",
     "end_freeze",
@@ -218,6 +244,8 @@ __all__ = [
     "generated_of",
     "gold_name",
     "gold_texts",
+    "guidelines",
+    "identity_of",
     "judged_pairs",
     "judged_values",
     "judging",
@@ -230,6 +258,7 @@ __all__ = [
     "lent",
     "list_passages",
     "log",
+    "mark_done",
     "mark_gold",
     "migrations",
     "name_passages",
@@ -253,11 +282,14 @@ __all__ = [
     "rankings",
     "record",
     "refresh_pool",
+    "remove_member",
     "response_runs",
     "retrieved",
     "run_names",
     "run_sizes",
     "scratch",
+    "set_guidelines",
+    "set_member",
     "set_pool_depth",
     "source_of",
     "sources",
@@ -273,6 +305,7 @@ __all__ = [
     "students",
     "students_of",
     "table_of",
+    "undo_member",
     "unknown_queries",
     "unstage_ranking",
     "verdicts",

@@ -87,6 +87,8 @@ _SCREENS = {
     "import leaderboard": "leaderboard",
     "import qrels": "disagreements",
     "import ": "home",
+    "set role": "people",
+    "remove person": "people",
     "bring back": "home",
     "answers as responses": "leaderboard",
     "make run": "leaderboard",
@@ -286,6 +288,14 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "state families": lambda d: (
         f"stated which models {_made_with(d)} made with: {', '.join(d.get('families') or []) or 'none'}"
     ),
+    "set role": lambda d: (
+        f"made {d.get('person', 'somebody')} {d.get('role', 'a member')} of the project"
+        + (f", for {how_many(d['queries'], 'queries')}" if isinstance(d.get("queries"), int) else "")
+    ),
+    "set guidelines": lambda d: "wrote the guidelines of " + (_query(d) if d.get("query") else "the project"),
+    "finish query": lambda d: f"is done with {_query(d)}",
+    "reopen query": lambda d: f"is not done with {_query(d)} after all",
+    "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
     "export shards": lambda d: f"wrote {_count(d.get('grades', 0))} grades as shards{_named(d, 'file', ' into {}')}",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
 from core.project.passages import name_passages_of
-from core.project.project import Cursor, Project, lent, table_of
+from core.project.project import Cursor, Project, as_act, lent, table_of
 from core.project.queries import check_new
 from core.project.replacing import Keeper
 from core.types import Ranked
@@ -153,6 +153,7 @@ def clear_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
     return keys
 
 
+@as_act("see boards")
 def deepest_rank(project: Project) -> int:
     """The greatest rank of any run; 0 without runs."""
     return int(project.value("SELECT coalesce(max(rank), 0) FROM rankings"))
@@ -212,11 +213,13 @@ def check_runs(project: Project, runs: Sequence[str]) -> list[str]:
     return list(runs)
 
 
+@as_act("see boards")
 def run_names(project: Project) -> list[str]:
     """Every run, in the order of their import."""
     return [name for (name,) in project.rows("SELECT name FROM runs ORDER BY run_key")]
 
 
+@as_act("see boards")
 def run_sizes(project: Project) -> list[tuple[str, int, int]]:
     """Every run with the number of queries that it answers and of passages that it ranks, in the order of import."""
     return [

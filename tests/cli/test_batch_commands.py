@@ -19,7 +19,7 @@ from tests.made.projects import file_of, fill
 
 def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
-    path.write_bytes(file_of(lambda project: fill(project, QUESTIONS, {}, RUNS)))
+    file_of(lambda project: fill(project, QUESTIONS, {}, RUNS)).write(path)
 
     def run(*arguments: str) -> Any:
         result = CliRunner().invoke(cli, [*arguments, "--project", str(path)], standalone_mode=False)

@@ -25,7 +25,7 @@ from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
 from core.measures.cascade import AGREEMENTS, PROMISES
-from core.project import PARTS
+from core.project import LONGEST_GUIDELINES, PARTS, ROLES
 from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
@@ -260,6 +260,10 @@ RULES: Final = (
          "the seed is below 0, or alpha or delta is not between 0 and 1"),
     Rule("cascade_passages", "weight >= 0 AND depth >= 1 AND learned >= 0 AND tested >= 0",
          "a weight, a rank or a number of draws is out of range"),
+    Rule("members", f"role IS NULL OR role IN {_one_of(ROLES)}", f"the role is none of {', '.join(ROLES)}"),
+    Rule("members", "length(identity) > 0 AND length(name) > 0", "somebody has no identity or no name"),
+    Rule("guidelines", f"length(text) <= {LONGEST_GUIDELINES}", "the guidelines are too long"),
+    Rule("query_marks", "length(author) > 0", "it is not said who is done"),
     Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
@@ -363,6 +367,8 @@ REFERENCES: Final = tuple(
     answer_verdicts question_text_key question_texts text_key
     answer_verdicts answer_text_key answer_texts text_key
     answer_cases query_key queries query_key
+    guidelines query_key queries query_key
+    query_marks query_key queries query_key
     answer_cases generator_key generators generator_key
     frozen_queries freeze_key freezes freeze_key
     frozen_queries query_key queries query_key

@@ -153,13 +153,13 @@ class BatchEndpoint:
 
         Args:
             file: its id there.
-            path: gets the file, up to the limit BATCH_FILE.
+            path: gets the file, up to the limit ENDPOINT_BATCH.
         """
 
         async def act(client: openai.AsyncOpenAI) -> None:
             http: Any = client._client
             with path.open("wb") as out:
-                http.spool, http.spool_most = out, limit("BATCH_FILE")
+                http.spool, http.spool_most = out, limit("ENDPOINT_BATCH")
                 try:
                     await client.files.with_raw_response.content(file)
                 finally:
