@@ -9,7 +9,18 @@ import streamlit as st
 from core.graders import provide_access, provide_endpoints, provide_keys
 from pages.parts.bank import window as bank_window
 from pages.parts.home import tour
-from pages.parts.shared import address, failures, job_progress, login, policy_widgets, presses, screens, ui, visitor
+from pages.parts.shared import (
+    address,
+    failures,
+    job_progress,
+    login,
+    policy_widgets,
+    presence,
+    presses,
+    screens,
+    ui,
+    visitor,
+)
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.
@@ -31,6 +42,8 @@ if __name__ == "__main__":
             policy_widgets.line(name)
         with ui.errors():
             job_progress.accompany(name)
+        with ui.errors():
+            presence.accompany()
     finally:
         with place:
             screens.menu(address.travelling(), ui.sees)

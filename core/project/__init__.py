@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.project import judging, migrations
-from core.project.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
+from core.project.activity import Act, Sought, acted_since, activity, activity_csv, kinds_of_act, latest_act, people
 from core.project.answer_cases import (
     CasePlace,
     ConfirmedCase,
@@ -195,6 +195,7 @@ __all__ = [
     "Runs",
     "Sought",
     "Student",
+    "acted_since",
     "activity",
     "activity_csv",
     "add_answers",
@@ -254,6 +255,7 @@ __all__ = [
     "kept_as_they_are",
     "kinds_of_act",
     "known_responses",
+    "latest_act",
     "lengths",
     "lent",
     "list_passages",
