@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from core.graders import provide_access, provide_endpoints, provide_keys
 from pages.parts.bank import window as bank_window
@@ -17,6 +18,7 @@ from pages.parts.shared import (
     policy_widgets,
     presence,
     presses,
+    refused_logins,
     screens,
     ui,
     visitor,
@@ -57,4 +59,9 @@ if __name__ == "__main__":
     presses.presses().forget()
 else:
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
-    app = st.App(Path(__file__).resolve(), on_script_error=failures.show, lifespan=ui.served)
+    app = st.App(
+        Path(__file__).resolve(),
+        on_script_error=failures.show,
+        lifespan=ui.served,
+        middleware=[Middleware(refused_logins.RefusedLogins)],
+    )

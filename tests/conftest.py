@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import itertools
 from collections import Counter
@@ -78,6 +79,17 @@ def at_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who acts is found out anew in every test: the app of an earlier one says it of its own visitors."""
     monkeypatch.setattr(access, "_provider", access._provider)
     monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The browser's driver says that its loop runs in this thread for good: only its own tests see that."""
+    loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
+    if loop is not None:
+        asyncio._set_running_loop(None)
+    yield
+    if loop is not None:
+        asyncio._set_running_loop(loop)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ COMMANDS = {
     "status": ("status",),
     "bank": ("bank",),
     "grade": ("plan", "grade", "ingest"),
+    "batch": ("batch",),
     "generate": ("generate", "proposals"),
     "items": ("items",),
     "graders": ("graders", "prompts", "prices"),

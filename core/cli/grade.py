@@ -13,6 +13,7 @@ import click
 
 from core.bank import check_version
 from core.catalogue import find_grader, remember_settings
+from core.cli.batch import grade_in_batches
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
@@ -131,6 +132,9 @@ def plan(
     show_default=True,
     help="Calls in flight at most.",
 )
+@click.option("--batch", is_flag=True, help="As batches: an endpoint answers within a day, for half the price.")
+@click.option("--batch-size", type=Whole(1), help="Calls of a batch at most.")
+@click.option("--no-wait", is_flag=True, help="Send the batches and leave; run it again to take the answers in.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be graded, and what that would take.")
 @json_option
 def grade(
@@ -142,11 +146,20 @@ def grade(
     max_cost: float | None,
     max_calls: int | None,
     concurrency: int,
+    batch: bool,
+    batch_size: int | None,
+    no_wait: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
     """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
     scope = replace(scope, limit=limit)
+    if not batch and (batch_size is not None or no_wait):
+        raise InputError("--batch-size and --no-wait are for batches.", "Say --batch too.")
+    request = Request(scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size)
+    if batch and not dry_run:
+        grade_in_batches(project_path, chosen, request, no_wait, as_json)
+        return
     with opened(project_path) as project:
         close_interrupted(project)
         grader = chosen.make(project)
@@ -158,9 +171,8 @@ def grade(
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
-                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{price_words(tag)}.")
+                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
             return
-        request = Request(scope, bank_version, max_calls, max_cost, concurrency)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
         final = run_job(project, grader, request, current_author(), _watch(), control)
@@ -233,13 +245,21 @@ def _result(final: Progress) -> dict[str, Any]:
     }
 
 
-def price_words(tag: PriceTag) -> str:
+def price_words(tag: PriceTag, batch: bool = False) -> str:
     """What a price tag says, to follow a number of pairs; nothing where no model is called."""
     if not tag.calls:
         return ""
-    cost = "" if tag.cost is None else f", {tag.cost:,.2f} in money"
+    money = tag.batch_cost if batch else tag.cost
+    cost = "" if money is None else f", {money:,.2f} in money"
+    if not batch and tag.batch_cost is not None:
+        cost += f" ({tag.batch_cost:,.2f} with --batch)"
     about = "" if tag.counted else "about "
-    return f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read and {tag.output_tokens:,} written{cost}"
+    cached = f" ({tag.cached_tokens:,} of them cached)" if tag.cached_tokens else ""
+    thinking = f" ({tag.thinking_tokens:,} of them thinking)" if tag.thinking_tokens else ""
+    return (
+        f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read{cached} and {tag.output_tokens:,}"
+        f" written{thinking}{cost}"
+    )
 
 
 def _watch() -> Callable[[Progress], None]:

@@ -33,6 +33,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "cascade calibrate": _always,
     "cascade labels": _always,
     "cascade list": _always,
+    "batch status": _always,
     "changes": _always,
     "correlate": _always,
     "disagreements list": _always,

@@ -80,7 +80,8 @@ ACTS: Mapping[ActName, Rule] = {
          "items", "improve", "answers", "cases", "judges", "audit", "export", "my_work"),
         ("work list", "guidelines show",
          "bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
-         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "graders list",
+         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status",
+         "graders list",
          "graders test", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
          "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate",
@@ -129,7 +130,7 @@ ACTS: Mapping[ActName, Rule] = {
     ),
     "grade": Rule(
         "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"),
-        ("grade", "cascade plan", "cascade run"),
+        ("grade", "batch cancel", "batch fetch", "cascade plan", "cascade run"),
     ),
     "write with models": Rule(
         "organizer", "let models write questions and items, which may cost money", ("question_bank", "items"),

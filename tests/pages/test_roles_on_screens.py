@@ -62,7 +62,7 @@ def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
     monkeypatch.setattr(visitor, "secrets", lambda: {"auth": {"client_id": "x"}})
 
     def be(name: str | None, **claims: Any) -> None:
-        said = {"email": f"{name}@x.org", "iat": time.time(), **claims} if name else None
+        said = {"email": f"{name}@x.org", "iat": time.time(), "aud": "x", **claims} if name else None
         monkeypatch.setattr(login, "claims", lambda: said)
 
     return be

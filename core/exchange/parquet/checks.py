@@ -97,6 +97,8 @@ _SHARE = "BETWEEN 0 AND 1"
 _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
 _COUNT = f"BETWEEN 0 AND {1 << 53}"
 
+_USED = ("calls", "input_tokens", "output_tokens", "cached_tokens", "thinking_tokens")
+
 RULES: Final = (
     Rule("settings", "length(name) > 0", "a setting has no name"),
     Rule(
@@ -137,8 +139,18 @@ RULES: Final = (
          "the probabilities of ratings are not numbers from 0 to 1"),
     *(
         Rule("jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "graded", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "graded", "failed", *_USED)
     ),
+    *(
+        Rule("call_batches", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
+        for column in ("calls", "wave", "done", "answered", "unanswered", *_USED[1:])
+    ),
+    Rule("call_batches", f"state IN {_one_of(('planned', 'uploaded', 'sent', 'taken', 'failed', 'dropped'))}",
+         "the state of a batch is none"),
+    Rule("call_batches", "(state IN ('planned', 'dropped') OR file_id IS NOT NULL)"
+         " AND (state <> 'sent' OR batch_id IS NOT NULL)", "a batch was sent and it is not said where"),
+    Rule("call_batch_pairs", "place >= 0", "the place in a batch is below 0"),
+    Rule("kept_replies", "(content IS NULL) = (error IS NOT NULL)", "what is kept is neither an answer nor a refusal"),
     Rule("jobs", "cost >= 0", "the cost is below 0"),
     Rule("jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
     Rule("activity", _json("detail", "OBJECT"), "the detail is no JSON object"),
@@ -174,7 +186,7 @@ RULES: Final = (
     Rule("student_factors", f"{_id('factor')} AND length(level) > 0", "a factor or its level has no name"),
     *(
         Rule("sittings", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "answered", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "answered", "failed", *_USED)
     ),
     Rule("sittings", "cost >= 0", "the cost is below 0"),
     Rule("sittings", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -192,7 +204,7 @@ RULES: Final = (
     ),
     *(
         Rule("answer_jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "written", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "written", "failed", *_USED)
     ),
     Rule("answer_jobs", "cost >= 0", "the cost is below 0"),
     Rule("answer_jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -291,6 +303,13 @@ REFERENCES: Final = tuple(
     failures passage_text_key passage_texts text_key
     failures job_key jobs job_key
     jobs grader_key graders grader_key
+    call_batches job_key jobs job_key
+    call_batch_pairs batch_key call_batches batch_key
+    call_batch_pairs question_text_key question_texts text_key
+    call_batch_pairs passage_text_key passage_texts text_key
+    kept_replies job_key jobs job_key
+    kept_replies question_text_key question_texts text_key
+    kept_replies passage_text_key passage_texts text_key
     overrides question_key questions question_key
     overrides passage_key passages passage_key
     overrides question_text_key question_texts text_key
@@ -404,6 +423,8 @@ KEYS: Final = {
     "item_categories": ("question_key", "scheme"),
     "answer_texts": ("text",),
     "frozen_queries": ("freeze_key", "query_key"),
+    "call_batch_pairs": ("batch_key", "question_text_key", "passage_text_key"),
+    "kept_replies": ("job_key", "name"),
     "audit_runs": ("audit_key", "run_key"),
     "audit_queries": ("audit_key", "query_key"),
     "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from core.errors import WorkbenchError
+from core.measures import parse_measure
 from core.pipelines import (
     Fall,
     PlacedPassage,
@@ -73,10 +74,20 @@ def _choices(project: Project, frozen: list[Freeze]) -> tuple[str, str, int, Boa
             for side, label in (("from", "Before"), ("to", "After"))
         )
         k = int(st.selectbox("Depth", DEPTHS, index=1, key="freeze-depth", bind="query-params", width=100))
-        offered = boards_to_choose_by(project, k)
+        offered = _boards(project, k)
         options = [*offered, NO_BOARD]
-        by = str(st.selectbox("Measured by", options, key=f"freeze-by-{k}"))
+        by = str(st.selectbox("Measured by", options, key=f"freeze-by {' '.join(options)}"))
     return before, after, k, offered.get(by)
+
+
+def _boards(project: Project, k: int) -> dict[str, BoardChoice]:
+    """What the tops can be measured by: the measure and the official board of the line above come first."""
+    looking = policy_widgets.seen()
+    if looking is None or not parse_measure(looking.measure).takes_judgments:
+        return boards_to_choose_by(project, k)
+    found = boards_to_choose_by(project, k, looking.measure)
+    first = f"{looking.against}: {looking.measure}"
+    return {name: found[name] for name in sorted(found, key=lambda name: name != first)}
 
 
 def _measured(project: Project, before: str, after: str, board: BoardChoice) -> Fall | None:
@@ -108,7 +119,7 @@ def _summary(frozen: list[Freeze], before: str, after: str, changes: list[QueryC
     lines = [f"{', '.join(when)}."]
     if fall is not None:
         said = "fell by more than noise" if fall.fell else "did not fall by more than noise"
-        chance = "no query differs" if fall.p is None else f"p = {fall.p:.3f}"
+        chance = "no query differs" if fall.p is None else "p < 0.001" if fall.p < 0.001 else f"p = {fall.p:.3f}"
         source = "the grades" if fall.source == "exam" else fall.source
         lines.append(
             f"By {source} {fall.measure} {said}: {fall.difference:+.3f}, 95 % interval"
@@ -151,7 +162,7 @@ def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> d
         "Gone": [len(one.gone) for one in shown],
         "New": [len(one.new) for one in shown],
         "Moved": [len(one.moved) for one in shown],
-        "In both": [one.overlap for one in shown],
+        "In both": [round(one.overlap, 2) for one in shown],
     }
     if any(one.answer for one in shown):
         columns["Answer"] = ["differs" if one.answer else "" for one in shown]
