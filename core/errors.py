@@ -87,6 +87,10 @@ class EngineError(ProjectError):
     """The database engine gave up in the middle of work that could not be repeated; the project is open again."""
 
 
+class NotAllowed(WorkbenchError):
+    """An act that the role of whoever is logged in does not include. Nothing was changed, and nothing shown."""
+
+
 class GradingError(WorkbenchError):
     """A grader or a grading job that cannot go on."""
 

@@ -118,6 +118,31 @@ def measures() -> str:
     )
 
 
+def roles() -> str:
+    """Every act that a role is needed for, with the roles that may do it and where it is reached."""
+    from core.project import ACTS, ROLES
+    from pages.parts.shared.screens import SCREENS
+
+    def may(least: str, role: str, by_query: bool) -> str:
+        if ROLES.index(role) < ROLES.index(least):  # type: ignore[arg-type]
+            return "–"
+        return "in their queries" if role == "assessor" and by_query else "yes"
+
+    return table(
+        ["act", *ROLES, "screens", "commands", "routes"],
+        [
+            (
+                rule.about,
+                *(may(rule.role, role, rule.by_query) for role in ROLES),
+                ", ".join(SCREENS[name][0] for name in rule.screens) or "–",
+                ", ".join(f"`{words}`" for words in rule.commands) or "–",
+                ", ".join(f"`{route}`" for route in rule.routes) or "–",
+            )
+            for rule in ACTS.values()
+        ],
+    )
+
+
 def modules() -> str:
     """Every module of core with the first sentence of its docstring, folders after their files."""
     rows = []
@@ -165,6 +190,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "limits": limits,
     "measures": measures,
     "modules": modules,
+    "roles": roles,
     "well-known-keys": well_known_keys,
 }
 

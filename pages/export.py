@@ -115,5 +115,6 @@ ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project = ui.project()
 policy, binary = qrels(project)
-publishing(project, policy, binary)
+if project.allows("publish"):
+    publishing(project, policy, binary)
 others(project)

@@ -29,6 +29,17 @@ STYLE = """
 """
 
 
+def boards_alone(project: Project) -> None:
+    """How the project stands for somebody who sees its boards and nothing else."""
+    board = None
+    if (view := policy_widgets.seen()) is not None:
+        board = leading(project, view.policy, view.measure, view.against)
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="next"):
+        st.markdown("You see the leaderboards of this project. Its questions and grades are for those who assess.")
+        ui.go("leaderboard")
+    panels.draw("state", [picture.board(board), picture.counted(counts(project))])
+
+
 def standing(project: Project) -> None:
     """How the project stands: the next step, three doors with what waits behind them, and a picture of its state."""
     found, person = counts(project), ui.person()
@@ -89,19 +100,23 @@ try:
 except WorkbenchError as error:
     ui.show_error(error)
     st.text("Choose another project on the left, or make a new one.")
-    creation()
+    creation(may=False)
     st.stop()
 if project is None:
-    creation()
+    creation(may=False)
 else:
-    if is_demo(project):
+    reads = project.allows("read the bank")
+    if reads and is_demo(project):
         tour.greet()
     drawn = st.container(key="standing")
-    imports(project)
-    # Whether it is open is kept here and not in the browser, which forgets it where the page is drawn anew.
-    with st.expander("Create another project", key="create another", on_change="rerun"):
-        creation()
-    safekeeping(project)
+    if project.allows("import files"):
+        imports(project)
+    if project.allows("organize"):
+        # Whether it is open is kept here and not in the browser, which forgets it where the page is drawn anew.
+        with st.expander("Create another project", key="create another", on_change="rerun"):
+            creation()
+    if project.allows("take everything out"):
+        safekeeping(project)
     # Last, so that all else is there while grades of a size are read for the first time.
     with drawn:
-        standing(project)
+        standing(project) if reads else boards_alone(project)

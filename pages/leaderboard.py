@@ -39,7 +39,7 @@ def rests_on(project: Project, policy: Policy, board: Leaderboard) -> str:
     """What part of the needed pairs the labels rest on, and why the others are missing; nothing where none is."""
     if board.usable == board.needed:
         return ""
-    lacks = project.remember(("readiness", policy), lambda: readiness(project, basis(project, policy)))
+    lacks = readiness(project, basis(project, policy))
     missing = {
         "ungraded": lacks.ungraded, "failed": lacks.failed, "on passages without text": lacks.without_text,
     }  # fmt: skip
@@ -56,7 +56,7 @@ def reached(project: Project, policy: Policy, board: Leaderboard) -> list[Column
     runs = [system.run for system in board.systems]
     found: list[Column] = []
     if board.usable < board.needed:
-        shares = project.remember(("labelled", policy, policy.cutoff), lambda: labelled(project, policy, policy.cutoff))
+        shares = labelled(project, policy, policy.cutoff)
         about = f"Of its top {policy.cutoff}. What has no label counts as not relevant."
         found.append(Column("Labelled", [shares.get(run) for run in runs], about, percent=True))
     if board.reference is not None:

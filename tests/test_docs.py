@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +14,8 @@ import pytest
 from click.testing import CliRunner
 
 from core.cli import cli
+from core.project import ACTS
+from pages.parts.shared import screens
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -36,6 +39,15 @@ def test_generated_parts_are_current(generate: ModuleType) -> None:
 def test_every_command_is_documented(generate: ModuleType) -> None:
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert [c.command_path for _, c in generate.all_commands() if f"## {c.command_path}\n" not in page] == []
+
+
+def test_every_command_and_every_screen_belongs_to_an_act_that_a_role_is_needed_for(generate: ModuleType) -> None:
+    patterns = [words for rule in ACTS.values() for words in rule.commands]
+    commands = [context.command_path.removeprefix("exam ") for _, context in generate.all_commands()]
+    assert [one for one in commands if not any(fnmatch(one, pattern) for pattern in patterns)] == []
+    # Some commands are followed by what they are about.
+    assert [p for p in patterns if not any(fnmatch(one, p) or p.startswith(f"{one} ") for one in commands)] == []
+    assert {name for rule in ACTS.values() for name in rule.screens} == set(screens.SCREENS)
 
 
 def test_the_help_that_is_documented_is_the_help_that_is_printed(generate: ModuleType) -> None:

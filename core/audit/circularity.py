@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from core.catalogue import graders
 from core.labels import Policy, basis
-from core.project import Project, run_names, stated_families
+from core.project import Project, as_act, run_names, stated_families
 from core.text import first_few
 
 _STEMS = (
@@ -87,6 +87,7 @@ class Circularity:
         return f"Questions: {self.questions.says}. Grader: {self.grader.says}.{rest}"
 
 
+@as_act("see boards")
 def circularity(project: Project, policy: Policy | None = None, runs: Sequence[str] = ()) -> Circularity:
     """Say who plays which role on the machine's board.
 

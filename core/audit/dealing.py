@@ -96,7 +96,7 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
         InputError: no name, or no batch to judge.
     """
     name = assessor_name(assessor)
-    with project.transaction(only="audit_claims") as cursor:
+    with project.transaction("audit_claims", "judge audits", author=name) as cursor:
         state = read_state(cursor, audit)
         held = _own(state, name)
         kept = [claim for claim in held if _waiting(state, name, claim.query_key, claim.turn, again=False)]
@@ -169,7 +169,7 @@ def give_back(project: Project, audit: Audit, assessor: str) -> int:
         The number of queries that are free again.
     """
     name = assessor_name(assessor)
-    with project.transaction(only="audit_claims") as cursor:
+    with project.transaction("audit_claims", "judge audits", author=name) as cursor:
         held = [claim for claim in read_state(cursor, audit).claims if claim.assessor == name]
         for claim in held:
             _end(cursor, claim)

@@ -65,6 +65,7 @@ def design(
         InputError: a name that is empty or taken, a measure that is not linear in gains, an unknown run or grader, no
             labels, or a number out of range.
     """
+    project.require("plan audits", author=author)
     if not (name := as_name(name)):
         raise InputError("The audit has no name.", "Give it one.")
     linear = linear_measure(measure)
@@ -90,7 +91,7 @@ def design(
     seed = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     if not 0 <= seed <= LARGEST_SEED:
         raise InputError("The seed is out of range.", f"Use a whole number from 0 to {LARGEST_SEED:,}.")
-    with project.transaction() as cursor:
+    with project.transaction(act="plan audits", author=author) as cursor:
         if cursor.execute("SELECT 1 FROM audits WHERE name = ?", [name]).fetchall():
             raise InputError(f"There is an audit '{name}' already.", "Give this one another name.")
         check_new(cursor, "source", [kept])
@@ -148,7 +149,7 @@ def end_batch(project: Project, audit: Audit, author: str) -> None:
         raise InputError(
             f"Nothing was judged in batch {found[-1].number} yet, so it would say nothing.", "Judge some of it first."
         )
-    with project.transaction() as cursor:
+    with project.transaction(act="plan audits", author=author) as cursor:
         cursor.execute(
             "INSERT INTO audit_ends VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)",
             [audit.key, found[-1].key, as_name(author)],
@@ -160,7 +161,7 @@ def end_audit(project: Project, audit: Audit, author: str) -> None:
     """End an audit: nothing more is drawn or judged. Its board stays; once more, nothing changes."""
     if audit.ended:
         return
-    with project.transaction() as cursor:
+    with project.transaction(act="plan audits", author=author) as cursor:
         cursor.execute(
             "INSERT INTO audit_ends VALUES (nextval('keys'), ?, NULL, ?, now()::TIMESTAMP)",
             [audit.key, as_name(author)],

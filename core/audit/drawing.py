@@ -73,7 +73,7 @@ def draw(project: Project, audit: Audit, author: str, size: int | None = None, d
         "floor": FLOOR,
         "expected": round(float(chance[eligible].sum()), 6),
     }
-    with project.transaction() as cursor:
+    with project.transaction(act="plan audits", author=author) as cursor:
         if cursor.execute("SELECT count(*) FROM audit_batches WHERE audit_key = ?", [audit.key]).fetchall() != [
             (len(before),)
         ]:

@@ -46,7 +46,7 @@ def sheet(
         InputError: no batch waits for judgments, or nothing of it is free.
     """
     name = None if assessor is None else assessor_name(assessor)
-    with project.transaction() as cursor:
+    with project.transaction(act="plan audits") as cursor:
         state = read_state(cursor, audit)
         chosen: dict[int, list[Place]] = {}
         for place in state.places:
@@ -110,7 +110,7 @@ def take_in(project: Project, audit: Audit, source: Source, assessor: str) -> Ta
     report = Report()
     lines = read_sheet(source, report)
     report.raise_if_refused(_MEND)
-    with project.transaction() as cursor:
+    with project.transaction(act="plan audits") as cursor:
         state = read_state(cursor, audit)
         by_name = {(one.query_id, one.passage_id): one for one in state.places}
         new = 0

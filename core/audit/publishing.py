@@ -17,7 +17,7 @@ from core.catalogue import find_grader
 from core.errors import InputError, WorkbenchError
 from core.labels import Policy
 from core.measures.audit import linear_measure
-from core.project import Project
+from core.project import Project, as_act
 
 FORMAT, FORMAT_VERSION = "exam-workbench audit", 1
 
@@ -154,6 +154,7 @@ def _values(values: Any, n: int) -> Values:
     return np.array([np.nan if value is None else float(value) for value in values])
 
 
+@as_act("see boards")
 def audited_by(project: Project, policy: Policy | None = None) -> Audit | None:
     """The newest audit of what a grader labels that has a board; None where nobody audited it."""
     fingerprint = find_grader(project, (policy or Policy()).grader).spec.fingerprint

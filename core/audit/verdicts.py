@@ -81,7 +81,7 @@ def say(project: Project, audit: Audit, verdict: Verdict, assessor: str, lease: 
     name = assessor_name(assessor)
     if verdict.said == "judged":
         check_value(audit, verdict.value)
-    with project.transaction() as cursor:
+    with project.transaction(act="judge audits", queries=[verdict.query_id], author=name) as cursor:
         state = read_state(cursor, audit)
         place = state.place(verdict.query_id, verdict.passage_id)
         turn = _turn(cursor, state, place, verdict.said, name, lease)
@@ -182,7 +182,7 @@ def look(project: Project, audit: Audit, query_id: str, passage_id: str, assesso
         InputError: no name, or a passage that was not drawn.
     """
     name = assessor_name(assessor)
-    with project.transaction() as cursor:
+    with project.transaction(act="judge audits", queries=[query_id], author=name) as cursor:
         state = read_state(cursor, audit)
         place = state.place(query_id, passage_id)
         looked = cursor.execute(

@@ -177,7 +177,7 @@ def change_draft(
         InputError: a weight that is no number or too large.
     """
     key, value, over = question.question_id, _clean(value), _clean(over)
-    with project.transaction(only=DRAFTS) as cursor:
+    with project.transaction(DRAFTS, "edit questions", [question.query_id], author) as cursor:
         draft = drafts(project, author).get(key)
         # The place stays the bank's until the person moves the question: others may move it meanwhile.
         now = replace(question, position=None) if draft is None else draft.question
@@ -220,14 +220,14 @@ def put_drafts(project: Project, author: str, questions: Sequence[Question]) -> 
         InputError: a question of an unknown query, or a weight that is no number or too large.
     """
     after = {question.question_id: question for question in questions}
-    with project.transaction(only=DRAFTS) as cursor:
+    with project.transaction(DRAFTS, "edit questions", {one.query_id for one in questions}, author) as cursor:
         _step(cursor, project, author, after, list(after))
 
 
 def take_back(project: Project, author: str, question_ids: Sequence[str] | None = None) -> None:
     """Drop drafts of a person, those of the named questions or all, as one step that can be undone."""
     ids = list(drafts(project, author)) if question_ids is None else list(question_ids)
-    with project.transaction(only=DRAFTS) as cursor:
+    with project.transaction(DRAFTS, "edit questions", author=author) as cursor:
         _step(cursor, project, author, {}, ids)
 
 
@@ -345,7 +345,7 @@ def steps(project: Project, author: str) -> tuple[int, int]:
 def _move(project: Project, author: str, way: Literal["undo", "redo"]) -> bool:
     wanted = "max(step)" if way == "undo" else "min(step)"
     content = "before" if way == "undo" else "after"
-    with project.transaction(only=DRAFTS) as cursor:
+    with project.transaction(DRAFTS, "edit questions", author=author) as cursor:
         step = cursor.execute(
             f"SELECT {wanted} FROM draft_steps WHERE author = ? AND undone = ?", [author, way == "redo"]
         ).fetchall()[0][0]
@@ -403,7 +403,7 @@ def settle(project: Project, author: str, question_id: str, keep: Literal["mine"
     if keep == "theirs":
         take_back(project, author, [question_id])
         return
-    with project.transaction(only=DRAFTS) as cursor:
+    with project.transaction(DRAFTS, "edit questions", author=author) as cursor:
         cursor.execute(
             "UPDATE drafts SET base_version = (SELECT max(version) FROM bank_versions)"
             " WHERE author = ? AND question_id = ?",
@@ -434,7 +434,11 @@ def save_drafts(project: Project, author: str, note: str = "") -> int | None:
         InputError: a question has no words or could not be scored, or somebody else saved one of the questions
             differently meanwhile.
     """
-    with project.transaction() as cursor:
+    with project.transaction(
+        act="save the bank",
+        queries=lambda: {one.question.query_id for one in drafts(project, author).values()},
+        author=author,
+    ) as cursor:
         if open_conflicts := conflicts(project, author):
             raise InputError(
                 f"Somebody else has meanwhile changed {len(open_conflicts)} of your questions.",

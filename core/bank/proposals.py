@@ -130,7 +130,7 @@ def add_generations(project: Project, generations: Sequence[Generation], author:
     Raises:
         InputError: an unknown query or passage.
     """
-    with project.transaction() as cursor:
+    with project.transaction(act="write with models", author=author) as cursor:
         return [key for one in generations for key in _add(cursor, one, author)]
 
 
@@ -238,7 +238,7 @@ def edit_proposal(project: Project, key: int, text: str, author: str) -> None:
     """
     if not (text := cleaned(text)):
         raise InputError("A proposal without words cannot be accepted.", "Write it, or reject it.")
-    with project.transaction() as cursor:
+    with project.transaction(act="edit questions", queries=lambda: _queries(project, [key]), author=author) as cursor:
         (proposal,) = _in_state(project, [key], ("open",))
         edited = None if text == proposal.original else text
         cursor.execute(
@@ -260,7 +260,7 @@ def accept(project: Project, keys: Sequence[int], author: str) -> list[Question]
     Raises:
         InputError: a key of no open proposal, an answer key of a question that is gone, or two of one question.
     """
-    with project.transaction() as cursor:
+    with project.transaction(act="edit questions", queries=lambda: _queries(project, keys), author=author) as cursor:
         chosen = _in_state(project, keys, ("open",))
         keyed = [proposal.question_id for proposal in chosen if proposal.kind == "answer key"]
         if len(set(keyed)) < len(keyed):
@@ -293,7 +293,7 @@ def put_back(project: Project, keys: Sequence[int], author: str) -> None:
 
 
 def _decide_all(project: Project, keys: Sequence[int], states: tuple[State, ...], state: State, author: str) -> None:
-    with project.transaction() as cursor:
+    with project.transaction(act="edit questions", queries=lambda: _queries(project, keys), author=author) as cursor:
         for proposal in _in_state(project, keys, states):
             _decide(cursor, proposal.key, state, author, None)
 
@@ -304,6 +304,10 @@ def _decide(cursor: Cursor, key: int, state: State, author: str, question_id: st
         " WHERE proposal_key = ?",
         [state, author, question_id, key],
     )
+
+
+def _queries(project: Project, keys: Sequence[int]) -> set[str]:
+    return {proposal.query_id for proposal in proposals(project, states=STATES, keys=keys)}
 
 
 def _in_state(project: Project, keys: Sequence[int], states: tuple[State, ...]) -> list[Proposal]:

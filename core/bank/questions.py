@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from core.errors import InputError
-from core.project import Project
+from core.project import Project, as_act
 from core.types import Query, Question, Subtopic
 
 
@@ -47,6 +47,7 @@ class QueryOverview:
     without_text: int
 
 
+@as_act("see boards")
 def latest_version(project: Project) -> int:
     """The number of the newest bank version; 0 where none has been saved."""
     return project.remember(
@@ -54,6 +55,7 @@ def latest_version(project: Project) -> int:
     )
 
 
+@as_act("see boards")
 def check_version(project: Project, version: int | None) -> int:
     """The version that is meant: the newest for None.
 
@@ -97,12 +99,17 @@ def _question(row: tuple[Any, ...]) -> Question:
     return Question(*values)
 
 
+@as_act("see boards")
 def versions(project: Project) -> list[BankVersion]:
-    """Every saved version, newest first, with the number of questions that it changed."""
+    """Every saved version, newest first, with the number of questions that it changed.
+
+    The notes quote questions: they are empty for somebody who may not read these.
+    """
+    note = "v.note" if project.allows("read the bank") else "''"
     return [
         BankVersion(*row)
         for row in project.rows(
-            "SELECT version, v.note, author, saved_at, count(revision_key) FROM bank_versions v"
+            f"SELECT version, {note}, author, saved_at, count(revision_key) FROM bank_versions v"
             " LEFT JOIN question_revisions USING (version) GROUP BY ALL ORDER BY version DESC"
         )
     ]

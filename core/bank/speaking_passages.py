@@ -34,7 +34,7 @@ class _Seen:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
-_SEEN: WeakKeyDictionary[Project, _Seen] = WeakKeyDictionary()
+_SEEN: WeakKeyDictionary[object, _Seen] = WeakKeyDictionary()
 _QUESTIONS = GraderSpec("any", "self-rating", "", kinds=("question",))
 """Reads questions and no key facts: a passage that has a fact word by word is as it should be."""
 
@@ -60,7 +60,7 @@ def speaking_passages(project: Project, version: int | None = None) -> frozenset
         version: the bank version whose questions count; the newest for None.
     """
     version = latest_version(project) if version is None else version
-    seen = _SEEN.setdefault(project, _Seen())
+    seen = _SEEN.setdefault(project.opened, _Seen())
     with seen.lock:
         upto, pool = project.rows(
             "SELECT (SELECT coalesce(max(text_key), 0) FROM passage_texts),"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.bank.asked import bank_for
 from core.bank.questions import latest_version
 from core.bank.topics import EXAMS
-from core.project import Project
+from core.project import Project, as_act
 from core.text import how_many
 from core.types import GraderSpec
 
@@ -39,6 +39,7 @@ _COUNTS = {
 }
 
 
+@as_act("see boards")
 def counts(project: Project) -> dict[str, int]:
     """Numbers of things in a project, by what they are; queries have exams among them, and questions their items."""
     names = list(_COUNTS)

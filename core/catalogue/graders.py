@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.catalogue.named import SPEC_COLUMNS, fingerprints_of, grade_command, stored_spec
 from core.errors import InputError
 from core.graders import GRADERS
-from core.project import Cursor, Project
+from core.project import Cursor, Project, as_act
 from core.types import GraderSpec
 
 METHOD_ORDER = ("self-rating", "embedding", "answer", "extractive", "choice", "direct", "human")
@@ -63,6 +63,7 @@ def grader_key(cursor: Cursor, spec: GraderSpec) -> int | None:
     return int(known[0][0]) if known else None
 
 
+@as_act("see boards")
 def graders(project: Project) -> list[StoredGrader]:
     """Every grader of the project with its counts, the default one first."""
     return project.remember("graders", lambda: _count_graders(project))
@@ -91,6 +92,7 @@ def _preference(method: str) -> int:
     return METHOD_ORDER.index(method) if method in METHOD_ORDER else len(METHOD_ORDER)
 
 
+@as_act("see boards")
 def find_grader(project: Project, name: str | None) -> StoredGrader:
     """The grader with grades that a person means; the default one for None.
 

@@ -30,6 +30,11 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "bank diff": _always,
     "bank drafts": _always,
     "bank list": _always,
+    "cascade board": _always,
+    "cascade calibrate": _always,
+    "cascade labels": _always,
+    "cascade list": _always,
+    "batch status": _always,
     "changes": _always,
     "check": _always,
     "correlate": _always,
@@ -52,6 +57,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "meta": _always,
     "override list": _always,
     "passages": _always,
+    "people list": _always,
     # To write calls down, texts get their keys.
     "plan": lambda given: given["examples"] is None and given["output"] is None,
     "pool": lambda given: given["depth"] is None,
@@ -70,8 +76,11 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "significance": _always,
     "status": _always,
     "target diff": _always,
+    "target list": _always,
     "students list": _always,
     "unjudged": _always,
+    "guidelines show": _always,
+    "work list": _always,
     "vectors": lambda given: not given["drop"],
 }
 """By the words of a command, whether it only reads with the parameters that it was given. Every other one writes."""

@@ -11,6 +11,7 @@ from core.exchange.exporting import bank_csv, bank_jsonl, board_latex, board_tsv
 from core.exchange.importing import IMPORTERS, Group, Imported, Options, import_files, import_groups
 from core.exchange.parquet.project import export_project, import_project
 from core.exchange.publication import Manifest, manifest_json, publications, publish, read_manifest, reproduce
+from core.exchange.shards import export_shards
 
 __all__ = [
     "CHECKS",
@@ -31,6 +32,7 @@ __all__ = [
     "bundled",
     "check",
     "export_project",
+    "export_shards",
     "exporting",
     "graded_file",
     "import_files",

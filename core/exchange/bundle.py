@@ -63,7 +63,7 @@ def bundle(
         InputError: there is no such grader or version, or no label.
     """
     # Nobody else writes meanwhile, so that everything in the bundle is of one moment.
-    with project.transaction() as cursor:
+    with project.transaction(act="publish", author=author) as cursor:
         publication = publish(project, policy, author, binary, note)
         files = _files(project, publication, beside)
         hashes = _hashes(files)

@@ -147,6 +147,7 @@ def import_groups(project: Project, groups: Sequence[Group], author: str, previe
             raise InputError(f"'{group.kind}' cannot be imported.", f"Use one of {', '.join(order)}.")
         if not group.sources:
             raise InputError("There is no file to import.", "Name at least one.")
+    project.require("import files", author=author)
     groups = sorted(groups, key=lambda group: order.index(group.kind))
     with tempfile.TemporaryDirectory(prefix=".import-", dir=project.path.parent, ignore_cleanup_errors=True) as made:
         folder = Path(made)

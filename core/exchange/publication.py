@@ -47,7 +47,7 @@ def publish(project: Project, policy: Policy, author: str, binary: bool = False,
     Raises:
         InputError: there is no such grader or version, or no label.
     """
-    with project.transaction() as cursor:
+    with project.transaction(act="publish", author=author) as cursor:
         base = basis(project, policy)
         resolved = replace(policy, grader=base.grader.spec.fingerprint, bank_version=base.version)
         content = qrels(project, resolved, binary=binary).encode()

@@ -22,8 +22,13 @@ class Past(Project):
         super().__init__(project._database)
         self._held = cursor
 
+    @property
+    def opened(self) -> object:
+        """Itself: what is known of the present is not known of the past."""
+        return self
+
     @contextmanager
-    def cursor(self) -> Iterator[Cursor]:
+    def _cursor(self) -> Iterator[Cursor]:
         yield self._held
 
 

@@ -9,7 +9,7 @@ from core.bank import check_version
 from core.catalogue import StoredGrader, find_grader
 from core.labels.policy import Policy
 from core.labels.rules import label_sql
-from core.project import Project
+from core.project import Project, as_act
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ class Basis:
         return {"version": self.version, "grader": self.grader.key}
 
 
+@as_act("see boards")
 def basis(project: Project, policy: Policy) -> Basis:
     """Look up the grader and the bank version that a policy means.
 

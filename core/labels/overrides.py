@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -46,7 +46,9 @@ def override(project: Project, question_id: str, passage_id: str, rating: int, r
     Raises:
         InputError: a rating out of range, no reason, or an unknown question or passage.
     """
-    with project.transaction() as cursor:
+    with project.transaction(
+        act="override ratings", queries=lambda: _queries(project, [question_id]), author=author
+    ) as cursor:
         return write_override(project, cursor, question_id, passage_id, rating, reason, author)
 
 
@@ -64,7 +66,9 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
     """
     if not ratings:
         raise InputError("No rating is given.", "Choose a rating for at least one question.")
-    with project.transaction() as cursor:
+    with project.transaction(
+        act="override ratings", queries=lambda: _queries(project, ratings), author=author
+    ) as cursor:
         return [
             write_override(project, cursor, question_id, passage_id, rating, reason, author)
             for question_id, rating in ratings.items()
@@ -106,7 +110,9 @@ def withdraw(project: Project, key: int, author: str) -> None:
     Raises:
         InputError: there is no such override, or it has been withdrawn.
     """
-    with project.transaction() as cursor:
+    with project.transaction(
+        act="override ratings", queries=lambda: _queries_of(project, [key]), author=author
+    ) as cursor:
         write_withdrawal(cursor, key, author)
 
 
@@ -116,7 +122,9 @@ def withdraw_all(project: Project, keys: Collection[int], author: str) -> None:
     Raises:
         InputError: there is no such override, or one has been withdrawn.
     """
-    with project.transaction() as cursor:
+    with project.transaction(
+        act="override ratings", queries=lambda: _queries_of(project, keys), author=author
+    ) as cursor:
         for key in keys:
             write_withdrawal(cursor, key, author)
 
@@ -144,7 +152,7 @@ def confirm(project: Project, key: int, author: str) -> None:
         raise InputError("There is no such override any more.", "Look at the list again (exam override list).")
     if not found.stale:
         raise InputError(f"Override {key} is of the wording as it is now: it counts already.")
-    with project.transaction() as cursor:
+    with project.transaction(act="override ratings", queries=[found.query_id], author=author) as cursor:
         write_override(project, cursor, found.question_id, found.passage_id, found.rating, found.reason, author)
         write_withdrawal(cursor, key, author)
 
@@ -172,3 +180,15 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
             {"version": latest_version(project) if version is None else version, "query": query_id},
         )
     ]
+
+
+def _queries(project: Project, question_ids: Iterable[str]) -> set[str]:
+    """Ids of the queries that questions belong to."""
+    wanted = set(question_ids)
+    rows = project.rows("SELECT question_id, query_id FROM questions JOIN queries USING (query_key)")
+    return {query_id for question_id, query_id in rows if question_id in wanted}
+
+
+def _queries_of(project: Project, keys: Collection[int]) -> set[str]:
+    """Ids of the queries that overrides are about."""
+    return {one.query_id for one in overrides(project) if one.key in set(keys)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from core.bank import speaking_passages
 from core.labels.basis import Basis
 from core.labels.progress import PairCounts, progress
-from core.project import Project
+from core.project import Project, as_act
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,17 @@ class Readiness(PairCounts):
         return not (self.failed or self.ungraded or self.without_text or self.stale_overrides)
 
 
+@as_act("see boards")
 def readiness(project: Project, base: Basis) -> Readiness:
     """Say how complete the labels of a policy are."""
-    found = progress(project, base)
-    counts = {one.name: getattr(found, one.name) for one in fields(PairCounts)}
-    return Readiness(
-        **counts,
-        unlabelled_passages=found.labels[None],
-        speaking_passages=len(speaking_passages(project, base.version)),
-    )
+
+    def compute() -> Readiness:
+        found = progress(project, base)
+        counts = {one.name: getattr(found, one.name) for one in fields(PairCounts)}
+        return Readiness(
+            **counts,
+            unlabelled_passages=found.labels[None],
+            speaking_passages=len(speaking_passages(project, base.version)),
+        )
+
+    return project.remember(("readiness", base.policy, base.key), compute)

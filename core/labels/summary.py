@@ -57,14 +57,14 @@ def pool_summary(project: Project, base: Basis | None) -> pa.Table:
         )
 
     state = (base.key, _state_but_judgments(project))
-    kept = _SUMMARIES.get(project)
+    kept = _SUMMARIES.get(project.opened)
     if kept is None or kept[0] != state:
         kept = (state, compute())
-        _SUMMARIES[project] = kept
+        _SUMMARIES[project.opened] = kept
     return kept[1]
 
 
-_SUMMARIES: WeakKeyDictionary[Project, tuple[object, pa.Table]] = WeakKeyDictionary()
+_SUMMARIES: WeakKeyDictionary[object, tuple[object, pa.Table]] = WeakKeyDictionary()
 """The last summary of every project. `Project.remember` would forget it with every judgment, which assessors give by
 the hundred and which touches the pool at most."""
 

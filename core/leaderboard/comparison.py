@@ -12,7 +12,7 @@ from core.labels import Policy
 from core.leaderboard.board import Leaderboard, order_systems
 from core.leaderboard.making import leaderboard
 from core.measures import Correlation, Ties, bootstrap_samples, correlate, parse_measure
-from core.project import Project, boards, find_source
+from core.project import Project, as_act, boards, find_source
 
 DEFAULT_MEASURE = "nDCG@10"
 
@@ -133,6 +133,7 @@ def official_measure(measure: str, policy: Policy) -> str:
     return measure if parse_measure(measure, policy.cutoff).takes_judgments else DEFAULT_MEASURE
 
 
+@as_act("see boards")
 def official_board(
     project: Project, against: str, measure: str, policy: Policy, against_measure: str | None = None
 ) -> Leaderboard:
@@ -152,6 +153,7 @@ def official_board(
     return leaderboard(project, wanted, source, policy)
 
 
+@as_act("see boards")
 def compare(
     project: Project,
     measure: str,

@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.labels import Policy, basis, coverage_by_rank
 from core.leaderboard.making import leaderboard
 from core.measures import COVER, system_score
-from core.project import Project, check_runs, pool_depth, rankings
+from core.project import Project, as_act, check_runs, pool_depth, rankings
 
 DEFAULT_MAX_K = 50
 MAX_K = 1000
@@ -53,6 +53,7 @@ class CoverCurves:
         }
 
 
+@as_act("see boards")
 def cover_curves(
     project: Project,
     policy: Policy | None = None,

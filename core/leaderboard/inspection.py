@@ -7,7 +7,7 @@ from statistics import fmean
 
 from core.labels import Policy, basis, graded_pairs
 from core.leaderboard.board import Leaderboard
-from core.project import Project
+from core.project import Project, as_act
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class QueryScore:
         return None if self.score is None or self.official is None else self.official - self.score
 
 
+@as_act("see boards")
 def per_query_scores(project: Project, board: Leaderboard, official: Leaderboard | None, run: str) -> list[QueryScore]:
     """The scores of one run by query, with the means over all systems that answered the query.
 

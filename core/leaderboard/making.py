@@ -13,7 +13,7 @@ from core.leaderboard.board import Leaderboard, System, order_systems
 from core.leaderboard.likeness import similarity_scores
 from core.leaderboard.normalised import Normalised, normalised_scores
 from core.measures import Measure, MeasureBasis, make_evaluator, make_intent_evaluator, parse_measure
-from core.project import Project, Qrels, Runs, boards, find_source, judgments, lengths, rankings
+from core.project import Project, Qrels, Runs, as_act, boards, find_source, judgments, lengths, rankings
 
 
 def score_runs(
@@ -35,6 +35,7 @@ def score_runs(
     return {run: evaluator(ranking) for run, ranking in runs.items()}
 
 
+@as_act("see boards")
 def leaderboard(project: Project, measure: str, source: str = "exam", policy: Policy | None = None) -> Leaderboard:
     """Order the systems by a measure.
 

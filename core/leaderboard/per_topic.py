@@ -24,7 +24,7 @@ from core.labels import (
 from core.leaderboard.board import Leaderboard, order_systems
 from core.leaderboard.making import leaderboard, score_runs
 from core.measures import Measure, make_intent_evaluator, parse_measure
-from core.project import Project, Runs, boards, find_source, rankings
+from core.project import Project, Runs, as_act, boards, find_source, rankings
 
 Per = Literal["query", "subtopic", "topic", "union"]
 PERS: tuple[Per, ...] = ("query", "subtopic", "topic", "union")
@@ -33,6 +33,7 @@ Topics = dict[str, str]
 """The query id behind every topic id `query/subtopic`, in the order of the queries."""
 
 
+@as_act("see boards")
 def leaderboard_per(
     project: Project, measure: str, source: str = "exam", policy: Policy | None = None, per: Per = "query"
 ) -> Leaderboard:

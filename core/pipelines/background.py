@@ -126,8 +126,10 @@ def start_sitting(project: Project, request: Sit, author: str) -> BackgroundSitt
 
     Raises:
         GradingError: one is under way.
+        NotAllowed: whoever the project acts for may not run exams.
     """
-    return _sittings.begin(project, lambda: BackgroundSitting(project, request, author))
+    project.require("run exams", author=author)
+    return _sittings.begin(project, lambda: BackgroundSitting(project.unattended(), request, author))
 
 
 def current_sitting(project: Project) -> BackgroundSitting | None:

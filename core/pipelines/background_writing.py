@@ -78,10 +78,12 @@ def start_writing(
     Raises:
         GradingError: one is at work.
         InputError: money is capped and the model has no price.
+        NotAllowed: whoever the project acts for may not let models write.
     """
+    project.require("write with models", author=author)
     caps = budget(project, drafter.model, drafter.back_end, max_calls, max_cost)
     control = Control(caps.max_calls, caps.max_cost, caps.price)
-    return _shelf.begin(project, lambda: BackgroundWriting(project, drafter, author, wanted, control))
+    return _shelf.begin(project, lambda: BackgroundWriting(project.unattended(), drafter, author, wanted, control))
 
 
 def current_writing(project: Project) -> BackgroundWriting | None:

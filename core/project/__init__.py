@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.project import judging, migrations
-from core.project.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
+from core.project.activity import Act, Sought, acted_since, activity, activity_csv, kinds_of_act, latest_act, people
 from core.project.answer_cases import (
     CasePlace,
     ConfirmedCase,
@@ -29,9 +29,19 @@ from core.project.backups import Backup, Restored, backup, backups, restore, set
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
-from core.project.database import CONFIG
 from core.project.engine_errors import first_line, no_room
+from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
+from core.project.freezes import (
+    Freeze,
+    FrozenQuery,
+    add_frozen,
+    begin_freeze,
+    drop_freeze,
+    end_freeze,
+    freezes,
+    frozen_so_far,
+)
 from core.project.generated import (
     GOLD_RUN,
     AnswerContext,
@@ -73,29 +83,42 @@ from core.project.judgments import (
 )
 from core.project.kept_passages import PassageFiles
 from core.project.lengths import Length, lengths
+from core.project.members import (
+    REMOVE_MEMBER,
+    STATE_MEMBER,
+    change_member,
+    identity_of,
+    remove_member,
+    set_member,
+    undo_member,
+)
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
 from core.project.pool import list_passages, pool_depth, pool_rows, pooled_queries, refresh_pool, set_pool_depth
 from core.project.project import (
     Cursor,
     Project,
+    as_act,
     as_name,
     close_projects,
     create,
     current_author,
+    lent,
     log,
     open_project,
     projects_folder,
     record,
     stage,
-    stage_table,
+    table_of,
 )
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
-from core.project.responses import count_words, known_responses, response_runs, write_responses
+from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
+from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, Rule
 from core.project.runs import (
     RANKED,
     Runs,
+    by_rank,
     check_runs,
     clear_runs,
     deepest_rank,
@@ -128,8 +151,11 @@ from core.project.students import (
     students_of,
     verdicts,
 )
+from core.project.teamwork import LONGEST_GUIDELINES, Guidelines, done_queries, guidelines, mark_done, set_guidelines
 
 __all__ = [
+    "ABOUT_ROLES",
+    "ACTS",
     "CLOSED_BOOK",
     "CONFIG",
     "ELSEWHERE",
@@ -137,7 +163,9 @@ __all__ = [
     "GOLD_RUN",
     "IMPORTED",
     "JUDGE",
+    "LONGEST_GUIDELINES",
     "MARK",
+    "MEMORY",
     "MOST_HOURS",
     "MOST_KEPT",
     "NOT_RETRIEVED",
@@ -145,11 +173,16 @@ __all__ = [
     "PARTS",
     "PREFIX",
     "RANKED",
+    "REMOVE_MEMBER",
+    "ROLES",
     "SCALE",
     "SETTING_OF_BACKUPS",
+    "SPILL",
     "STATE_FAMILIES",
+    "STATE_MEMBER",
     "WITHDRAW",
     "Act",
+    "ActName",
     "Answer",
     "AnswerContext",
     "AnswerModel",
@@ -160,24 +193,32 @@ __all__ = [
     "Comparison",
     "ConfirmedCase",
     "Cursor",
+    "Freeze",
+    "FrozenQuery",
     "Generated",
+    "Guidelines",
     "JudgmentAct",
     "Keeper",
     "Length",
+    "Member",
     "Part",
     "PassageFiles",
     "Project",
     "Qrels",
     "Replaced",
     "Restored",
+    "Role",
+    "Rule",
     "Runs",
     "Schedule",
     "Sought",
     "Student",
+    "acted_since",
     "activity",
     "activity_csv",
     "add_answers",
     "add_comparisons",
+    "add_frozen",
     "add_generated",
     "add_gold_answer",
     "add_passages",
@@ -188,12 +229,16 @@ __all__ = [
     "answer_texts",
     "answer_verdicts",
     "answers_of",
+    "as_act",
     "as_name",
     "assessed",
     "backup",
     "backups",
+    "begin_freeze",
     "boards",
     "bring_back",
+    "by_rank",
+    "change_member",
     "check_new",
     "check_runs",
     "clear_runs",
@@ -205,15 +250,23 @@ __all__ = [
     "create",
     "current_author",
     "deepest_rank",
+    "done_queries",
+    "drop_freeze",
     "elsewhere",
+    "end_freeze",
+    "engine_config",
     "find_answer_model",
     "find_source",
     "find_students",
     "fingerprint_of",
     "first_line",
+    "freezes",
+    "frozen_so_far",
     "generated_of",
     "gold_name",
     "gold_texts",
+    "guidelines",
+    "identity_of",
     "judged_pairs",
     "judged_values",
     "judging",
@@ -224,9 +277,12 @@ __all__ = [
     "kinds_of_act",
     "known_responses",
     "last_failure",
+    "latest_act",
     "lengths",
+    "lent",
     "list_passages",
     "log",
+    "mark_done",
     "mark_gold",
     "migrations",
     "name_passages",
@@ -252,28 +308,34 @@ __all__ = [
     "read_schedule",
     "record",
     "refresh_pool",
+    "remove_member",
     "response_runs",
     "restore",
     "retrieved",
     "run_names",
     "run_sizes",
     "schedule",
+    "scratch",
     "set_aside",
+    "set_guidelines",
+    "set_member",
     "set_pool_depth",
     "set_schedule",
     "source_of",
     "sources",
+    "split_response",
     "stage",
     "stage_judgments",
     "stage_ranked",
     "stage_rankings",
-    "stage_table",
     "state_factors",
     "state_families",
     "state_ranks",
     "stated_families",
     "students",
     "students_of",
+    "table_of",
+    "undo_member",
     "unknown_queries",
     "unstage_ranking",
     "verdicts",

@@ -56,7 +56,7 @@ def confirm(project: Project, place: CasePlace, case: str, proposed: str, note: 
     """
     if not (author := as_name(author)):
         raise InputError("It is not said who confirms the case.", "Cases are kept under the name of who confirms them.")
-    with project.transaction() as cursor:
+    with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
         query = _query(cursor, place.query_id)
         _withdraw(cursor, place, query, author)
         key = cursor.execute(
@@ -78,7 +78,7 @@ def withdraw_case(project: Project, place: CasePlace, author: str) -> None:
         InputError: this person has confirmed none there.
     """
     author = as_name(author)
-    with project.transaction() as cursor:
+    with project.transaction(act="confirm cases", queries=[place.query_id], author=author) as cursor:
         if not _withdraw(cursor, place, _query(cursor, place.query_id), author):
             raise InputError(
                 f"{author} has confirmed no case of {place.query_id} for {place.run} at {place.k}.",
@@ -127,7 +127,7 @@ def add_gold_answer(project: Project, query_id: str, answer: str, author: str) -
     """
     if not (answer := clean_text(answer).strip()):
         raise InputError("The answer is empty.", "Give the words of the answer.")
-    with project.transaction() as cursor:
+    with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
         known = _answers(cursor, query_id)
         if answer in known:
             return False
@@ -142,7 +142,7 @@ def withdraw_gold_answer(project: Project, query_id: str, answer: str, author: s
     Raises:
         InputError: there is no such query, or it has no such answer.
     """
-    with project.transaction() as cursor:
+    with project.transaction(act="confirm cases", queries=[query_id], author=author) as cursor:
         known = _answers(cursor, query_id)
         if answer not in known:
             raise InputError(f"Query {query_id} has no such answer.", "Its answers stand on the screen Cases.")

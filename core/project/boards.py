@@ -6,7 +6,7 @@ from typing import Any
 
 from core.errors import InputError
 from core.project.judgments import sources
-from core.project.project import Cursor, Project, stage
+from core.project.project import Cursor, Project, as_act, stage
 from core.project.queries import check_new
 from core.project.replacing import Keeper
 from core.types import Board
@@ -45,16 +45,19 @@ def write_board(cursor: Cursor, board: Board, keeper: Keeper | None = None) -> N
     )
 
 
+@as_act("see boards")
 def boards(project: Project) -> list[tuple[str, str]]:
     """Name and measure of every imported leaderboard, in the order of their import."""
     return [(row[0], row[1]) for row in project.rows("SELECT name, measure FROM boards ORDER BY board_key")]
 
 
+@as_act("see boards")
 def official_sources(project: Project) -> list[str]:
     """Everything that a leaderboard can be compared with: sources of judgments, then imported boards."""
     return sources(project) + [name for name, _ in boards(project)]
 
 
+@as_act("see boards")
 def find_source(project: Project, name: str) -> str:
     """The source of judgments or imported board of that name; `judgments` means the first source.
 

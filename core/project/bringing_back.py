@@ -36,12 +36,13 @@ def bring_back(project: Project, activity_key: int, author: str) -> list[Replace
         InputError: the act replaced nothing, all of it is there already, or something rests on a text that would have
             to go.
     """
+    project.require("bring back", author=author)
     restored = can_bring_back(project, activity_key)
     if not restored:
         raise InputError(
             f"Act {activity_key} replaced nothing that could be brought back.", "exam activity numbers the acts."
         )
-    with project.transaction() as cursor:
+    with project.transaction(act="bring back", author=author) as cursor:
         keeper = Keeper(cursor)
         tables = sorted({table for one in restored for table in (*KINDS[one.kind].tables, *_BESIDE)})
         before = _content(cursor, tables)

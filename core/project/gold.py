@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from core.errors import InputError, Report
 from core.project.pool import refresh_pool
-from core.project.project import Cursor, Project, log, stage
+from core.project.project import Cursor, Project, as_act, log, stage
 from core.project.replacing import Keeper
 from core.project.responses import place_parts, split_response
 from core.types import Response
@@ -95,6 +95,7 @@ def _clear(cursor: Cursor, keeper: Keeper | None) -> None:
         cursor.execute(f"DELETE FROM {table}")
 
 
+@as_act("see boards")
 def gold_name(project: Project) -> str | None:
     """What is gold: the name of a run, `gold` for imported texts, None where there are none."""
     run = project.value("SELECT name FROM runs JOIN gold_runs USING (run_key)")

@@ -52,7 +52,7 @@ def judge(project: Project, query_id: str, passage_id: str, value: int, author: 
     if value not in SCALE:
         raise InputError(f"The judgment {value} is out of range.", f"Use {min(SCALE)} to {max(SCALE)}.")
     source = source_of(author)
-    with project.transaction() as cursor:
+    with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
         query, passage = _keys(cursor, query_id, passage_id)
         put_judgment(cursor, source, query, passage, value)
         log(cursor, author.strip(), JUDGE, query=query_id, passage=passage_id, value=value, note=note.strip())
@@ -65,7 +65,7 @@ def withdraw(project: Project, query_id: str, passage_id: str, author: str) -> N
         InputError: the assessor has not judged this passage.
     """
     source = source_of(author)
-    with project.transaction() as cursor:
+    with project.transaction(act="judge passages", queries=[query_id], author=author) as cursor:
         query, passage = _keys(cursor, query_id, passage_id)
         if not put_judgment(cursor, source, query, passage, None):
             raise InputError(f"{author.strip()} has not judged this passage.", "Only one's own judgment can go.")

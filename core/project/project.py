@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import getpass
 import json
 import logging
@@ -11,15 +12,17 @@ import shutil
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 import duckdb
 
-from core.errors import EngineError, InputError, ProjectError
+from core.errors import EngineError, InputError, NotAllowed, ProjectError
 from core.project import checkpoints, migrations
 from core.project.database import GIVEN_UP, Database, Reopening, close_all, connect, is_open
 from core.project.engine_errors import NAME_ANOTHER, check_kind, explained, first_line
+from core.project.roles import ACTS, DOING, SPEAKING, ActName, Member, Queries, check, check_author, stranger
 from core.project.values import Parameters, written_in
 from core.text import clean_text, one_line
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 Cursor = duckdb.DuckDBPyConnection
 T = TypeVar("T")
+P = ParamSpec("P")
 
 SCORELESS = ("publish qrels", "reproduce qrels")
 """Acts that leave everything as it is that results derive from, as exports do."""
@@ -38,6 +42,12 @@ STATE = (
     " (SELECT count(*) FROM grades), (SELECT count(*) FROM failures)"
 )
 """Numbers that grow with whatever scores derive from."""
+
+MEMBERS = (
+    "SELECT identity, name, role, to_json(queries)::VARCHAR FROM members"
+    " QUALIFY row_number() OVER (PARTITION BY identity ORDER BY member_key DESC) = 1 ORDER BY name"
+)
+"""Who has, or had, which role; a list is written as JSON, so that the answer is kept."""
 
 _log = logging.getLogger(__name__)
 
@@ -57,6 +67,10 @@ class Project:
     Where the engine gives up, the file is closed and opened again: what only read is repeated, a change that was
     under way is undone, and `reopenings` tells that it happened. `not_closed` says what is to be known where the file
     was not closed when it was used last; it is empty otherwise.
+
+    Whoever has the file may do everything with it. `acting_as` gives the project as somebody has it who is logged in:
+    whatever is asked of it or written to it is refused where their role does not include it. What they read counts as
+    "read the bank" and what they write as "organize", but within an act that `transaction`, `doing` or `as_act` names.
     """
 
     def __init__(self, database: Database, not_closed: str = "") -> None:
@@ -66,6 +80,118 @@ class Project:
         self._remembered: dict[Hashable, tuple[tuple[int, int, int], Any]] = {}
         self._state: tuple[int, tuple[int, int, int]] | None = None
         self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
+        self._identity: str | None = None
+
+    def acting_as(self, identity: str) -> Project:
+        """The same open project for somebody who is logged in; their role is looked up anew at every act.
+
+        Args:
+            identity: what the login is known by, see `core.project.identity_of`.
+        """
+        other = copy.copy(self)
+        other._identity = identity
+        return other
+
+    def unattended(self) -> Project:
+        """The same open project for work that goes on after the act that began it, and was allowed."""
+        other = copy.copy(self)
+        other._identity = None
+        return other
+
+    @property
+    def opened(self) -> object:
+        """What all handles of this open project have in common: a key for what is known of it."""
+        return self._database
+
+    @property
+    def identity(self) -> str | None:
+        """Who it acts for; None where that is whoever has the file."""
+        return self._identity
+
+    def members(self) -> dict[str, Member]:
+        """Everybody who has a role in the project, by identity, in the order of their names."""
+        return {
+            identity: Member(identity, name, role, None if queries is None else tuple(json.loads(queries)))
+            for identity, name, role, queries in self._known(MEMBERS, None, self._read)
+            if role is not None
+        }
+
+    def organizers(self) -> list[str]:
+        """The names of those who may do everything: whom others ask."""
+        return [one.name for one in self.members().values() if one.role == "organizer"]
+
+    def member(self) -> Member | None:
+        """Who it acts for, with their role as it is now; None where that is whoever has the file.
+
+        Raises:
+            NotAllowed: they have no role in the project.
+        """
+        if self._identity is None:
+            return None
+        found = self.members().get(self._identity)
+        if found is None:
+            raise stranger(self._identity, self.organizers())
+        return found
+
+    def require(self, act: ActName, queries: Queries = (), author: str | None = None) -> None:
+        """Refuse an act that the role of whoever it acts for does not include.
+
+        Args:
+            act: a key of `ACTS`.
+            queries: ids of those that it is about, or a function that finds them out; it is called where that matters.
+            author: the name under which it is to be recorded, where one was given.
+
+        Raises:
+            NotAllowed: it is refused; it says which role is needed and whom to ask.
+        """
+        if (member := self.member()) is not None:
+            check(member, act, queries, author, self.organizers())
+
+    def allows(self, act: ActName, *queries: str) -> bool:
+        """Whether `require` would let an act pass: for what a screen offers."""
+        try:
+            self.require(act, queries)
+        except NotAllowed:
+            return False
+        return True
+
+    @contextmanager
+    def doing(self, act: ActName, queries: Queries = (), author: str | None = None) -> Iterator[None]:
+        """A block that does an act, whose role is checked before: what it reads and writes is part of the act.
+
+        Raises:
+            NotAllowed: as `require` says.
+        """
+        if self._identity is None:
+            yield
+            return
+        self.require(act, queries, author)
+        token = DOING.set(act)
+        try:
+            yield
+        finally:
+            DOING.reset(token)
+
+    def _check_reading(self) -> None:
+        if self._identity is not None and DOING.get() is None:
+            self.require("read the bank")
+
+    @contextmanager
+    def _writing_as(self, act: ActName | None, queries: Queries, author: str | None) -> Iterator[None]:
+        """What surrounds a transaction of somebody who is logged in."""
+        if self._identity is None:
+            yield
+            return
+        if act is None:
+            around = DOING.get()
+            act = around if around is not None and ACTS[around].writes else "organize"
+        with self.doing(act, queries, author):
+            member = self.member()
+            token = SPEAKING.set(member.name if member else None)
+            try:
+                yield
+            finally:
+                SPEAKING.reset(token)
 
     @property
     def path(self) -> Path:
@@ -90,6 +216,12 @@ class Project:
     @contextmanager
     def cursor(self) -> Iterator[Cursor]:
         """A cursor for a block that only reads, to be used by one thread; where `read` does, it is better."""
+        self._check_reading()
+        with self._cursor() as cursor:
+            yield cursor
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Cursor]:
         with self._database.cursor() as cursor:
             yield cursor
 
@@ -99,15 +231,19 @@ class Project:
         Raises:
             EngineError: it gave up at the same work again.
         """
+        self._check_reading()
+        return self._read(work)
+
+    def _read(self, work: Callable[[Cursor], T]) -> T:
         try:
-            with self.cursor() as cursor:
+            with self._cursor() as cursor:
                 return work(cursor)
         except GIVEN_UP:
             if self._database.in_block:
                 # The block around this one has the old file open: it has to end first.
                 raise
         try:
-            with self.cursor() as cursor:
+            with self._cursor() as cursor:
                 return work(cursor)
         except GIVEN_UP as error:
             raise EngineError(
@@ -119,12 +255,18 @@ class Project:
     def rows(self, sql: str, parameters: Parameters = None) -> list[tuple[Any, ...]]:
         """Every row of a query as tuples; one that was asked before is answered again without asking, where nothing
         was written since that it could read: a screen asks much the same at every redraw."""
+        self._check_reading()
+        return self._known(sql, parameters, self.read)
+
+    def _known(
+        self, sql: str, parameters: Parameters, read: Callable[[Callable[[Cursor], list[tuple[Any, ...]]]], Any]
+    ) -> list[tuple[Any, ...]]:
         commit, key = self._database.last_commit_for(sql), _question(sql, parameters)
         known = self._answers.get(key)
         if known is not None and known[0] == commit:
             return list(known[1])
         written, left = written_in(sql, parameters)
-        rows = self.read(lambda cursor: cursor.execute(written, left).fetchall())
+        rows: list[tuple[Any, ...]] = read(lambda cursor: cursor.execute(written, left).fetchall())
         if key is not None and _can_be_kept(rows):
             self._keep(self._answers, key, (commit, rows), KNOWN_ANSWERS)
             return list(rows)
@@ -132,7 +274,9 @@ class Project:
 
     def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
         """The result of a query as an Arrow table."""
-        return self.read(lambda cursor: cursor.sql(sql, params=parameters).to_arrow_table())
+        written, left = written_in(sql, parameters)
+        # Not by `sql`: a relation with parameters is worked out whole before it is read, thirty times as long.
+        return self.read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """The first column of the first row of a query, or None where there is no row."""
@@ -140,17 +284,27 @@ class Project:
         return rows[0][0] if rows else None
 
     @contextmanager
-    def transaction(self, only: str = "") -> Iterator[Cursor]:
+    def transaction(
+        self, only: str = "", act: ActName | None = None, queries: Queries = (), author: str | None = None
+    ) -> Iterator[Cursor]:
         """A cursor whose writes all take effect, or, where the block raises, none of them.
 
         Args:
             only: where it writes to nothing but tables that have this word in their names, and no relation of another
                 name shows them: what was asked without the word stays known.
+            act: what is done; for None the act that is under way, or "organize".
+            queries, author: as `require` takes them.
 
         Raises:
+            NotAllowed: whoever it acts for may not do it. Nothing was written.
             EngineError: the engine gave up. Nothing was written, or, where it gave up at the very end, that is
                 unknown.
         """
+        with self._writing_as(act, queries, author), self._transaction(only) as cursor:
+            yield cursor
+
+    @contextmanager
+    def _transaction(self, only: str) -> Iterator[Cursor]:
         committing = False
         try:
             with self.cursor() as cursor, self._database.writing:
@@ -200,6 +354,8 @@ class Project:
 
     def state(self) -> tuple[int, int, int]:
         """A value that differs whenever anything that scores derive from may differ: a key for caches."""
+        # What is known of a project is kept by this number, so that nobody comes by it who may not read.
+        self._check_reading()
         # Nobody writes but through this process, so there is nothing to ask where it has not.
         last_commit, known = self._database.last_commit_for(STATE), self._state
         if known is not None and known[0] == last_commit:
@@ -256,6 +412,24 @@ class Project:
         self._database.close()
 
 
+def as_act(
+    act: ActName,
+) -> Callable[[Callable[Concatenate[Project, P], T]], Callable[Concatenate[Project, P], T]]:
+    """Let a function of a project do an act: its role is checked, and what it reads and writes is part of the act."""
+
+    def doing(work: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
+        @wraps(work)
+        def done(project: Project, /, *more: P.args, **named: P.kwargs) -> T:
+            if project.identity is None:
+                return work(project, *more, **named)
+            with project.doing(act):
+                return work(project, *more, **named)
+
+        return done
+
+    return doing
+
+
 def _question(sql: str, parameters: Parameters) -> Hashable | None:
     """What tells one question to the database from another; None where it may write, or has a long list in it."""
     if not sql.lstrip().startswith(("SELECT", "WITH", "FROM")) or "nextval" in sql:
@@ -287,7 +461,8 @@ def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types
         columns: values by column name, all of one length.
         types: SQL type by column name, in the order of the columns.
     """
-    stage_table(cursor, name, table_of(columns, types))
+    with lent(cursor, "incoming", table_of(columns, types)):
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
@@ -302,11 +477,17 @@ def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> 
     return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
 
 
-def stage_table(cursor: Cursor, name: str, table: pa.Table) -> None:
-    """Make a temporary table of an Arrow table; an older one of that name is replaced."""
-    cursor.register("incoming", table)
-    cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
-    cursor.unregister("incoming")
+@contextmanager
+def lent(cursor: Cursor, name: str, table: pa.Table) -> Iterator[None]:
+    """Let SQL read an Arrow table under a name for a while, without a copy.
+
+    For what comes in many parts: a transaction keeps what all its temporary tables held, those replaced as well.
+    """
+    cursor.register(name, table)
+    try:
+        yield
+    finally:
+        cursor.unregister(name)
 
 
 _ARROW = {
@@ -338,7 +519,12 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
 
     Returns:
         The number of the act.
+
+    Raises:
+        NotAllowed: somebody is logged in, and it is not their name.
     """
+    if (name := SPEAKING.get()) is not None:
+        check_author(name, author)
     rows = cursor.execute(
         "INSERT INTO activity VALUES (nextval('keys'), now()::TIMESTAMP, ?, ?, ?) RETURNING activity_key",
         # JSON writes control signs out; halves of surrogate pairs, which cannot be stored, are all that is left.
@@ -350,7 +536,7 @@ def log(cursor: Cursor, author: str, act: str, **detail: Any) -> int:
 def record(project: Project, author: str, act: str, **detail: Any) -> None:
     """Log an act that changes nothing, as an export; a project that can only be read is read without a record."""
     if not project.read_only:
-        with project.transaction() as cursor:
+        with project.transaction(act="download") as cursor:
             log(cursor, author, act, **detail)
 
 

@@ -13,7 +13,7 @@ from core.errors import InputError
 from core.labels import Override, Policy, Progress, overrides
 from core.leaderboard import Leaderboard, compare, leaderboard
 from core.measures import Correlation
-from core.project import Project, rankings, sources
+from core.project import Project, as_act, rankings, sources
 from core.review.disagreements.agreement import Agreement, agreement
 from core.review.disagreements.queue import queue
 from core.review.disagreements.sides import Judgments, Labels
@@ -123,6 +123,7 @@ class Leading:
     correlation: Correlation | None
 
 
+@as_act("see boards")
 def leading(project: Project, policy: Policy, measure: str, against: str | None) -> Leading | None:
     """The systems in order by a measure under a policy, and how the official board agrees; None without a board.
 

@@ -11,7 +11,7 @@ from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import Comparison, Leaderboard, QueryChoice, leaderboard, sides
 from core.measures import COVER, Ties, correlate, parse_measure
-from core.project import Project, boards, sources
+from core.project import Project, as_act, boards, sources
 from core.types import MAX_RATING
 
 PANEL_MEASURES = ("AP", "nDCG@10", "nDCG@20", "Rprec", "RR", COVER)
@@ -35,6 +35,7 @@ class BoardChoice:
     min_rating: int | None = None
 
 
+@as_act("see boards")
 def offered_boards(project: Project, measures: Sequence[str] = PANEL_MEASURES) -> dict[str, BoardChoice]:
     """Every board that a figure can show, by the name that people read.
 
@@ -84,6 +85,7 @@ def board_name(offered: Mapping[str, BoardChoice], wanted: BoardChoice) -> str |
     return next((name for name, choice in offered.items() if choice == wanted), None)
 
 
+@as_act("see boards")
 def make_board(project: Project, choice: BoardChoice, policy: Policy) -> Leaderboard:
     """The leaderboard of a choice.
 
@@ -260,6 +262,7 @@ class QueryPoints:
         return sum(point.better == better for point in self.points)
 
 
+@as_act("see boards")
 def query_points(project: Project, x: Leaderboard, x_run: str, y: Leaderboard, y_run: str) -> QueryPoints:
     """The scores of one system by query against those of another, or of the same on another board.
 

@@ -10,7 +10,7 @@ from core.catalogue import find_grader, graders
 from core.labels import Policy, basis, label_qrels, labels
 from core.leaderboard import Leaderboard, leaderboard, order_systems, score_runs
 from core.measures import parse_measure
-from core.project import Project, Qrels, boards, judgments, rankings, sources
+from core.project import Project, Qrels, as_act, boards, judgments, rankings, sources
 
 MIN_RATINGS = (1, 3, 4, 5)
 """The thresholds of exam-plus-plus, table 3."""
@@ -33,12 +33,14 @@ class Row:
     policy: Policy
 
 
+@as_act("see boards")
 def methods(project: Project) -> list[str]:
     """What a table can have rows for: graders that have grades, sources of judgments, imported boards."""
     known = [grader.spec.name for grader in graders(project) if grader.grades]
     return list(dict.fromkeys([*known, *sources(project), *(name for name, _ in boards(project))]))
 
 
+@as_act("see boards")
 def choose_rows(
     project: Project,
     names: Sequence[str] = (),

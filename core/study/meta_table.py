@@ -10,7 +10,7 @@ from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import DEFAULT_MEASURE, Comparison, Leaderboard, Queries, QueryChoice, sides
 from core.measures import COVER, Correlation, Ties, bootstrap, correlate, parse_measure
-from core.project import Project, boards, find_source, rankings
+from core.project import Project, as_act, boards, find_source, rankings
 from core.study.meta_rows import BatchScores, Row, row_boards, row_name
 
 COEFFICIENTS = ("spearman", "kendall", "tau_ap")
@@ -147,6 +147,7 @@ def full_name(row: TableRow) -> str:
     return row.name if row.min_rating is None else f"{row.name}, min rating {row.min_rating}"
 
 
+@as_act("see boards")
 def meta_table(
     project: Project,
     rows: Sequence[Row],
@@ -221,6 +222,7 @@ def meta_table(
     return project.remember(key, compute)
 
 
+@as_act("see boards")
 def cell_comparison(
     project: Project,
     row: Row,

@@ -12,7 +12,7 @@ import numpy as np
 from core.errors import InputError
 from core.leaderboard import Leaderboard
 from core.measures import ALPHA, PERMUTATIONS, Array, holm, randomisation_test, t_test, tied
-from core.project import Project
+from core.project import Project, as_act
 
 Test = Literal["t", "randomisation"]
 Correction = Literal["holm", "none"]
@@ -116,6 +116,7 @@ def compare_all(
     return _compare(board, pairs, test, correction, permutations, seed)
 
 
+@as_act("see boards")
 def remembered_pairs(project: Project, board: Leaderboard, test: Test) -> list[Difference]:
     """What `compare_all` gives, computed again only when the board, its queries or the project changed."""
     key = ("all pairs", board.measure, board.source, board.policy, test, tuple(board.query_ids))

@@ -12,7 +12,7 @@ from core.errors import InputError
 from core.grading import missing_pairs
 from core.labels import Policy, basis, label_qrels
 from core.measures import mean_and_standard_error
-from core.project import Project, check_runs, judgments, pool_depth, rankings, sources
+from core.project import Project, as_act, check_runs, judgments, pool_depth, rankings, sources
 
 LISTED = 100
 """Passages to grade next that are named one by one; the counts are over all."""
@@ -130,14 +130,19 @@ def unjudged(
     )
 
 
+@as_act("see boards")
 def labelled(project: Project, policy: Policy, top_k: int) -> dict[str, float | None]:
     """Share of each run's top that has a label under the policy, by run.
 
     Raises:
         InputError: an unknown grader or version.
     """
-    shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
-    return {share.run: share.judged for share in shares}
+
+    def compute() -> dict[str, float | None]:
+        shares = judged_shares(project, policy, top_k, list(rankings(project)), official=False)
+        return {share.run: share.judged for share in shares}
+
+    return project.remember(("labelled", policy, top_k), compute)
 
 
 def judged_shares(
@@ -189,6 +194,7 @@ def to_grade(project: Project, policy: Policy, run: str, top_k: int, listed: int
         "queries": None,
         "runs": [run],
         "depth": top_k,
+        "passages": None,
     }
     top = (
         "(SELECT query_key, passage_key, rank, s.text_key, p.passage_key IS NOT NULL AS pooled FROM rankings"

@@ -40,12 +40,13 @@ def test_a_sound_project_is_sound_and_stays_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "whole.duckdb"
-    path.write_bytes(file_of(fill_most))
+    file_of(fill_most).write(path)
+    before = path.read_bytes()
     assert run(monkeypatch, "check", "--project", str(path), "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["sound"] and [one["name"] for one in told["checks"]] == list(WHAT)
     assert all(not one["findings"] for one in told["checks"])
-    assert path.read_bytes() == file_of(fill_most) and [one.name for one in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == [path.name]
 
 
 WRONG = [
@@ -97,7 +98,7 @@ def test_the_first_row_is_shown_and_the_command_ends_with_1(
 
 def test_damage_in_a_table_is_found_and_the_rest_is_looked_at_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "damaged.duckdb"
-    path.write_bytes(file_of(fill_most))
+    file_of(fill_most).write(path)
     damage(path, "queries", "text")
     project = open_project(path, read_only=True)
     found = check(project)

@@ -109,7 +109,7 @@ def test_names_go_on_in_order_and_only_the_newest_are_kept_although_the_clock_go
     folder.mkdir()
     (folder / "notes.duckdb").write_text("not ours")
     tomorrow = folder / f"some-{datetime.now() + timedelta(days=1):%Y%m%d-%H%M%S}.duckdb"
-    tomorrow.write_bytes(file_of(fill_most))
+    file_of(fill_most).write(tomorrow)
     first = backup(project, folder, keep=2)
     assert [one.path for one in listed(project.path, folder)] == [first.path, tomorrow]
     second = backup(project, folder, keep=2)
@@ -130,7 +130,7 @@ def test_a_backup_never_takes_the_place_of_a_file(project: Project) -> None:
 
 def test_what_is_damaged_makes_no_backup_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "hurt.duckdb"
-    path.write_bytes(file_of(fill_most))
+    file_of(fill_most).write(path)
     damage(path, "activity", "detail")
     project = open_project(path)
     with pytest.raises(ProjectError, match="damaged"):
@@ -178,11 +178,12 @@ def test_what_is_no_whole_backup_is_not_restored_and_the_project_stays(
 ) -> None:
     path, made = tmp_path / "some.duckdb", tmp_path / "b.duckdb"
     for one in (path, made):
-        one.write_bytes(file_of(fill_most))
+        file_of(fill_most).write(one)
+    before = path.read_bytes()
     make(made)
     with pytest.raises((InputError, ProjectError), match=reason):
         restore(made, path, "ann")
-    assert path.read_bytes() == file_of(fill_most)
+    assert path.read_bytes() == before
     assert {one.name for one in tmp_path.iterdir()} <= {"some.duckdb", "b.duckdb", "b.duckdb.wal"}
 
 

@@ -74,7 +74,7 @@ def export_project(project: Project, target: Path, author: str) -> dict[str, int
 
 def _write_folder(project: Project, folder: Path, name: str, author: str) -> list[Table]:
     # One transaction, so that all tables are of one moment, and the log line of the export is among them.
-    with project.transaction() as cursor:
+    with project.transaction(act="take everything out", author=author) as cursor:
         log(cursor, author, "export project", name=name)
         tables = [_write_table(cursor, table, folder) for table in sorted(_tables(cursor))]
         manifest = {

@@ -35,13 +35,15 @@ def start_answering(
 
     Raises:
         GradingError: one is under way.
+        NotAllowed: whoever the project acts for may not let models answer.
     """
-    name = ready.model.name
+    project.require("run exams", author=author)
+    owned, name = project.unattended(), ready.model.name
     return _shelf.begin(
         project,
         lambda: AnswerWork(
             ANSWERS, name,
-            lambda report, reins: {name: generate_answers(project, ready, wanted, author, caps, report, reins)},
+            lambda report, reins: {name: generate_answers(owned, ready, wanted, author, caps, report, reins)},
         ),
     )  # fmt: skip
 
@@ -53,13 +55,15 @@ def start_comparing(
 
     Raises:
         GradingError: one is under way.
+        NotAllowed: whoever the project acts for may not let models answer.
     """
-    name = ready.model.name
+    project.require("run exams", author=author)
+    owned, name = project.unattended(), ready.model.name
     return _shelf.begin(
         project,
         lambda: AnswerWork(
             COMPARISONS, name,
-            lambda report, reins: {name: compare_answers(project, ready, pairs, author, caps, report, reins)},
+            lambda report, reins: {name: compare_answers(owned, ready, pairs, author, caps, report, reins)},
         ),
     )  # fmt: skip
 

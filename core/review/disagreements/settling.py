@@ -66,7 +66,7 @@ def settle_by_override(
     """
     if not question_ids:
         raise InputError("No question is chosen.", "Choose the questions whose rating is wrong.")
-    with project.transaction() as cursor:
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         for question_id in question_ids:
             _keys(project, case, question_id)
         keys = [
@@ -87,7 +87,7 @@ def settle_by_edit(project: Project, case: Case, question_id: str | None, reason
     Raises:
         InputError: no reason, or an unknown query, question or passage.
     """
-    with project.transaction() as cursor:
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "edit", reason, author, touched=question_id)
 
 
@@ -104,7 +104,7 @@ def settle_by_dispute(project: Project, case: Case, source: str, reason: str, au
     value = values.get(_judgments_of(source))
     if value is None:
         raise InputError(f"'{source}' has given no judgment in this case.", "Dispute the judgment of one of its sides.")
-    with project.transaction() as cursor:
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "dispute", reason, author, source=source, value=value)
 
 
@@ -114,7 +114,7 @@ def settle_by_comment(project: Project, case: Case, comment: str, author: str) -
     Raises:
         InputError: no comment, or an unknown query or passage.
     """
-    with project.transaction() as cursor:
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "comment", comment, author)
 
 
@@ -146,7 +146,7 @@ def reopen(project: Project, case: Case, reason: str, author: str, withdraw_over
         if (one.passage_id, one.rating, one.reason) == given
         if one.question_id == done.touched or (one.author, one.made_at) == together
     ]
-    with project.transaction() as cursor:
+    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
         _record(project, cursor, case, "reopen", reason or NO_REASON, author)
         for key in withdrawn:
             write_withdrawal(cursor, key, author)

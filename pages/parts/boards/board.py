@@ -196,7 +196,7 @@ def detail(
         "asked": None,
         "passages": None,
     }
-    if asked is None or asked not in {row.query_id for row in scores}:
+    if asked is None or asked not in {row.query_id for row in scores} or not project.allows("read the bank"):
         return found
     judged_by = official.source if official and official.source in sources(project) else None
     return found | _returned(project, board.policy, run, asked, judged_by)

@@ -78,4 +78,5 @@ def by_budget(screen: Screen) -> None:
             f":material/info: The pool ends at rank {found.pool_depth}: passages that lie deeper are graded only where"
             " another system or a judgment brought them in, so that curves may be too flat there."
         )
-    unjudged_passages.judged(screen.project, screen.policy)
+    if screen.project.allows("read the bank"):
+        unjudged_passages.judged(screen.project, screen.policy)

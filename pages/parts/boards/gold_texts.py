@@ -11,7 +11,9 @@ NOTHING = "None"
 
 
 def choose(project: Project) -> None:
-    """What is gold now, and another choice."""
+    """What is gold now, and another choice; for those who may choose."""
+    if not project.allows("organize"):
+        return
     now = gold_name(project)
     runs = run_names(project)
     chosen = st.selectbox(

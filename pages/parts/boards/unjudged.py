@@ -88,7 +88,7 @@ def _next(project: Project, policy: Policy, lacks: ToGrade) -> None:
 
 def _grade(project: Project, policy: Policy, lacks: ToGrade) -> None:
     """One click grades the ungraded pairs of the system's top; failed ones are asked again on the Grading screen."""
-    if job_progress.progress(project):
+    if not project.allows("grade") or job_progress.progress(project):
         return
     if not lacks.ungraded:
         ui.go("grading", "The pairs that are missing have failed: ask them again")

@@ -302,6 +302,9 @@ def system_pair(screen: Screen, x: Leaderboard, first: str, y: Leaderboard, seco
     )  # fmt: skip
     if query is None:
         return
+    if not screen.project.allows("read the bank"):
+        st.caption(":material/lock: The passages that systems returned, and their labels, are for those who assess.")
+        return
     query_links(query)
     source = screen.official[0] if screen.official and screen.official[0] not in screen.imported else None
     sides = ((x, first), (y, second)) if first != second else ((y, second),)

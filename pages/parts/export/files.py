@@ -86,6 +86,8 @@ def others(project: Project) -> None:
             )
             if given:
                 download(project, "CSV", "overrides", f"{name}-overrides.csv", lambda: overrides_csv(project), author)
+        if not project.allows("take everything out"):
+            return
         with _kind("Whole project"):
             st.caption("Every table as Parquet with a manifest; becomes a project again with exam import project.")
             st.download_button(

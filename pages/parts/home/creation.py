@@ -6,8 +6,8 @@ import streamlit as st
 
 from core.exchange import make_demo
 from core.pipelines import sit_by_rules
-from core.project import create, projects_folder
-from pages.parts.shared import presses, ui
+from core.project import Project, create, projects_folder, set_member
+from pages.parts.shared import login, presses, ui
 
 
 def choose(name: str) -> None:
@@ -16,8 +16,24 @@ def choose(name: str) -> None:
     st.rerun()
 
 
-def creation() -> None:
-    """Two ways to a new project: an empty one, or the demo."""
+def _belongs(project: Project) -> None:
+    """Make whoever is logged in the organizer of a project that they made."""
+    if (identity := login.identity()) is not None:
+        set_member(project, identity, "organizer", ui.author(), ui.author())
+
+
+def creation(may: bool = True) -> None:
+    """Two ways to a new project: an empty one, or the demo.
+
+    Args:
+        may: whether whoever is here is organizer of the project that is open; on a shared server nobody else makes one.
+    """
+    if login.needed() and not may:
+        st.text(
+            "Projects of this server are made by organizers of another one, or at its shell:"
+            " exam init, then exam people add."
+        )
+        return
     left, right = st.columns(2)
     with left, st.form("create", border=True):
         st.markdown("**New project**")
@@ -28,7 +44,9 @@ def creation() -> None:
             if not name.strip() or set(name) & {"/", "\\"} or name.strip().startswith("."):
                 st.error("Give the project a name without slashes.")
             else:
-                create(path).close()
+                project = create(path)
+                _belongs(project)
+                project.close()
                 choose(path.stem)
     with right, st.container(border=True):
         st.markdown("**Demo**")
@@ -42,6 +60,11 @@ def creation() -> None:
         elif presses.button("Make the demo project"):
             with st.status("Making the demo project", expanded=True) as box:
                 author = ui.author()
-                make_demo(path, author, True, st.text, lambda project: sit_by_rules(project, author, st.text))
+
+                def finish(project: Project) -> None:
+                    _belongs(project)
+                    sit_by_rules(project, author, st.text)
+
+                make_demo(path, author, True, st.text, finish)
                 box.update(state="complete")
             choose("demo")

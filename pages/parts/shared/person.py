@@ -6,8 +6,9 @@ from urllib.parse import unquote
 
 import streamlit as st
 
-from core.errors import WorkbenchError
+from core.errors import NotAllowed, WorkbenchError
 from core.project import as_name, current_author
+from pages.parts.shared import login
 
 COOKIE = "exam-workbench-name"
 LONGEST_NAME = 60
@@ -32,13 +33,19 @@ def remembered() -> str:
 
 
 def known() -> str:
-    """The name of the person in this window; empty until it was said."""
+    """The name of the person in this window, that of the login where there is one; empty until it was said."""
+    if login.needed():
+        found = login.member()
+        return found.name if found else ""
     return as_name(str(st.session_state.get("author") or ""))
 
 
 def author() -> str:
     """The name under which an act is recorded; where it was not said yet, it is asked instead of the act."""
     if not (name := known()):
+        if login.needed():
+            # Somebody without a role: it is said why, and whom to ask.
+            raise NotAllowed("You have no role in this project.", "Choose another project, or ask its organizer.")
         st.session_state["ask who"] = True
         st.rerun()
         # In a callback a rerun only comes after it.
@@ -48,6 +55,9 @@ def author() -> str:
 
 def box() -> None:
     """The name in the sidebar; another name is another person, with drafts of their own."""
+    if login.needed():
+        login.box()
+        return
     st.session_state.setdefault("author", remembered())
     if known():
         st.text_input(
@@ -65,7 +75,7 @@ def box() -> None:
 
 def ask() -> None:
     """Ask a new browser for the name: at the top of the page, and in the way once somebody wants to act."""
-    if known():
+    if known() or login.needed():
         return
     if st.session_state.pop("ask who", False):
         _dialog()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 
 import streamlit as st
@@ -11,8 +11,10 @@ GROUPS = {
     "Project": {
         "home": ("Home", ":material/home:"),
         "activity": ("Activity", ":material/history:"),
+        "people": ("People", ":material/group:"),
     },
     "Curate": {
+        "my_work": ("My work", ":material/checklist_rtl:"),
         "question_bank": ("Question bank", ":material/quiz:"),
         "prompts": ("Prompts", ":material/edit_note:"),
         "grading": ("Grading", ":material/fact_check:"),
@@ -76,18 +78,21 @@ def navigation() -> tuple[str, st.Page]:
     return pages[page], page
 
 
-def menu(choices: Mapping[str, str]) -> None:
-    """Links to all screens, in groups.
+def menu(choices: Mapping[str, str], shows: Callable[[str], bool] = lambda screen: True) -> None:
+    """Links to the screens, in groups.
 
     Streamlit's own list of them drops what the address says. Each choice would then be written into it anew on the
     next screen, as a step of its own that Back takes back.
 
     Args:
         choices: what goes along to the next screen, as the address says it.
+        shows: whether a screen is among them, by its name.
     """
     _home(key="links-to-home")
     with st.container(key="menu"):
         for group, screens in GROUPS.items():
+            if not (shown := {name: screen for name, screen in screens.items() if shows(name)}):
+                continue
             st.caption(group)
-            for name, (title, icon) in screens.items():
+            for name, (title, icon) in shown.items():
                 st.page_link(f"pages/{name}.py", label=title, icon=icon, query_params=choices, width="stretch")

@@ -13,10 +13,10 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.errors import FileError, WorkbenchError
+from core.errors import FileError, NotAllowed, WorkbenchError
 from core.grading import close_interrupted
-from core.project import Project, close_projects, keep_backups, open_project, projects_folder
-from pages.parts.shared import address, look, screens
+from core.project import ActName, Project, close_projects, keep_backups, open_project, projects_folder
+from pages.parts.shared import address, login, look, screens
 from pages.parts.shared import person as who
 
 NAME = "Exam Workbench"
@@ -93,6 +93,9 @@ def frame(screen: str) -> DeltaGenerator:
         menu = st.container()
         if names:
             st.selectbox("Project", names, key="project")
+        known = st.container()
+    refused = _take_note()
+    with known:
         who.box()
     if names:
         _say_another(asked if asked not in names else "")
@@ -101,7 +104,24 @@ def frame(screen: str) -> DeltaGenerator:
     st.session_state["screen"] = title
     st.set_page_config(page_title=f"{title} · {NAME}")
     st.title(title, anchor=False)
+    if refused is not None:
+        show_error(refused)
+        st.stop()
     return menu
+
+
+def _take_note() -> WorkbenchError | None:
+    """Find out who is here; what is said to somebody who has no role in the project, or None."""
+    if not login.needed():
+        return None
+    try:
+        login.take_note(chosen_project())
+    except NotAllowed as error:
+        return error
+    except WorkbenchError:
+        # The screen itself says what is wrong with the project.
+        return None
+    return None
 
 
 def _say_another(missing: str) -> None:
@@ -135,7 +155,7 @@ def chosen_project() -> Project | None:
     path = projects().get(str(st.session_state.get("project")))
     if path is None:
         return None
-    found = _open(str(path))
+    found = login.handle(_open(str(path)))
     st.session_state["in use"] = found
     say_reopened()
     _say_not_closed(found)
@@ -181,6 +201,31 @@ def project() -> Project:
     return found
 
 
+def allows(act: ActName) -> bool:
+    """Whether whoever is here may do an act in the project that is open: for what a screen offers."""
+    found = chosen_project()
+    return found is None or found.allows(act)
+
+
+def sees(screen: str) -> bool:
+    """Whether whoever is here may see a screen, by its name."""
+    try:
+        return login.sees(chosen_project(), screen)
+    except WorkbenchError:
+        # The screen itself says what is wrong with the project.
+        return True
+
+
+def check(screen: str) -> None:
+    """Refuse a screen that the role of whoever is here does not include, in a sentence.
+
+    Raises:
+        NotAllowed: it says which role is needed and whom to ask.
+    """
+    if not sees(screen):
+        login.check(chosen_project(), screen)
+
+
 def empty(what: str, todo: str, screen: str | None = None) -> None:
     """Say that there is nothing to show and what to do, and end the screen here."""
     with st.container(border=True):
@@ -192,7 +237,9 @@ def empty(what: str, todo: str, screen: str | None = None) -> None:
 
 
 def go(screen: str, label: str | None = None, **query: str) -> None:
-    """A link to a screen, which keeps the project."""
+    """A link to a screen, which keeps the project; nothing where the role of whoever is here does not include it."""
+    if login.needed() and not sees(screen):
+        return
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     parameters |= address.travelling()
     st.page_link(

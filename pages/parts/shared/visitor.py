@@ -18,7 +18,7 @@ def unshared() -> bool:
     return unshared_localhost(
         st.get_option("server.address"),
         st.get_option("server.allowedHosts") or (),
-        "auth" in _secrets(),
+        "auth" in secrets(),
         # Without a connection there are none, and it is somebody else.
         st.context.headers,
         st.context.ip_address,
@@ -40,13 +40,13 @@ def type_key(origin: str, key: str) -> None:
 
 def secret(name: str) -> str | None:
     """A text among the app's secrets; None where there is no such entry, or no file of secrets."""
-    found = _secrets().get(name)
+    found = secrets().get(name)
     return found if isinstance(found, str) else None
 
 
 def endpoint_tables() -> Mapping[str, Any]:
     """The endpoints among the app's secrets, as the file has them."""
-    found = _secrets().get("endpoints")
+    found = secrets().get("endpoints")
     return {} if not isinstance(found, Mapping) else {name: _plain(table) for name, table in found.items()}
 
 
@@ -54,5 +54,6 @@ def _plain(value: Any) -> Any:
     return {name: _plain(one) for name, one in value.items()} if isinstance(value, Mapping) else value
 
 
-def _secrets() -> Mapping[str, Any]:
+def secrets() -> Mapping[str, Any]:
+    """What the owner of the server keeps in its file of secrets; nothing where there is none."""
     return st.secrets if st.secrets.load_if_toml_exists() else {}

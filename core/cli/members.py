@@ -1,0 +1,102 @@
+"""Commands for the people of a project: who has which role, and in which queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.project import ABOUT_ROLES, ROLES, Member, Role, change_member, remove_member, set_member, undo_member
+from core.text import how_many
+
+ROLE = click.Choice(ROLES)
+ROLE_HELP = "; ".join(f"{role}: {about}" for role, about in ABOUT_ROLES.items()) + "."
+
+
+@click.group()
+def people() -> None:
+    """Say who may do what on a shared server: viewers, assessors, organizers."""
+
+
+@people.command()
+@click.argument("identity")
+@project_option
+@click.option("--role", type=ROLE, required=True, help=ROLE_HELP)
+@click.option("--name", help="Under which their acts are recorded; what stands before the @ where not given.")
+@click.option("--query", "queries", multiple=True, help="Limit an assessor to this query; can be given repeatedly.")
+@author_option
+def add(
+    identity: str, project_path: Path | None, role: Role, name: str | None, queries: Sequence[str], author: str
+) -> None:
+    """Give IDENTITY a role: the e-mail address of the login, or the subject that the provider gives."""
+    with opened(project_path) as project:
+        tell(_said(set_member(project, identity, role, author, name, queries or None)))
+
+
+@people.command()
+@click.argument("identity")
+@project_option
+@click.option("--role", type=ROLE, help="The new role; as it is where not given.")
+@click.option("--name", help="The new name.")
+@click.option("--query", "queries", multiple=True, help="Limit an assessor to this query; can be given repeatedly.")
+@click.option("--all-queries", is_flag=True, help="Limit an assessor no longer.")
+@author_option
+def change(
+    identity: str,
+    project_path: Path | None,
+    role: Role | None,
+    name: str | None,
+    queries: Sequence[str],
+    all_queries: bool,
+    author: str,
+) -> None:
+    """Change the role, the name or the queries of IDENTITY."""
+    with opened(project_path) as project:
+        now = change_member(project, identity, author, role, name, queries or None, all_queries)
+        tell(_said(now))
+
+
+@people.command()
+@click.argument("identity")
+@project_option
+@author_option
+def remove(identity: str, project_path: Path | None, author: str) -> None:
+    """Take the role of IDENTITY away. What they did stays, under their name."""
+    with opened(project_path) as project:
+        remove_member(project, identity, author)
+    tell(f"{identity} has no role any more. To take that back: exam people undo {identity}")
+
+
+@people.command()
+@click.argument("identity")
+@project_option
+@author_option
+def undo(identity: str, project_path: Path | None, author: str) -> None:
+    """Let IDENTITY have the role again that was theirs before it was changed last."""
+    with opened(project_path) as project:
+        now = undo_member(project, identity, author)
+    tell(_said(now) if now else f"{identity} has no role.")
+
+
+@people.command(name="list")
+@project_option
+@json_option
+def list_people(project_path: Path | None, as_json: bool) -> None:
+    """List who has which role, and the queries that assessors are limited to."""
+    with opened(project_path) as project:
+        found = project.members().values()
+    if as_json:
+        print_json({"people": [vars(one) for one in found]})
+        return
+    print_table(
+        ("identity", "name", "role", "queries"),
+        [(one.identity, one.name, one.role, " ".join(one.queries) if one.queries is not None else "all")
+         for one in found],
+    )  # fmt: skip
+
+
+def _said(member: Member) -> str:
+    limit = "" if member.queries is None else f" for {how_many(len(member.queries), 'queries')}"
+    return f"{member.identity} is {member.role}{limit}, and is recorded as {member.name}."

@@ -1,0 +1,189 @@
+"""The people of a project: who has which role, and in which queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from core.errors import InputError
+from core.project.project import Cursor, Project, as_name, log
+from core.project.queries import unknown_queries
+from core.project.roles import ROLES, Member, Role
+from core.text import first_few
+
+STATE_MEMBER = "set role"
+REMOVE_MEMBER = "remove person"
+LONGEST = 200
+"""Characters of an identity, and of a name."""
+
+
+def identity_of(claims: Mapping[str, Any]) -> str:
+    """What a login is known by: its e-mail address in lower case, or its subject where there is no such address.
+
+    An address that the provider says is not verified could be anybody's: the subject counts then, which the provider
+    gives once (OpenID Connect Core 1.0, sections 2 and 5.1).
+
+    Args:
+        claims: of the identity token.
+
+    Raises:
+        InputError: there is neither.
+    """
+    address = str(claims.get("email") or "").strip().lower()
+    if address and claims.get("email_verified", True) in (True, "true"):
+        return address
+    if subject := str(claims.get("sub") or "").strip():
+        return subject
+    raise InputError(
+        "The login says neither an e-mail address nor a subject.",
+        "The provider has to give the scopes openid and email.",
+    )
+
+
+def set_member(
+    project: Project,
+    identity: str,
+    role: Role,
+    author: str,
+    name: str | None = None,
+    queries: Sequence[str] | None = None,
+) -> Member:
+    """Give somebody a role, or another one; what was stated before stays on record.
+
+    Args:
+        identity: their e-mail address, or the subject that the provider gives.
+        name: under which their acts are recorded; for None the one they have, else what is before the @.
+        queries: ids of the queries that an assessor is limited to; None for all.
+
+    Raises:
+        InputError: an empty or taken name, an unknown role or query, queries for somebody who is no assessor, or the
+            last organizer would be gone.
+        NotAllowed: only an organizer may.
+    """
+    identity = _identity(identity)
+    with project.transaction(act="manage people", author=author) as cursor:
+        known = project.members()
+        before = known.get(identity)
+        name = as_name(name if name is not None else before.name if before else identity.split("@")[0])
+        new = Member(identity, name, role, None if queries is None else tuple(dict.fromkeys(queries)))
+        _check(cursor, new)
+        if new != before:
+            _keep_one(known, identity, role)
+            _state(cursor, identity, name, role, new.queries, author)
+            told = {} if new.queries is None else {"queries": len(new.queries)}
+            log(cursor, author, STATE_MEMBER, person=name, role=role, **told)
+    return new
+
+
+def change_member(
+    project: Project,
+    identity: str,
+    author: str,
+    role: Role | None = None,
+    name: str | None = None,
+    queries: Sequence[str] | None = None,
+    all_queries: bool = False,
+) -> Member:
+    """Change something about somebody who has a role; what is None stays as it is.
+
+    Args:
+        queries: ids of those that an assessor is limited to from now on.
+        all_queries: whether an assessor is limited no longer.
+
+    Raises:
+        InputError: they have no role, or as `set_member` says.
+        NotAllowed: only an organizer may.
+    """
+    project.require("manage people")
+    if (known := project.members().get(_identity(identity))) is None:
+        raise InputError(f"{identity} has no role in this project.", "Give one with exam people add.")
+    role = role or known.role
+    stays = known.queries if role == known.role and not all_queries else None
+    return set_member(project, identity, role, author, name, stays if queries is None else queries)
+
+
+def remove_member(project: Project, identity: str, author: str) -> None:
+    """Take somebody's role away. What they did stays, under their name.
+
+    Raises:
+        InputError: they have none, or are the last organizer.
+        NotAllowed: only an organizer may.
+    """
+    identity = _identity(identity)
+    with project.transaction(act="manage people", author=author) as cursor:
+        known = project.members()
+        if identity not in known:
+            raise InputError(f"{identity} has no role in this project.", "See exam people list.")
+        _keep_one(known, identity, None)
+        _state(cursor, identity, known[identity].name, None, None, author)
+        log(cursor, author, REMOVE_MEMBER, person=known[identity].name)
+
+
+def undo_member(project: Project, identity: str, author: str) -> Member | None:
+    """Let somebody have the role again that they had before it was changed last, or none where they had none.
+
+    Returns:
+        What they are now; None where they have no role.
+
+    Raises:
+        InputError: nothing was changed, their name or queries are not free any more, or the last organizer would go.
+        NotAllowed: only an organizer may.
+    """
+    identity = _identity(identity)
+    project.require("manage people")
+    stated = project.rows(
+        "SELECT name, role, to_json(queries)::VARCHAR FROM members WHERE identity = ? ORDER BY member_key DESC LIMIT 2",
+        [identity],
+    )
+    if not stated:
+        raise InputError(f"Nothing was said of {identity} yet.", "See exam people list.")
+    if len(stated) == 1 or stated[1][1] is None:
+        remove_member(project, identity, author)
+        return None
+    name, role, queries = stated[1]
+    return set_member(project, identity, role, author, name, None if queries is None else json.loads(queries))
+
+
+def _identity(text: str) -> str:
+    identity = as_name(text)
+    if not identity or len(identity) > LONGEST:
+        raise InputError("The identity is empty or too long.", "Give an e-mail address, or the subject of a login.")
+    return identity.lower() if "@" in identity else identity
+
+
+def _check(cursor: Cursor, new: Member) -> None:
+    if new.role not in ROLES:
+        raise InputError(f"There is no role '{new.role}'.", f"Use {', '.join(ROLES)}.")
+    if not new.name or len(new.name) > LONGEST:
+        raise InputError("The name is empty or too long.", "Give the name under which their acts are recorded.")
+    # Those who were removed keep theirs: their acts are under it.
+    others = cursor.execute(
+        "SELECT identity FROM members WHERE name = ? AND identity <> ? ORDER BY member_key DESC",
+        [new.name, new.identity],
+    ).fetchall()
+    if others:
+        raise InputError(f"The name {new.name} is that of {others[0][0]}.", "Give another name.")
+    if new.queries is None:
+        return
+    if new.role != "assessor":
+        raise InputError(f"Queries are assigned to assessors, and {new.name} is {new.role}.", "Leave them away.")
+    if unknown := unknown_queries(cursor, new.queries):
+        raise InputError(f"There is no query {first_few(unknown)}.", "Import it first, or leave it away.")
+
+
+def _keep_one(known: Mapping[str, Member], identity: str, role: Role | None) -> None:
+    organizers = [one for one in known.values() if one.role == "organizer"]
+    if role != "organizer" and [one.identity for one in organizers] == [identity]:
+        raise InputError(
+            f"{organizers[0].name} is the last organizer of the project.", "Make somebody else organizer first."
+        )
+
+
+def _state(
+    cursor: Cursor, identity: str, name: str, role: Role | None, queries: Sequence[str] | None, author: str
+) -> None:
+    cursor.execute(
+        "INSERT INTO members VALUES (nextval('keys'), ?, ?, ?, ?::VARCHAR[], ?, now()::TIMESTAMP)",
+        [identity, name, role, None if queries is None else list(queries), as_name(author)],
+    )

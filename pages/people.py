@@ -1,0 +1,130 @@
+"""People: who has which role in the project, and in which queries assessors work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import streamlit as st
+
+from core.errors import WorkbenchError
+from core.project import (
+    ABOUT_ROLES,
+    ROLES,
+    Member,
+    Project,
+    Role,
+    change_member,
+    queries_of,
+    remove_member,
+    set_member,
+    undo_member,
+)
+from core.review import shares
+from pages.parts.shared import login, presses, ui
+
+# What is said of a person stands in one line where there is room, and below one another where there is not.
+STYLE = """
+[class*="st-key-person-"] { flex-wrap: wrap; }
+[class*="st-key-person-"] > :first-child { flex: 1 1 14rem; }
+"""
+ALL = "All queries"
+DONE = "people done"
+
+
+def did(identity: str, said: str, do: Callable[[], Any]) -> None:
+    """Do something to a person's role, and keep what came of it for the run that follows."""
+    try:
+        do()
+        st.session_state[DONE] = said, identity, None
+    except WorkbenchError as error:
+        st.session_state[DONE] = "", identity, error
+
+
+def latest() -> None:
+    """What came of the last act, with a way to take it back."""
+    said, identity, error = st.session_state.get(DONE, ("", "", None))
+    if error is not None:
+        ui.show_error(error)
+    if said:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.text(said)
+            if presses.button("Undo", type="tertiary", icon=":material/undo:", key="undo person"):
+                did(identity, "", lambda: undo_member(project, identity, ui.author()))
+                st.rerun()
+
+
+def row(project: Project, one: Member, texts: dict[str, str]) -> None:
+    """One person: name and identity, the role, the queries of an assessor, and the way out."""
+    author, stamp = ui.person(), f"{one.identity} {one.role} {one.queries}"
+
+    def changed(key: str, **what: Callable[[Any], Any]) -> None:
+        value = st.session_state[key]
+        given = {name: read(value) for name, read in what.items()}
+        did(
+            one.identity,
+            f"Changed what {one.name} may do.",
+            lambda: change_member(project, one.identity, author, **given),
+        )
+
+    with st.container(key=f"person-{one.identity}", horizontal=True, vertical_alignment="bottom", border=True):
+        # Markdown would make a link of an address.
+        with st.container(gap=None):
+            st.markdown(f"**{ui.plain(one.name)}**")
+            st.text(one.identity)
+        key = f"role {stamp}"
+        st.selectbox(
+            "Role", ROLES, ROLES.index(one.role), key=key, width=150, on_change=changed, args=(key,),
+            kwargs={"role": lambda role: cast(Role, role)},
+        )  # fmt: skip
+        if one.role == "assessor":
+            key = f"queries {stamp}"
+            st.multiselect(
+                "Queries", list(texts), [q for q in one.queries or () if q in texts], key=key, placeholder=ALL,
+                format_func=lambda query: texts[query], on_change=changed, args=(key,), width=360,
+                kwargs={"queries": lambda chosen: chosen or None, "all_queries": lambda chosen: not chosen},
+            )  # fmt: skip
+        if presses.button("Remove", type="tertiary", icon=":material/person_remove:", key=f"remove {one.identity}"):
+            did(one.identity, f"{one.name} has no role any more.", lambda: remove_member(project, one.identity, author))
+            st.rerun()
+
+
+def adding(project: Project, texts: dict[str, str]) -> None:
+    """A form that gives somebody a role."""
+    with st.form("add person", clear_on_submit=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        identity = st.text_input("E-mail address of the login", placeholder="ann@example.org", max_chars=200)
+        name = st.text_input("Name", placeholder="Recorded with what they do", max_chars=60)
+        role = st.selectbox("Role", ROLES, ROLES.index("assessor"), width=150)
+        if st.form_submit_button("Add", type="primary", icon=":material/person_add:"):
+            author = ui.author()
+            did(
+                identity, f"{name or identity} is {role} now.",
+                lambda: set_member(project, identity, role, author, name or None),
+            )  # fmt: skip
+            st.rerun()
+
+
+ui.begin()
+st.html(f"<style>{STYLE}</style>")
+project = ui.project()
+project.require("manage people")
+for role, about in ABOUT_ROLES.items():
+    st.caption(f"**{role.capitalize()}**: {about}.")
+if not login.needed():
+    st.info("This server asks nobody to log in: whoever opens it may do everything. Roles count once it does.")
+latest()
+texts = ui.told_apart({query.query_id: query.text for query in queries_of(project)})
+for one in project.members().values():
+    row(project, one, texts)
+adding(project, texts)
+if found := shares(project):
+    st.header("How far assessors are", anchor=False)
+    st.dataframe(
+        {
+            "Name": [one.member.name for one in found],
+            "Queries done": [one.done for one in found],
+            "Queries": [one.queries for one in found],
+            "Passages judged": [one.judged for one in found],
+        },
+        hide_index=True,
+    )

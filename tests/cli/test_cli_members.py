@@ -1,0 +1,62 @@
+"""The commands for people: the first organizer from the shell, roles given, changed, taken away and undone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner, Result
+
+from core.cli import cli
+from core.project import Project
+from core.types import Question
+from tests.made.projects import fill
+
+
+@pytest.fixture
+def exam(project: Project, monkeypatch: pytest.MonkeyPatch):
+    fill(project, [Question("q1/a", "q1", "What is A?")], {}, {})
+    project.close()
+    monkeypatch.setenv("EXAM_PROJECT", str(project.path))
+    monkeypatch.setenv("EXAM_AUTHOR", "root")
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(cli, ["people", *words])
+
+    return run
+
+
+def test_roles_are_given_changed_undone_and_taken_away(exam) -> None:
+    said = [
+        exam(*words.split()).output.strip()
+        for words in (
+            "add Ann@Example.org --role organizer",
+            "add bob@example.org --role assessor --name Bobby --query q1",
+            "change bob@example.org --all-queries",
+            "undo bob@example.org",
+            "remove bob@example.org",
+            "undo bob@example.org",
+        )
+    ]
+    assert said == [
+        "ann@example.org is organizer, and is recorded as ann.",
+        "bob@example.org is assessor for 1 query, and is recorded as Bobby.",
+        "bob@example.org is assessor, and is recorded as Bobby.",
+        "bob@example.org is assessor for 1 query, and is recorded as Bobby.",
+        "bob@example.org has no role any more. To take that back: exam people undo bob@example.org",
+        "bob@example.org is assessor for 1 query, and is recorded as Bobby.",
+    ]
+    assert json.loads(exam("list", "--json").output)["people"] == [
+        {"identity": "bob@example.org", "name": "Bobby", "role": "assessor", "queries": ["q1"]},
+        {"identity": "ann@example.org", "name": "ann", "role": "organizer", "queries": None},
+    ]
+    assert exam("list").output.splitlines()[1:] == [
+        "bob@example.org  Bobby  assessor   q1",
+        "ann@example.org  ann    organizer  all",
+    ]
+
+
+def test_the_last_organizer_stays(exam) -> None:
+    exam("add", "ann@example.org", "--role", "organizer")
+    done = exam("remove", "ann@example.org")
+    assert "ann is the last organizer" in str(done.exception)

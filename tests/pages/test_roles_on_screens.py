@@ -1,0 +1,255 @@
+"""Roles on the screens: what each sees, what a link to another screen says, and whose name is recorded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.project import (
+    Project,
+    acted_since,
+    change_member,
+    done_queries,
+    latest_act,
+    mark_done,
+    set_guidelines,
+    set_member,
+)
+from pages.parts.shared import login, presence, visitor
+from pages.parts.shared.screens import SCREENS
+from tests.made.screens import (
+    as_text,
+    holds,
+    looking_at,
+    named,
+    press,
+    put_small,
+    said,
+    served,
+    shared,
+    small,
+    sound,
+    tell,
+    visit,
+)
+
+__all__ = ["served", "shared", "small"]
+
+FOR_VIEWERS = ("home", "leaderboard", "measures")
+SECRETS = ("What is A?", "What is D?", "text of p1")
+
+
+def put(project: Project) -> None:
+    put_small(project)
+    set_member(project, "vera@x.org", "viewer", "shell")
+    set_member(project, "asta@x.org", "assessor", "shell", queries=["q1"])
+    set_member(project, "olga@x.org", "organizer", "shell", name="Olga O.")
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with looking_at(tmp_path_factory.mktemp("roles"), put) as project:
+        yield project
+
+
+@pytest.fixture
+def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
+    """Let the browser be that of somebody who is logged in; None for nobody."""
+    monkeypatch.setattr(visitor, "secrets", lambda: {"auth": {"client_id": "x"}})
+
+    def be(name: str | None, **claims: Any) -> None:
+        said = {"email": f"{name}@x.org", "iat": time.time(), "aud": "x", **claims} if name else None
+        monkeypatch.setattr(login, "claims", lambda: said)
+
+    return be
+
+
+def everything(app: AppTest) -> str:
+    """All that is sent to the browser."""
+    return "\n".join(str(element.proto) for element in [*app.main, *app.sidebar])
+
+
+def menu(app: AppTest) -> set[str]:
+    return {element.proto.page or "home" for element in app.sidebar.get("page_link")}
+
+
+def test_a_viewer_sees_boards_and_is_told_so_elsewhere(shared: Project, log_in: Callable[..., None]) -> None:
+    log_in("vera")
+    for screen in SCREENS:
+        app = visit(screen)
+        assert menu(app) == set(FOR_VIEWERS), screen
+        assert not [secret for secret in SECRETS if secret in everything(app)], screen
+        if screen in FOR_VIEWERS:
+            assert not app.error, screen
+        else:
+            assert len(app.error) == 1 and "vera is viewer of this project" in as_text(app.error[0].value), screen
+            assert "Ask an organizer of the project: Olga O." in [text.value for text in app.text]
+
+
+def test_a_viewer_gets_no_passage_by_a_link_into_a_board(shared: Project, log_in: Callable[..., None]) -> None:
+    log_in("vera")
+    app = tell(tell(visit("leaderboard"), "systems", "open", "good"), "systems", "ask", "q1")
+    assert holds(app, "systems")["detail"]["passages"] is None
+    for view in ("All boards", "Two boards", "Two systems", "By budget", "Significance"):
+        app = visit("leaderboard", view=view, compared="q1")
+        assert not app.error
+        assert not [secret for secret in SECRETS if secret in everything(app)], view
+
+
+def test_an_assessor_sees_all_but_the_people_and_an_organizer_those_too(
+    shared: Project, log_in: Callable[..., None]
+) -> None:
+    log_in("asta")
+    app = visit("home")
+    assert menu(app) == set(SCREENS) - {"people"}
+    assert "asta, assessor" in said(app)
+    assert "To say who may do what needs the role organizer" in visit("people").error[0].value
+    assert not [box for box in visit("home").expander if "another project" in box.label]
+    log_in("olga")
+    app = visit("home")
+    assert menu(app) == set(SCREENS)
+    assert "Olga O., organizer" in said(app)
+
+
+def test_somebody_without_a_role_sees_nothing_of_the_project(shared: Project, log_in: Callable[..., None]) -> None:
+    log_in("stray")
+    for screen in ("home", "leaderboard", "question_bank"):
+        app = visit(screen)
+        assert "stray@x.org has no role in this project" in as_text(app.error[0].value)
+        assert not [secret for secret in ("good", *SECRETS) if secret in everything(app)]
+
+
+@pytest.mark.parametrize(
+    ("claims", "told"),
+    [(None, "You are not logged in."), ({"iat": 0}, "Your login has ended."), ({"iat": None}, "Your login has ended.")],
+)
+def test_who_is_not_logged_in_or_no_longer_sees_nothing_but_the_way_in(
+    shared: Project, log_in: Callable[..., None], claims: dict[str, Any] | None, told: str
+) -> None:
+    log_in(None) if claims is None else log_in("olga", **claims)
+    app = visit("leaderboard")
+    assert told in said(app)
+    assert [button.label for button in app.button] == ["Log in"]
+    assert "good" not in everything(app) and not app.sidebar.get("page_link")
+
+
+def test_a_server_without_the_package_for_logins_says_so(shared: Project, log_in: Callable[..., None]) -> None:
+    log_in(None)
+    app = press(visit("home"), "Log in")
+    assert app.error[0].value == "This server cannot log anybody in. Tell whoever runs it."
+
+
+def test_a_login_is_older_than_allowed_after_half_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not login.expired({"iat": 1000}, 1000 + 11.9 * 3600)
+    assert login.expired({"iat": 1000}, 1000 + 12.1 * 3600)
+    monkeypatch.setenv(login.HOURS_VARIABLE, "1")
+    assert login.expired({"iat": 1000}, 1000 + 1.1 * 3600)
+
+
+def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Callable[..., None]) -> None:
+    put(project)
+    log_in("olga")
+    app = visit("people")
+    assert not [box for box in app.text_input if box.label == "Your name"]
+    named(app.text_input, "E-mail address").set_value("New@x.org")
+    named(app.text_input, "Name").set_value("Nina")
+    press(app, "Add")
+    assert project.members()["new@x.org"].role == "assessor"
+    assert project.rows("SELECT author FROM activity ORDER BY activity_key DESC LIMIT 1") == [("Olga O.",)]
+
+
+def test_people_are_changed_undone_and_removed_on_their_screen(project: Project, log_in: Callable[..., None]) -> None:
+    put(project)
+    log_in("olga")
+    app = visit("people")
+    of_asta = next(box for box in app.multiselect if box.label == "Queries")
+    of_asta.set_value(["q2"])
+    sound(app.run())
+    assert project.members()["asta@x.org"].queries == ("q2",)
+    press(app, "Undo")
+    assert project.members()["asta@x.org"].queries == ("q1",)
+    role = next(box for box in app.selectbox if box.label == "Role" and box.value == "viewer")
+    role.set_value("assessor")
+    sound(app.run())
+    assert project.members()["vera@x.org"].role == "assessor"
+    app.button("remove olga@x.org").click()
+    sound(app.run())
+    assert "is the last organizer" in as_text(app.error[0].value)
+    app.button("remove vera@x.org").click()
+    sound(app.run())
+    assert "vera@x.org" not in project.members()
+
+
+def test_a_role_that_changes_while_somebody_works_counts_at_once(project: Project, log_in: Callable[..., None]) -> None:
+    put(project)
+    log_in("asta")
+    app = visit("question_bank")
+    assert not app.error
+    change_member(project, "asta@x.org", "shell", role="viewer")
+    sound(app.run())
+    assert "asta is viewer of this project" in as_text(app.error[0].value)
+    assert not [secret for secret in SECRETS if secret in everything(app)]
+
+
+def test_an_assessor_begins_with_their_work_and_says_what_is_done(
+    project: Project, log_in: Callable[..., None]
+) -> None:
+    put(project)
+    set_guidelines(project, "Read the *whole* passage.", "shell")
+    log_in("asta")
+    app = visit("home")
+    # Of the two queries one is theirs.
+    assert "0 of 1 query done" in everything(app)
+    assert "Read the *whole* passage." in [text.value for text in app.text]
+    # One who goes on to Home stays there.
+    assert "Curate the questions" in everything(sound(app.run()))
+    app = visit("my_work")
+    app.button("Done q1").click()
+    sound(app.run())
+    assert done_queries(project)["asta"].keys() == {"q1"}
+    assert "1 of 1 query done" in everything(app)
+    press(app, "Not done after all")
+    assert done_queries(project) == {}
+
+
+def test_who_else_is_in_a_query_and_the_guidelines_stand_beside_the_passage(
+    project: Project, log_in: Callable[..., None]
+) -> None:
+    put(project)
+    set_guidelines(project, "Only what is *said*.", "shell", "q1")
+    log_in("olga")
+    assert "in this query, too" not in said(visit("question_bank", query="q1"))
+    log_in("asta")
+    app = visit("passages", query="q1", passage="p1")
+    assert "Olga O\\. is in this query, too." in said(app)
+    assert "Only what is *said*." in [text.value for text in app.text]
+    assert not [button for button in app.button if button.label.startswith("Save for")]
+    assert "in this query, too" not in said(visit("passages", query="q2", passage="p5"))
+
+
+def test_what_others_saved_is_told_and_shown_when_one_asks_for_it(
+    project: Project, log_in: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(project)
+    log_in("asta")
+    assert "saved something since" not in said(visit("home"))
+    # What the part of the screen sees that looks again after a while.
+    monkeypatch.setattr(presence, "latest_act", lambda found: 0)
+    app = visit("home")
+    assert "shell, tester saved something since." in said(app)
+    monkeypatch.undo()
+    assert acted_since(project, latest_act(project), "asta") == []
+    mark_done(project, "q1", True, "asta")
+    set_guidelines(project, "New.", "Olga O.")
+    assert acted_since(project, latest_act(project) - 2, "asta") == ["Olga O."]
+
+
+def test_one_person_on_localhost_sees_everything_and_gives_their_name(shared: Project) -> None:
+    app = visit("people")
+    assert menu(app) == set(SCREENS)
+    assert "asks nobody to log in" in "".join(info.value for info in app.info)
+    assert app.text_input("author").value == "ann"
