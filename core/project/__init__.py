@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.project import judging, migrations
-from core.project.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
+from core.project.activity import Act, Sought, acted_since, activity, activity_csv, kinds_of_act, latest_act, people
 from core.project.answer_cases import (
     CasePlace,
     ConfirmedCase,
@@ -213,6 +213,7 @@ __all__ = [
     "Schedule",
     "Sought",
     "Student",
+    "acted_since",
     "activity",
     "activity_csv",
     "add_answers",
@@ -276,6 +277,7 @@ __all__ = [
     "kinds_of_act",
     "known_responses",
     "last_failure",
+    "latest_act",
     "lengths",
     "lent",
     "list_passages",

@@ -249,4 +249,5 @@ def asking(organizers: Sequence[str]) -> str:
     """Whom to ask for another role, in a sentence."""
     if not organizers:
         return "Nobody is organizer: whoever runs the server names one with exam people add."
-    return f"Ask an organizer of the project: {first_few(list(organizers))}."
+    # A name may end with the full stop of an initial.
+    return f"Ask an organizer of the project: {first_few(list(organizers)).removesuffix('.')}."
