@@ -86,19 +86,13 @@ def _press_all(tab: Window, hidden: Window) -> None:
 
 def _components(tab: Window, hidden: Window) -> None:
     """What components report of clicks, on the boards that a viewer sees and with the ids of those that they do not."""
-    acts = [
-        [{"event": event, "value": value}]
-        for event, value in (("open", "fine"), ("ask", "q1"), ("detail", "q1"), ("passage", "p1"), ("question", "q1/a"))
-    ]
+    told = {"open": "fine", "ask": "q1", "detail": "q1", "passage": "p1", "question": "q1/a"}
+    events = json.dumps([{"event": event, "value": value} for event, value in told.items()])
     for shown in tab, hidden:
         known = [one.id for one in shown.elements() if getattr(one, "component_name", "")]
-        for events in acts:
-            tab.run(
-                *(
-                    WidgetState(id=main._make_trigger_id(one, "events"), json_trigger_value=json.dumps(events))
-                    for one in known
-                )
-            )
+        tab.run(
+            *(WidgetState(id=main._make_trigger_id(one, "events"), json_trigger_value=events) for one in known),
+        )
 
 
 def _files(scene: Scene) -> bytes:
