@@ -80,7 +80,7 @@ ACTS: Mapping[ActName, Rule] = {
          "items", "improve", "answers", "cases", "judges", "audit", "export", "my_work"),
         ("work list", "guidelines show",
          "bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
-         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status",
+         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status", "check",
          "graders list",
          "graders test", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
@@ -148,10 +148,10 @@ ACTS: Mapping[ActName, Rule] = {
     ),
     "publish": Rule("organizer", "publish qrels and bundles", ("export",), ("export bundle",)),
     "take everything out": Rule(
-        "organizer", "export the whole project, or its grades as shards", ("export",),
-        ("export project", "shards export"),
+        "organizer", "export the whole project, or its grades as shards", ("export", "home"),
+        ("export project", "shards export", "backup"),
     ),
-    "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back",)),
+    "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back", "restore")),
     "organize": Rule(
         "organizer", "set up graders, prompts, prices, the pool and other settings of the project",
         ("grading", "prompts", "leaderboard", "measures"),

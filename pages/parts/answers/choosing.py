@@ -21,7 +21,9 @@ REFERENCE = "LLM-retEval"
 STYLE = """
 .ew-choice { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .ew-choice :is(th, td) { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
-.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: anywhere; }
+.ew-choice :is(th, td) { overflow-wrap: normal; }
+.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: break-word; min-width: 7.5rem;
+ max-width: 16rem; }
 .ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
 .ew-choice thead th.run { min-width: 9ch; overflow-wrap: break-word; }
 .ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
