@@ -16,6 +16,7 @@ from pages.parts.shared import (
     job_progress,
     login,
     policy_widgets,
+    presence,
     presses,
     refused_logins,
     screens,
@@ -43,6 +44,8 @@ if __name__ == "__main__":
             policy_widgets.line(name)
         with ui.errors():
             job_progress.accompany(name)
+        with ui.errors():
+            presence.accompany()
     finally:
         with place:
             screens.menu(address.travelling(), ui.sees)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import gc
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -52,6 +54,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [*ordered, *rest]
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Of the processes that share the tests, one loads everything, and the others after it, all at once.
+
+    In a new checkout that one compiles the tests and the libraries; otherwise each of them would compile them all.
+    """
+    with Path(__file__).open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        return (yield)
+
+
 def pytest_collection_finish() -> None:
     """All that was loaded for the tests stays to the end: nobody need look through it for garbage again."""
     gc.collect()
@@ -78,6 +94,17 @@ def at_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who acts is found out anew in every test: the app of an earlier one says it of its own visitors."""
     monkeypatch.setattr(access, "_provider", access._provider)
     monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The browser's driver says that its loop runs in this thread for good: only its own tests see that."""
+    loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
+    if loop is not None:
+        asyncio._set_running_loop(None)
+    yield
+    if loop is not None:
+        asyncio._set_running_loop(loop)
 
 
 @pytest.fixture

@@ -99,7 +99,8 @@ def run(
         control: the reins; made of the request for None.
 
     Returns:
-        The final progress by part; without `escalated` where the sample was not finished.
+        The final progress by part; without those of which nothing was missing, and without `escalated` where the sample
+        was not finished.
 
     Raises:
         InputError: the grader is not the cascade's.
@@ -126,6 +127,10 @@ def run(
             scope=replace(request.scope, passages=facts.pairs(chosen)),
             bank_version=cascade.policy.bank_version,
         )
+        version = basis(project, cascade.policy).version
+        if not make_plan(project, grader.spec, version, asked.scope).to_grade:
+            # A job with nothing to ask would only be noise on record.
+            continue
         done[name] = run_job(project, grader, asked, author, told(name), control)
         if done[name].state != "done":
             break

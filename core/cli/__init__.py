@@ -19,6 +19,7 @@ COMMANDS = {
     "status": ("status",),
     "bank": ("bank",),
     "grade": ("plan", "grade", "ingest"),
+    "batch": ("batch",),
     "generate": ("generate", "proposals"),
     "items": ("items",),
     "graders": ("graders", "prompts", "prices"),
@@ -47,6 +48,7 @@ COMMANDS = {
     "records": ("pool", "jobs", "failures", "publications"),
     "activity": ("activity", "bring-back"),
     "shards": ("shards",),
+    "safety": ("check", "backup", "restore"),
     "serve": ("serve",),
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""

@@ -283,7 +283,9 @@ def board(name: str | None, project_path: Path | None, measure: str | None, agai
         f" The union of the systems' top {found.cutoff} has {counted(found.cutoff_passages, 'passage')}:"
         " grading those alone is the plain baseline."
     )
-    if found.depth < found.cutoff:
+    if not found.depth:
+        tell("Not even the systems' first ranks are graded whole, so it has no board here.")
+    elif found.depth < found.cutoff:
         tell(f"It is graded down to rank {found.depth} ({counted(found.baseline_passages, 'passage')}).")
     if found.labels.waiting:
         tell(f"{counted(found.labels.waiting, 'passage')} wait to be asked again: exam cascade run")

@@ -39,7 +39,7 @@ from core.pipelines import (
 )
 from core.project import Project, add_gold_answer, current_author, judging, withdraw_gold_answer
 from core.study import BESIDE, boards_to_choose_by, compare_choices
-from core.text import first_few
+from core.text import first_few, how_many
 
 
 @click.group(invoke_without_command=True)
@@ -319,11 +319,14 @@ def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...])
         raise InputError(f"There is no board '{strange[0]}' at {k}.", f"There are: {', '.join(offered)}.")
     boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
     tables = pipelines.choice_tables(found, k)
+    waiting = pipelines.waiting_runs(found, k)
     for name, table in pipelines.cover_tables(project, found, k).items():
-        if lacks := [run for run in found.view.runs or () if run not in table]:
+        if lacks := [run for run in found.view.runs or () if run not in table and run not in waiting]:
             tell(f"{name} is left out: no answer from {first_few(lacks)} is graded (exam answers grade).")
         else:
             tables[name] = table
+    for run, count in waiting.items():
+        tell(f"LLM-retEval@{k} does not say what {run} is worth: {how_many(count, 'queries')} wait.")
     compared = compare_choices(project, boards, Policy(), tables)
     for name, error in compared.left_out.items():
         tell(f"{name} is left out: {error}")

@@ -21,9 +21,9 @@ LARGE = frozenset(
 
 _NEVER = frozenset(
     {
-        "activity", "audit_claims", "audit_looks", "draft_steps", "drafts", "generations", "migrations", "pool",
-        "prompts", "proposals", "proposed_items", "publications", "published_awaited", "published_passages",
-        "published_pools", "published_queries", "text_vectors",
+        "activity", "audit_claims", "audit_looks", "call_batch_pairs", "call_batches", "draft_steps", "drafts",
+        "generations", "kept_replies", "migrations", "pool", "prompts", "proposals", "proposed_items", "publications",
+        "published_awaited", "published_passages", "published_pools", "published_queries", "text_vectors",
     }
 )  # fmt: skip
 """Tables that no import reads to know what it does, or that it makes anew."""

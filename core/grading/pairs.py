@@ -23,6 +23,7 @@ class Plan:
         failed: those that were asked and gave nothing usable.
         to_grade: those that the job would ask.
         without_text: pooled (query, passage) whose passage text is missing.
+        sent: those whose answers come in a batch; they are not asked again meanwhile.
         weightless: of those needed, the ones that no label needs: every question with that text weighs 0 or less.
     """
 
@@ -32,6 +33,7 @@ class Plan:
     to_grade: int
     without_text: int
     weightless: int = 0
+    sent: int = 0
 
 
 _IN_RUNS = (
@@ -55,12 +57,15 @@ def missing_pairs(spec: GraderSpec) -> str:
     names of runs whose pooled passages are meant, or NULL for the whole pool), $passages (a list of query keys, shifted
     by 32 bits, plus passage keys, or NULL for the whole pool).
     Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
-    known, failed or ungraded.
+    known, sent (in a batch), failed or ungraded.
     """
     return (
         "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
         "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
         "  THEN 'known'"
+        " WHEN EXISTS (SELECT * FROM sent_pairs() s WHERE s.grader_key = $grader"
+        "  AND s.question_text_key = n.question_text_key AND s.passage_text_key = n.passage_text_key)"
+        "  THEN 'sent'"
         " WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
         "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
         "  THEN 'failed' ELSE 'ungraded' END AS state"
@@ -106,6 +111,7 @@ def make_plan(
             )
         ),
         weightless=sum(number for _, _, number in counted),
+        sent=states.get("sent", 0),
     )
 
 
@@ -176,6 +182,8 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
                 "SELECT DISTINCT pool.text_key FROM pool JOIN queries USING (query_key)"
                 " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
                 " ON g.passage_text_key = pool.text_key"
+                " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
+                " ON s.passage_text_key = pool.text_key"
                 " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
                 {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
             )

@@ -74,6 +74,7 @@ from core.pipelines.answers.studying import (
     people_said,
     said_in_file,
     verdict_sources,
+    waiting_runs,
 )
 from core.pipelines.answers.tables import reteval_latex, reteval_tsv, row_values
 from core.pipelines.answers.tables import told as reteval_told
@@ -359,4 +360,5 @@ __all__ = [
     "value_row",
     "verdict_sources",
     "verdicts",
+    "waiting_runs",
 ]

@@ -41,8 +41,9 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0018_answers", _script("0018_answers")),
     ("0019_freezes", _script("0019_freezes")),
     ("0020_cascades", _script("0020_cascades")),
-    ("0021_members", _script("0021_members")),
-    ("0022_teamwork", _script("0022_teamwork")),
+    ("0021_batches", _script("0021_batches")),
+    ("0022_members", _script("0022_members")),
+    ("0023_teamwork", _script("0023_teamwork")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

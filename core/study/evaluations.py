@@ -32,7 +32,7 @@ class Compared:
     left_out: dict[str, InputError]
 
 
-def boards_to_choose_by(project: Project, k: int) -> dict[str, BoardChoice]:
+def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict[str, BoardChoice]:
     """The boards of a project that choose a run, by the name that people read.
 
     Source: llm-reteval specification, section 13: judgments of people, EXAM-Cover of the question bank, and judges of
@@ -40,14 +40,15 @@ def boards_to_choose_by(project: Project, k: int) -> dict[str, BoardChoice]:
 
     Args:
         k: depth of EXAM-Cover.
+        measure: of judgments and of direct graders.
     """
-    found = {f"{source}: {JUDGED}": BoardChoice(JUDGED, source) for source in official_sources(project)}
+    found = {f"{source}: {measure}": BoardChoice(measure, source) for source in official_sources(project)}
     for grader in graders(project):
         if not grader.grades:
             continue
         name = grader.spec.name
         if grader.spec.method == "direct":
-            found[f"{name}: {JUDGED}"] = BoardChoice(JUDGED, grader=name)
+            found[f"{name}: {measure}"] = BoardChoice(measure, grader=name)
         else:
             found[f"EXAM-Cover@{k} by {name}"] = BoardChoice(f"EXAM-Cover@{k}", grader=name)
     return found

@@ -25,7 +25,7 @@ from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
 from core.measures.cascade import AGREEMENTS, PROMISES
-from core.project import LONGEST_GUIDELINES, PARTS, ROLES
+from core.project import LONGEST_GUIDELINES, PARTS, ROLES, SETTING_OF_BACKUPS, read_schedule
 from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
@@ -97,6 +97,8 @@ _SHARE = "BETWEEN 0 AND 1"
 _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
 _COUNT = f"BETWEEN 0 AND {1 << 53}"
 
+_USED = ("calls", "input_tokens", "output_tokens", "cached_tokens", "thinking_tokens")
+
 RULES: Final = (
     Rule("settings", "length(name) > 0", "a setting has no name"),
     Rule(
@@ -137,8 +139,18 @@ RULES: Final = (
          "the probabilities of ratings are not numbers from 0 to 1"),
     *(
         Rule("jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "graded", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "graded", "failed", *_USED)
     ),
+    *(
+        Rule("call_batches", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
+        for column in ("calls", "wave", "done", "answered", "unanswered", *_USED[1:])
+    ),
+    Rule("call_batches", f"state IN {_one_of(('planned', 'uploaded', 'sent', 'taken', 'failed', 'dropped'))}",
+         "the state of a batch is none"),
+    Rule("call_batches", "(state IN ('planned', 'dropped') OR file_id IS NOT NULL)"
+         " AND (state <> 'sent' OR batch_id IS NOT NULL)", "a batch was sent and it is not said where"),
+    Rule("call_batch_pairs", "place >= 0", "the place in a batch is below 0"),
+    Rule("kept_replies", "(content IS NULL) = (error IS NOT NULL)", "what is kept is neither an answer nor a refusal"),
     Rule("jobs", "cost >= 0", "the cost is below 0"),
     Rule("jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
     Rule("activity", _json("detail", "OBJECT"), "the detail is no JSON object"),
@@ -174,7 +186,7 @@ RULES: Final = (
     Rule("student_factors", f"{_id('factor')} AND length(level) > 0", "a factor or its level has no name"),
     *(
         Rule("sittings", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "answered", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "answered", "failed", *_USED)
     ),
     Rule("sittings", "cost >= 0", "the cost is below 0"),
     Rule("sittings", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -192,7 +204,7 @@ RULES: Final = (
     ),
     *(
         Rule("answer_jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "written", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "written", "failed", *_USED)
     ),
     Rule("answer_jobs", "cost >= 0", "the cost is below 0"),
     Rule("answer_jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -291,6 +303,13 @@ REFERENCES: Final = tuple(
     failures passage_text_key passage_texts text_key
     failures job_key jobs job_key
     jobs grader_key graders grader_key
+    call_batches job_key jobs job_key
+    call_batch_pairs batch_key call_batches batch_key
+    call_batch_pairs question_text_key question_texts text_key
+    call_batch_pairs passage_text_key passage_texts text_key
+    kept_replies job_key jobs job_key
+    kept_replies question_text_key question_texts text_key
+    kept_replies passage_text_key passage_texts text_key
     overrides question_key questions question_key
     overrides passage_key passages passage_key
     overrides question_text_key question_texts text_key
@@ -404,6 +423,8 @@ KEYS: Final = {
     "item_categories": ("question_key", "scheme"),
     "answer_texts": ("text",),
     "frozen_queries": ("freeze_key", "query_key"),
+    "call_batch_pairs": ("batch_key", "question_text_key", "passage_text_key"),
+    "kept_replies": ("job_key", "name"),
     "audit_runs": ("audit_key", "run_key"),
     "audit_queries": ("audit_key", "query_key"),
     "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
@@ -429,26 +450,48 @@ def faults(cursor: Cursor) -> Iterator[Fault]:
     Args:
         cursor: to a project whose tables may hold anything that their columns can.
     """
+    for part in (broken_rules, repeated, strays, unreadable):
+        yield from part(cursor)
+
+
+def broken_rules(cursor: Cursor) -> Iterator[Fault]:
+    """Rows with a value that no row can have."""
     for rule in (*_by_column(cursor), *RULES):
         count, first = cursor.execute(
             f"SELECT count(*), min(t.rowid) FROM {rule.table} t {rule.beside} WHERE NOT ({rule.holds})"
         ).fetchall()[0]
         if count:
             yield Fault(rule.table, rule.reason, count, first + 1)
-    for table, columns in KEYS.items():
+
+
+def repeated(cursor: Cursor) -> Iterator[Fault]:
+    """Rows that are there twice, by the columns that tell one from another; those of an index are not asked of it."""
+    declared = cursor.execute(
+        "SELECT table_name, constraint_column_names FROM duckdb_constraints()"
+        " WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') ORDER BY ALL"
+    ).fetchall()
+    for table, columns in (*KEYS.items(), *declared):
         names = ", ".join(columns)
         given = " AND ".join(f"{column} IS NOT NULL" for column in columns)
-        rows, times = cursor.execute(
-            f"SELECT coalesce(sum(n), 0), count(*) FROM (SELECT count(*) AS n FROM {table} WHERE {given}"
-            f" GROUP BY {names} HAVING n > 1)"
+        rows, first = cursor.execute(
+            f"SELECT coalesce(sum(n), 0), min(first) FROM (SELECT count(*) AS n, min(rowid) AS first FROM {table}"
+            f" WHERE {given} GROUP BY {names} HAVING n > 1)"
         ).fetchall()[0]
-        if times:
-            yield Fault(table, f"the same {' and '.join(map(_called, columns))} twice", int(rows), None)
+        if rows:
+            yield Fault(table, f"the same {' and '.join(map(_called, columns))} twice", int(rows), first + 1)
+
+
+def strays(cursor: Cursor) -> Iterator[Fault]:
+    """Rows with a key that points nowhere."""
     lists = {(table, column) for table, column, type_ in _columns(cursor) if type_.endswith("[]")}
     for table, column, other, key in REFERENCES:
         yield from _strays(cursor, table, column, other, key, (table, column) in lists)
-    for table, columns_read, read in _READ:
-        yield from _unreadable(cursor, table, columns_read, read)
+
+
+def unreadable(cursor: Cursor) -> Iterator[Fault]:
+    """Rows of small tables that only Python can read, and cannot: forms of their own, fingerprints."""
+    for table, columns, read in _READ:
+        yield from _unreadable(cursor, table, columns, read)
 
 
 def _columns(cursor: Cursor) -> list[tuple[str, str, str]]:
@@ -549,7 +592,9 @@ def _read_grader(fingerprint: str, *row: Any) -> None:
         raise ValueError("the fingerprint is that of another grader")
 
 
-def _read_prices(name: str, value: str) -> None:
+def _read_setting(name: str, value: str) -> None:
+    if name == SETTING_OF_BACKUPS:
+        read_schedule(value)
     if name == "prices":
         for model, price in json.loads(value).items():
             if len(price) != 2 or not all(type(amount) in (int, float) and amount >= 0 for amount in price):
@@ -593,7 +638,7 @@ _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "
 
 
 _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
-    ("settings", "name, value", _read_prices),
+    ("settings", "name, value", _read_setting),
     ("graders", f"fingerprint, {SPEC_COLUMNS}", _read_grader),
     ("drafts", "content, question_id", _read_draft),
     ("draft_steps", 'question_id, "before", "after"', _read_step),

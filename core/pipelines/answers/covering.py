@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from core.catalogue import graders
@@ -49,8 +50,8 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
         policy: the grader, min rating, weights; its cutoff is how many passages of a response count.
 
     Returns:
-        Scores by run and query. None where the answer failed, waits, or was not graded; 0 where the run skipped the
-        query. Runs of which no answer was graded are left out.
+        Scores by run and query. None where the answer failed; 0 where the run skipped the query. A run of which an
+        answer waits or was not graded is left out.
 
     Raises:
         InputError: there is no such grader or version, or nothing is graded.
@@ -67,19 +68,23 @@ def cover_of_answers(project: Project, evaluation: Evaluation, k: int, policy: P
     }
     skipped = 0.0 if policy.skipped == "zero" else None
 
-    def score(query_id: str, line: Line) -> float | None:
-        if line.state == "skipped":
-            return skipped
-        return None if line.answer is None else known.get((query_id, _words(line.answer)))
+    def scores(lines: Mapping[str, Line]) -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
+        for query_id, line in lines.items():
+            if line.answer is None:
+                found |= {query_id: skipped} if line.state == "skipped" else {}
+                found |= {query_id: None} if line.state == "failed" else {}
+            elif (place := (query_id, _words(line.answer))) in known:
+                found[query_id] = known[place]
+        return found
 
-    found: dict[str, dict[str, float | None]] = {}
+    told: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
         lines = {query_id: line for query_id, line in evaluation.lines[run, k].items() if query_id in asked}
-        scores = {query_id: score(query_id, line) for query_id, line in lines.items()}
-        answered = [query_id for query_id, line in lines.items() if line.state != "skipped"]
-        if not answered or any(scores[query_id] is not None for query_id in answered):
-            found[run] = scores
-    return found
+        values = scores(lines)
+        if lines and len(values) == len(lines):
+            told[run] = values
+    return told
 
 
 def _words(answer: str) -> tuple[str, ...]:

@@ -234,8 +234,10 @@ def generate_answers(
         f"{how_many(plan.without_text, 'places')} of which no passage has a text" if plan.without_text else "",
     ]:
         remark = ", ".join(filter(None, left))
+    # By name: runs that come later were not asked for.
+    runs = wanted.runs if wanted.runs == () else named_runs(project, wanted.runs)
     asked = {
-        "runs": wanted.runs, "ks": list(wanted.ks), "from_gold": wanted.from_gold, "draws": wanted.draws,
+        "runs": runs, "ks": list(wanted.ks), "from_gold": wanted.from_gold, "draws": wanted.draws,
         "temperature": wanted.temperature, "left_out": remark, "max_calls": caps.max_calls, "max_cost": caps.max_cost,
     }  # fmt: skip
     kept = {name: value for name, value in asked.items() if value not in (None, "", False)}

@@ -88,7 +88,8 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
     Returns:
         Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval over the queries with gold
-        answers alone. Runs of which a measure knows nothing are not in its table: nobody answered or compared yet.
+        answers alone. A run of which answers or comparisons wait is not in the table of a measure that needs them: what
+        is known of it is of some queries, which may be the easy ones. See `waiting_runs`.
 
     Raises:
         InputError: the depth is not looked at.
@@ -105,15 +106,22 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
 
 def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
-    """Scores by run and query; None where one failed or waits, which is not the 0 of a query that a run skipped."""
+    """Scores by run and query; None where one failed, which is not the 0 of a query that a run skipped."""
     found: dict[str, dict[str, float | None]] = {}
     for run in evaluation.view.runs or ():
         lines = evaluation.lines[run, k]
         values = query_values(lines, measure)
-        answered = [query_id for query_id in queries if lines[query_id].state != "skipped"]
-        if not answered or any(values.get(query_id) is not None for query_id in answered):
-            found[run] = {query_id: values.get(query_id) for query_id in queries}
+        if all(query_id in values for query_id in queries):
+            found[run] = {query_id: values[query_id] for query_id in queries}
     return found
+
+
+def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
+    """Of how many queries the answer or its comparison waits at a depth, by run; whole runs are not there."""
+    told = {
+        run: len(lines) - len(numbers(lines, "reteval")) for (run, at), lines in evaluation.lines.items() if at == k
+    }
+    return {run: count for run, count in told.items() if count}
 
 
 @dataclass(frozen=True)

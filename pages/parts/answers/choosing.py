@@ -7,10 +7,10 @@ import streamlit as st
 from core.errors import WorkbenchError
 from core.measures import Choice, Choosing, Interval
 from core.measures.answers import QueryCorrelation
-from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables
+from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables, waiting_runs
 from core.project import Project
 from core.study import BESIDE, boards_to_choose_by, compare_choices
-from core.text import first_few
+from core.text import first_few, how_many
 from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.html import visible
 
@@ -21,8 +21,12 @@ REFERENCE = "LLM-retEval"
 STYLE = """
 .ew-choice { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .ew-choice :is(th, td) { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
-.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: anywhere; }
+.ew-choice :is(th, td) { overflow-wrap: normal; }
+.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: break-word; min-width: 7.5rem;
+ max-width: 16rem; }
 .ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
+.ew-choice thead th.run { min-width: 9ch; overflow-wrap: break-word; }
+.ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
 .ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
 .ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
 .ew-scrolls { overflow-x: auto; }
@@ -42,7 +46,9 @@ def view(project: Project, evaluation: Evaluation) -> None:
     policy = policy_widgets.chosen(project)
     with st.spinner("Looking at what the answers cover", show_time=False):
         covers = cover_tables(project, evaluation, int(k), policy)
-    whole = [name for name, table in covers.items() if len(table) == len(evaluation.view.runs or ())]
+    waiting = waiting_runs(evaluation, int(k))
+    answered = [run for run in evaluation.view.runs or () if run not in waiting]
+    whole = [name for name, table in covers.items() if set(answered) <= set(table)]
     wanted = right.multiselect(
         "Beside", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
         placeholder="Nothing else",
@@ -66,11 +72,16 @@ def view(project: Project, evaluation: Evaluation) -> None:
         f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
         " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
     )
+    for run, count in waiting.items():
+        st.caption(
+            f":material/info: {REFERENCE}@{k} does not say what {ui.plain(run)} is worth: {how_many(count, 'queries')}"
+            " wait for an answer or a comparison. See Generate and compare."
+        )
     for name, table in covers.items():
         if name not in whole:
-            lacks = [run for run in evaluation.view.runs or () if run not in table]
+            lacks = [run for run in answered if run not in table]
             st.caption(
-                f":material/info: {ui.plain(name)} is known of {len(table)} runs. Grade the answers from"
+                f":material/info: {ui.plain(name)} is known of {how_many(len(table), 'runs')}. Grade the answers from"
                 f" {ui.plain(first_few(lacks))}, too: `exam answers grade`."
             )
 
@@ -78,7 +89,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
 def _html(found: Choosing, reference: str) -> str:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
     runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
-    heads = "".join(f"<th>{visible(run)}</th>" for run in runs)
+    heads = "".join(f'<th class="run">{visible(run)}</th>' for run in runs)
     rows = "".join(_row(found, choice, runs, reference) for choice in found.choices)
     left = len(found.runs) - len(runs)
     more = f'<p class="dim">and {left} more runs, chosen less often</p>' if left else ""
@@ -91,7 +102,7 @@ def _html(found: Choosing, reference: str) -> str:
 
 def _row(found: Choosing, choice: Choice, runs: list[str], reference: str) -> str:
     mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
-    said = ui.number(mean) + ("" if error is None else f' <span class="dim">± {error:.3f}</span>')
+    said = ui.number(mean) + ("" if error is None else f' <span class="beside">± {error:.3f}</span>')
     cells = "".join(
         f'<td class="chance" style="--share: {choice.chance.get(run, 0.0):.2f}">{choice.chance.get(run, 0.0):.0%}</td>'
         for run in runs
@@ -112,7 +123,9 @@ def interval(one: Interval) -> str:
     """A number with its interval, as HTML; a dash with its reason where it is undefined."""
     if one.value is None:
         return f'<span class="dim" title="{visible(one.undefined or "")}">–</span>'
-    bounds = "" if one.low is None or one.high is None else f' <span class="dim">{one.low:.2f} to {one.high:.2f}</span>'
+    bounds = (
+        "" if one.low is None or one.high is None else f' <span class="beside">{one.low:.2f} to {one.high:.2f}</span>'
+    )
     return f"{one.value:.2f}{bounds}"
 
 

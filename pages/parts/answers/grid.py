@@ -106,7 +106,10 @@ def shown(project: Project, evaluation: Evaluation) -> dict[str, Any]:
 
 def _block(evaluation: Evaluation, k: int, told: list[str], best: dict[tuple[int, str], str]) -> dict[str, Any]:
     rows = [row for row in evaluation.rows if row.k == k]
-    rows.sort(key=lambda row: (-(row.reteval.mean if row.reteval.mean is not None else -1.0), row.run))
+    # A run of which something waits leads nobody: what is known of it may be the easy queries.
+    rows.sort(
+        key=lambda row: (row.reteval.waiting > 0, -(-1.0 if row.reteval.mean is None else row.reteval.mean), row.run)
+    )
     return {
         "k": k,
         "rows": [

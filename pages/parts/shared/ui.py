@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import FileError, NotAllowed, WorkbenchError
 from core.grading import close_interrupted
-from core.project import ActName, Project, close_projects, open_project, projects_folder
+from core.project import ActName, Project, close_projects, keep_backups, open_project, projects_folder
 from pages.parts.shared import address, login, look, screens
 from pages.parts.shared import person as who
 
@@ -50,6 +50,7 @@ def _open(path: str) -> Project:
         # On a full disk everything can be read all the same.
         _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
     project.checkpoint_when_idle()
+    keep_backups(project)
     return project
 
 
@@ -236,7 +237,9 @@ def empty(what: str, todo: str, screen: str | None = None) -> None:
 
 
 def go(screen: str, label: str | None = None, **query: str) -> None:
-    """A link to a screen, which keeps the project."""
+    """A link to a screen, which keeps the project; nothing where the role of whoever is here does not include it."""
+    if login.needed() and not sees(screen):
+        return
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     parameters |= address.travelling()
     st.page_link(

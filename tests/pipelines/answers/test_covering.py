@@ -12,6 +12,7 @@ from core.pipelines import (
     cover_of_answers,
     cover_tables,
     evaluate,
+    waiting_runs,
 )
 from core.project import Project, find_answer_model
 from core.study import boards_to_choose_by, compare_choices
@@ -43,13 +44,17 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     one, _ = answers_as_responses(project, reader, "one", 2, "ann", "otherwise")
     two, _ = answers_as_responses(project, reader, "two", 2, "ann")
     assert cover_tables(project, evaluation, 2) == {}, "nothing is graded"
-    # Answers of both runs to the first query are the same word; the last query of run one is not graded.
+    # Answers of both runs to two of the queries are the same word.
     rated = {(f"Question {at} of a?", passage(project, one, "a")): 5 * (2 - at) for at in (1, 2)}
-    rated |= {(f"Question {at} of c?", passage(project, one, "c")): 0 for at in (1, 2)}
+    rated |= {(f"Question {at} of n?", passage(project, two, "n")): 5 for at in (1, 2)}
     rated |= {(f"Question {at} of c?", passage(project, two, "c")): 5 for at in (1, 2)}
     grade(project, rated)
-    table = cover_of_answers(project, evaluate(project, evaluation.view), 2, Policy())
-    assert table == {"one": {"a": 0.5, "c": 0.0, "n": None}, "two": {"a": 0.5, "c": 1.0, "n": None}}
+    evaluation = evaluate(project, evaluation.view)
+    # One answer of run one is not graded yet.
+    assert cover_of_answers(project, evaluation, 2, Policy()) == {"two": {"a": 0.5, "c": 1.0, "n": 1.0}}
+    grade(project, {(f"Question {at} of c?", passage(project, one, "c")): 0 for at in (1, 2)})
+    table = cover_of_answers(project, evaluation, 2, Policy())
+    assert table == {"one": {"a": 0.5, "c": 0.0, "n": 1.0}, "two": {"a": 0.5, "c": 1.0, "n": 1.0}}
     board = leaderboard(project, "EXAM-Cover@20", policy=Policy())
     assert [board.per_query[one][name] for name in "ac"] == [0.5, 0.0]
     tables = choice_tables(evaluation, 2) | cover_tables(project, evaluation, 2)
@@ -57,7 +62,7 @@ def test_what_answers_cover_is_said_of_the_retriever_that_they_come_from(project
     assert found.runs == ["one", "two"]
     chosen = {choice.evaluation: (choice.chosen, choice.failed) for choice in found.choices}
     assert {"NIST: nDCG@10", "EXAM-Cover@2 by test grader"} < set(chosen)
-    assert chosen[COVER] == (["two"], 2) and chosen["LLM-retEval@2"][0] == ["two"]
+    assert chosen[COVER] == (["two"], 0) and chosen["LLM-retEval@2"][0] == ["two"]
     # Both have the retriever's name, so that one can be asked how far it chooses as the other does.
     beside = next(pair for pair in found.pairings if (pair.one, pair.other) == (COVER, "LLM-retEval@2"))
     assert beside.same_choice and beside.loss.value == 0
@@ -72,11 +77,8 @@ def test_an_answer_that_waits_is_no_wrong_one(project: Project) -> None:
             [question("c")],
         )
     evaluation = evaluate(project, View(ks=(2,), judge="contains"))
-    waits = [name for name, line in evaluation.lines["two", 2].items() if line.state == "waiting"]
-    told = next(one for one in choice_of_runs(evaluation, 2, 50).choices if one.evaluation == "LLM-retEval@2")
-    assert len(waits) == told.failed == 1 and told.scores["two"][0] == 1.0
-    with project.transaction() as cursor:
-        cursor.execute("DELETE FROM generated_answers WHERE run = 'two'")
-    evaluation = evaluate(project, View(ks=(2,), judge="contains"))
-    # Of a run from which nobody answered nothing is said: the other evaluations cannot choose it here.
+    assert waiting_runs(evaluation, 2) == {"two": 1}
+    # What is known of it is of the others alone: it cannot be set beside a run that answered all.
+    tables = choice_tables(evaluation, 2)
+    assert list(tables["LLM-retEval@2"]) == ["one"] and list(tables["Recall@2"]) == ["one", "two"]
     assert choice_of_runs(evaluation, 2, 50).runs == ["one"]
