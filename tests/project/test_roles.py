@@ -37,6 +37,7 @@ from core.project import (
     activity_csv,
     add_gold_answer,
     assessed,
+    backup,
     boards,
     bring_back,
     change_member,
@@ -165,6 +166,14 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "set guidelines": lambda project, by: set_guidelines(project, "Read first.", by),
     "manage people": lambda project, by: set_member(project, f"new-{by}@x.org", "viewer", by),
 }
+
+
+def test_only_who_may_take_everything_out_makes_a_backup(project: Project) -> None:
+    made = []
+    for role, name in NAMES.items():
+        if not refused(lambda name=name: made.append(backup(as_(project, name), author=name))):
+            assert role == "organizer"
+    assert len(made) == 1
 
 
 def refused(work: Callable[[], Any]) -> bool:
