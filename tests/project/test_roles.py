@@ -372,6 +372,8 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
     assert [name for name, do in tries.items() if refused(lambda do=do: do("q1"))] == []
     assert [name for name, do in tries.items() if not refused(lambda do=do: do("q2"))] == []
     with pytest.raises(NotAllowed, match="Query q2 is not assigned to lea"):
+        review.settle_by_override(lea, a_case(project), ["q2/b"], 2, "by a case of q1", LIMITED)
+    with pytest.raises(NotAllowed, match="Query q2 is not assigned to lea"):
         tries["judge"]("q2")
     # Everything is read, as judging by the example of others is.
     assert len(bank.questions(lea)) == 2
