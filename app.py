@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.graders import provide_access, provide_endpoints, provide_keys
+from core.server import routes
 from pages.parts.bank import window as bank_window
 from pages.parts.home import tour
 from pages.parts.shared import address, failures, login, policy_widgets, presses, screens, ui, visitor
@@ -40,4 +41,4 @@ if __name__ == "__main__":
     presses.presses().forget()
 else:
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
-    app = st.App(Path(__file__).resolve(), on_script_error=failures.show, lifespan=ui.served)
+    app = st.App(Path(__file__).resolve(), on_script_error=failures.show, lifespan=ui.served, routes=routes(ui.hosts))

@@ -14,6 +14,7 @@ import click
 from core.bank import check_version
 from core.catalogue import find_grader, remember_settings
 from core.cli.grader_options import GraderChoice, grader_options
+from core.cli.guests import File, close_unfinished
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
@@ -23,7 +24,6 @@ from core.grading import (
     Progress,
     Request,
     Scope,
-    close_interrupted,
     left_out,
     make_control,
     make_plan,
@@ -72,13 +72,13 @@ _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this 
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=File(written=True, path_type=Path, dir_okay=False),
     help="Write the missing calls to this file, for another engine: a batch file, or Parquet where it ends so.",
 )
 @click.option(
     "--after",
     "answers",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=File(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
     help="Answers to earlier calls, so that second ones are written; may be repeated.",
 )
@@ -148,7 +148,7 @@ def grade(
     """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
     scope = replace(scope, limit=limit)
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         grader = chosen.make(project)
         version = check_version(project, bank_version)
         _tell_unknown(project, grader.spec, version, scope)
@@ -185,13 +185,13 @@ def grade(
 
 @click.command()
 @project_option
-@click.argument("files", type=click.Path(path_type=Path, exists=True, dir_okay=False), nargs=-1, required=True)
+@click.argument("files", type=File(path_type=Path, exists=True, dir_okay=False), nargs=-1, required=True)
 @grader_options
 @json_option
 def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderChoice, as_json: bool) -> None:
     """Take in answers to the calls that exam plan -o wrote, with the same grader: in any order, any number of times."""
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         grader = chosen.make(project)
         taken = take_in(project, grader, list(map(Source.of, map(str, files))), current_author())
         if taken.graded or taken.failed:

@@ -70,6 +70,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "status": _always,
     "target diff": _always,
     "students list": _always,
+    "token list": _always,
     "unjudged": _always,
     "vectors": lambda given: not given["drop"],
 }

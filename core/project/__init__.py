@@ -18,6 +18,7 @@ from core.project.boards import boards, find_source, official_sources, write_boa
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
 from core.project.database import CONFIG
+from core.project.doors import Door, door_file, find_door, make_door, remove_door
 from core.project.engine_errors import first_line, no_room
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
 from core.project.generated import (
@@ -84,6 +85,7 @@ from core.project.project import (
     open_project,
     projects_folder,
     record,
+    recorded_as,
     stage,
     stage_table,
 )
@@ -127,6 +129,16 @@ from core.project.students import (
     students_of,
     verdicts,
 )
+from core.project.tokens import (
+    MAKE_TOKEN,
+    WITHDRAW_TOKEN,
+    Token,
+    acting_with,
+    find_token,
+    make_token,
+    tokens,
+    withdraw_token,
+)
 
 __all__ = [
     "ABOUT_ROLES",
@@ -138,6 +150,7 @@ __all__ = [
     "GOLD_RUN",
     "IMPORTED",
     "JUDGE",
+    "MAKE_TOKEN",
     "MARK",
     "NOT_RETRIEVED",
     "ORACLE",
@@ -150,6 +163,7 @@ __all__ = [
     "STATE_FAMILIES",
     "STATE_MEMBER",
     "WITHDRAW",
+    "WITHDRAW_TOKEN",
     "Act",
     "ActName",
     "Answer",
@@ -161,6 +175,7 @@ __all__ = [
     "Comparison",
     "ConfirmedCase",
     "Cursor",
+    "Door",
     "Generated",
     "JudgmentAct",
     "Keeper",
@@ -176,6 +191,8 @@ __all__ = [
     "Runs",
     "Sought",
     "Student",
+    "Token",
+    "acting_with",
     "activity",
     "activity_csv",
     "add_answers",
@@ -207,10 +224,13 @@ __all__ = [
     "create",
     "current_author",
     "deepest_rank",
+    "door_file",
     "elsewhere",
     "find_answer_model",
+    "find_door",
     "find_source",
     "find_students",
+    "find_token",
     "fingerprint_of",
     "first_line",
     "generated_of",
@@ -228,6 +248,8 @@ __all__ = [
     "lengths",
     "list_passages",
     "log",
+    "make_door",
+    "make_token",
     "mark_gold",
     "migrations",
     "name_passages",
@@ -250,7 +272,9 @@ __all__ = [
     "ranked_table",
     "rankings",
     "record",
+    "recorded_as",
     "refresh_pool",
+    "remove_door",
     "remove_member",
     "response_runs",
     "retrieved",
@@ -271,6 +295,7 @@ __all__ = [
     "stated_families",
     "students",
     "students_of",
+    "tokens",
     "undo_member",
     "unknown_queries",
     "unstage_ranking",
@@ -278,6 +303,7 @@ __all__ = [
     "withdraw",
     "withdraw_case",
     "withdraw_gold_answer",
+    "withdraw_token",
     "write_board",
     "write_gold",
     "write_judgments",

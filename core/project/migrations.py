@@ -39,6 +39,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0016_students", _script("0016_students")),
     ("0017_audits", _script("0017_audits")),
     ("0018_answers", _script("0018_answers")),
+    ("0019_tokens", _script("0019_tokens")),
     ("0020_members", _script("0020_members")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""

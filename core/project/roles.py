@@ -143,7 +143,7 @@ ACTS: Mapping[ActName, Rule] = {
         ("init", "demo", "serve", "graders save", "graders remove", "prompts save", "prices set", "pool", "gold",
          "runs families", "vectors"),
     ),
-    "manage people": Rule("organizer", "say who may do what", ("people",), ("people*",)),
+    "manage people": Rule("organizer", "say who may do what", ("people",), ("people*", "token*")),
 }  # fmt: skip
 """Every act that a role is needed for. What is not among them writes as "organize" and reads as "read the bank"."""
 
