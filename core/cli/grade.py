@@ -14,12 +14,13 @@ import click
 from core.bank import check_version
 from core.catalogue import find_grader, remember_settings
 from core.cli.grader_options import GraderChoice, grader_options
-from core.cli.guests import File, close_unfinished
+from core.cli.guests import File, Guest, close_unfinished, guest
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import Source
 from core.grading import (
+    BackgroundJob,
     PriceTag,
     Progress,
     Request,
@@ -29,11 +30,15 @@ from core.grading import (
     make_plan,
     price_tag,
     run_job,
+    start_job,
     take_in,
     write_missing,
 )
 from core.project import Project, current_author
 from core.types import GraderSpec
+
+LOOK_SECONDS = 0.2
+"""Between two looks at a job that runs in the server: so long a stop may take."""
 
 
 def _scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,8 +167,16 @@ def grade(
             return
         request = Request(scope, bank_version, max_calls, max_cost, concurrency)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
-        control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
-        final = run_job(project, grader, request, current_author(), _watch(), control)
+        host = guest()
+        if host is None:
+            control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
+            final = run_job(project, grader, request, current_author(), _watch(), control)
+        else:
+            job = start_job(project, grader, request, current_author())
+            if host.background:
+                print_json({"grader": grader.spec.name, "state": job.progress.state})
+                return
+            final = _follow(job, host)
         shown = find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
@@ -220,6 +233,23 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope
     if unknown := left_out(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
         tell(f"Not asked: {unknown:,} {what} known by id only. Import their words: exam import {kind} FILE.")
+
+
+def _follow(job: BackgroundJob, host: Guest) -> Progress:
+    """Tell of a job that screens show too until it has ended; whoever asked for it can stop it meanwhile."""
+    watch, told, over = _watch(), 0, False
+    while not over:
+        over = job.wait(LOOK_SECONDS)
+        try:
+            host.check_stopped()
+            lines = list(job.log)
+            told, fresh = len(lines), lines[told:]
+            for line in fresh:
+                tell(f"exam: {line}")
+            watch(job.progress)
+        except KeyboardInterrupt:
+            job.cancel()
+    return job.progress
 
 
 def _result(final: Progress) -> dict[str, Any]:

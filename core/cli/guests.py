@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import click
 
-from core.project import Project
+from core.project import ACTS, ActName, Project
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Guest:
     stopping: threading.Event = field(default_factory=threading.Event)
     outputs: dict[str, Path] = field(default_factory=dict)
     """What the command may write: by the words that name each."""
+    absent: dict[str, Path] = field(default_factory=dict)
+    """What it asks for and was not sent, likewise: nothing is there."""
 
     def check_stopped(self) -> None:
         """End the command here, once, where they have asked for it.
@@ -49,19 +52,30 @@ class Guest:
 
     def place(self, name: str, written: bool) -> Path:
         """Where a file lies that the command names; somewhere empty where it was not sent."""
-        known = self.outputs if written else self.files
-        if name in known:
-            return known[name]
-        number = len(self.files) + len(self.outputs)
-        folder = self.folder / f"{'written' if written else 'absent'}-{number}"
-        folder.mkdir(exist_ok=True)
-        found = folder / (Path(name).name or "file")
-        if written:
-            self.outputs[name] = found
-        return found
+        if not written and name in self.files:
+            return self.files[name]
+        known, kind = (self.outputs, "written") if written else (self.absent, "absent")
+        if name not in known:
+            folder = self.folder / f"{kind}-{len(known)}"
+            folder.mkdir()
+            plain = Path(name.replace("\0", "")).name
+            known[name] = folder / (plain if plain not in ("", "..") else "file")
+        return known[name]
 
 
 _guest: ContextVar[Guest | None] = ContextVar("guest", default=None)
+
+
+def act_of(command: str) -> ActName:
+    """The act that a command comes to in the table of roles.
+
+    Args:
+        command: its words after `exam`; what is in none of the table's rows organizes.
+    """
+    for act, rule in ACTS.items():
+        if any(fnmatchcase(command, pattern) for pattern in rule.commands):
+            return act
+    return "organize"
 
 
 def guest() -> Guest | None:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from core.cli.guests import NAMED, guest
+from core.cli.guests import NAMED, act_of, guest
 from core.cli.reading import only_reads
 from core.cli.through import Elsewhere, answering
 from core.errors import InputError
@@ -133,7 +133,9 @@ def opened(project_path: Path | None) -> Iterator[Project]:
         Elsewhere: a server has it open, which can do what the command does.
     """
     if (host := guest()) is not None:
-        yield from _open_already(host.project)
+        # What the command comes to is looked up for whoever shows a token; the owner may do everything.
+        with host.project.doing(act_of(_words(click.get_current_context()))):
+            yield from _open_already(host.project)
         return
     path = required(project_path)
     context = click.get_current_context()

@@ -22,7 +22,7 @@ import click
 from core.errors import InputError, ProjectError
 from core.project import Door, current_author, find_door
 
-HEALTH_SECONDS = 3.0
+HEALTH_SECONDS = 20.0
 """Seconds that a server has to say that it is there."""
 PIECE = 1 << 20
 """Bytes of a file that are sent at a time."""

@@ -81,6 +81,8 @@ _SCREENS = {
     "import ": "home",
     "set role": "people",
     "remove person": "people",
+    "make token": "people",
+    "withdraw token": "people",
     "bring back": "home",
     "save bank": "changes",
     "start job": "grading",
@@ -267,6 +269,8 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         + (f", for {how_many(d['queries'], 'queries')}" if isinstance(d.get("queries"), int) else "")
     ),
     "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
+    "make token": lambda d: f"made the token '{d.get('name', '?')}' for a {d.get('role', 'somebody')}",
+    "withdraw token": lambda d: f"withdrew the token '{d.get('name', '?')}'",
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",

@@ -107,7 +107,7 @@ class Running:
         """What is printed, with the names of files as they were given in the place of where they are here."""
         if bytes(self._asked.folder) not in content:
             return content
-        for name, path in (*self._guest.files.items(), *self._guest.outputs.items()):
+        for name, path in {**self._guest.absent, **self._guest.files, **self._guest.outputs}.items():
             content = content.replace(bytes(path), str(Path(name)).encode())
         return content
 

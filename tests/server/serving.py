@@ -1,8 +1,9 @@
-"""The server without its screens, which start in a fraction of the time: python -m tests.server.serving PROJECT PORT."""
+"""The server without its screens, whose start takes long: python -m tests.server.serving PORT PROJECT..."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,8 +20,9 @@ database.CONFIG["threads"] = 1
 
 @asynccontextmanager
 async def served(_: Starlette) -> AsyncIterator[None]:
-    open_doors(f"http://127.0.0.1:{sys.argv[2]}")
-    await asyncio.to_thread(hold, Path(sys.argv[1]))
+    open_doors(f"http://127.0.0.1:{sys.argv[1]}")
+    for path in sys.argv[2:]:
+        await asyncio.to_thread(hold, Path(path))
     try:
         yield
     finally:
@@ -29,4 +31,6 @@ async def served(_: Starlette) -> AsyncIterator[None]:
 
 if __name__ == "__main__":
     app = Starlette(routes=routes(lambda: ["localhost"]), lifespan=served)
-    uvicorn.run(app, port=int(sys.argv[2]), log_level="warning", access_log=False)
+    # It listens before the projects are open, as the app does: who follows a door at once waits, and is heard.
+    listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
