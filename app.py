@@ -5,12 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from core.graders import provide_access, provide_endpoints, provide_keys
 from core.server import routes
 from pages.parts.bank import window as bank_window
 from pages.parts.home import tour
-from pages.parts.shared import address, failures, login, policy_widgets, presses, screens, ui, visitor
+from pages.parts.shared import (
+    address,
+    failures,
+    job_progress,
+    login,
+    policy_widgets,
+    presence,
+    presses,
+    refused_logins,
+    screens,
+    ui,
+    visitor,
+)
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.
@@ -30,15 +43,27 @@ if __name__ == "__main__":
             bank_window.take_in()
         with ui.errors():
             policy_widgets.line(name)
+        with ui.errors():
+            job_progress.accompany(name)
+        with ui.errors():
+            presence.accompany()
     finally:
         with place:
             screens.menu(address.travelling(), ui.sees)
     with ui.errors():
         ui.check(name)
+        if login.begins_with_work() and name == "home":
+            st.switch_page("pages/my_work.py", query_params=address.travelling())
         tour.accompany(name)
         screen.run()
         ui.say_reopened()
     presses.presses().forget()
 else:
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
-    app = st.App(Path(__file__).resolve(), on_script_error=failures.show, lifespan=ui.served, routes=routes(ui.hosts))
+    app = st.App(
+        Path(__file__).resolve(),
+        on_script_error=failures.show,
+        lifespan=ui.served,
+        routes=routes(ui.hosts),
+        middleware=[Middleware(refused_logins.RefusedLogins)],
+    )

@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.answers import answers
 from bench.audit import audit
+from bench.cascade import cascade
 from bench.clicks import clicks
 from bench.exams import exams
 from bench.graders import injections, readers
@@ -32,6 +33,7 @@ from bench.peers import peers
 from bench.planted import planted
 from bench.published import published
 from bench.runs import runs
+from bench.shards import shards
 from bench.vectors import vectors
 from bench.watching import watching
 from core.bank import questions
@@ -235,6 +237,8 @@ BENCHES = {
     "openqa": lambda: openqa(say, SHARED),
     "answers": lambda: answers(say, SHARED),
     "audit": lambda: audit(say, SHARED),
+    "cascade": lambda: cascade(say, SHARED),
+    "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
 }
 

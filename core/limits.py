@@ -60,6 +60,7 @@ LIMITS: dict[str, Limit] = {
         Limit("SYSTEMS", 10_000, "systems", "different runs, or graders, that one file names"),
         Limit("SMALL_FILE", 16 * _MIB, "bytes", "a leaderboard, a prompt, a manifest, or examples for a prompt"),
         Limit("ENDPOINT_ANSWER", _MIB, "bytes", "an answer of an endpoint, expanded"),
+        Limit("ENDPOINT_BATCH", 2 << 30, "bytes", "a file of answers that an endpoint gives for a batch, expanded"),
         Limit("ENDPOINT_KEPT", 20_000, "characters", "what is kept of an answer beside its grade"),
         Limit("REQUEST", 16 << 30, "bytes", "a request to the API, with its files"),
         Limit("REQUESTS", 600, "requests", "what is asked with one token in a minute"),

@@ -1,4 +1,5 @@
-"""Changes: any two states side by side, what differs in labels, questions and boards, and what did it."""
+"""Changes: any two states side by side, what differs in labels, questions and boards, and what did it; or two freezes
+of a live target."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from core.project import Project
 from core.review import StateChanges, flips_csv, state_changes
 from core.types import MAX_RATING
 from pages.parts.review import changes as change_views
-from pages.parts.review import flips
+from pages.parts.review import flips, freezes
 from pages.parts.shared import address, policy_widgets, ui
 from pages.parts.shared.html import visible
 
@@ -29,6 +30,7 @@ STYLE = """
 .st-key-from-head > :first-child, .st-key-to-head > :first-child { flex: 1; min-width: 0; }
 """
 YES, NO = "yes", "no"
+KINDS = {"states": "Bank, grader, labels", "freezes": "Two freezes of a target"}
 VIEWS = {"labels": flips.labels, "questions": change_views.questions, "leaderboard": change_views.boards}
 
 
@@ -211,6 +213,16 @@ def summary(found: StateChanges, against: str | None) -> None:
 ui.begin()
 st.html(f"<style>{STYLE}</style>")
 project = ui.project()
+if frozen := freezes.offered(project):
+    linked = "freezes" if "freeze-to" in st.query_params else "states"
+    compared = st.segmented_control(
+        "What is compared", list(KINDS), default=linked, key="compared", required=True, bind="query-params",
+        format_func=KINDS.__getitem__, label_visibility="collapsed",
+    )  # fmt: skip
+    if compared == "freezes":
+        with ui.errors():
+            freezes.view(project, frozen)
+        st.stop()
 if not any(grader.grades for grader in graders(project)):
     ui.empty("Nothing has been graded yet.", "Grade the pool, or import a graded file.", "grading")
 looking = policy_widgets.view()

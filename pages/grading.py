@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from core.catalogue import remember_settings
+from pages.parts.graders.batches import waiting
 from pages.parts.graders.failed import failed_pairs
 from pages.parts.graders.setup import choose
 from pages.parts.graders.tables import known_graders, past_jobs, price_table
@@ -18,6 +19,7 @@ project = ui.project()
 running = progress(project)
 if not running:
     chosen = choose(project, "setup")
+    waiting(project)
     if chosen is not None:
         with st.expander("Ask it one question"):
             st.caption("Nothing of this is kept.")

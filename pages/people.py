@@ -20,6 +20,7 @@ from core.project import (
     set_member,
     undo_member,
 )
+from core.review import shares
 from pages.parts.shared import login, presses, ui
 
 # What is said of a person stands in one line where there is room, and below one another where there is not.
@@ -67,7 +68,10 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
         )
 
     with st.container(key=f"person-{one.identity}", horizontal=True, vertical_alignment="bottom", border=True):
-        st.markdown(f"**{ui.plain(one.name)}**  \n{ui.plain(one.identity)}")
+        # Markdown would make a link of an address.
+        with st.container(gap=None):
+            st.markdown(f"**{ui.plain(one.name)}**")
+            st.text(one.identity)
         key = f"role {stamp}"
         st.selectbox(
             "Role", ROLES, ROLES.index(one.role), key=key, width=150, on_change=changed, args=(key,),
@@ -113,3 +117,14 @@ texts = ui.told_apart({query.query_id: query.text for query in queries_of(projec
 for one in project.members().values():
     row(project, one, texts)
 adding(project, texts)
+if found := shares(project):
+    st.header("How far assessors are", anchor=False)
+    st.dataframe(
+        {
+            "Name": [one.member.name for one in found],
+            "Queries done": [one.done for one in found],
+            "Queries": [one.queries for one in found],
+            "Passages judged": [one.judged for one in found],
+        },
+        hide_index=True,
+    )

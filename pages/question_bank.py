@@ -14,7 +14,7 @@ from pages.parts.bank import impact as bank_impact
 from pages.parts.bank import review as bank_review
 from pages.parts.bank import rows as bank_rows
 from pages.parts.bank import window as bank_window
-from pages.parts.shared import address, pick_list, policy_widgets, ui
+from pages.parts.shared import address, pick_list, policy_widgets, presence, ui
 
 QUERIES = "queries"
 """Key of the list of queries."""
@@ -121,6 +121,7 @@ place = {
     "previous": queries[at - 1].query_id if at else "",
     "next": queries[at + 1].query_id if at + 1 < len(queries) else "",
 }
+presence.beside(project, query.query_id)
 bank_bar.bar(project, query, str(place["previous"]), str(place["next"]))
 with st.container(key="bank-columns"):
     left, middle, right = st.columns([3, 8, 5], gap="medium")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import gc
+import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 from core.graders.access import access, endpoints
-from core.project import Project, database
+from core.project import CONFIG, Project
 from tests.made.projects import examples, new_project
 
 pytest_plugins = ["tests.made.browser"]
@@ -24,18 +27,45 @@ hypothesis.settings.load_profile("project")
 gc.set_threshold(50_000, 20, 100)
 
 # The tests keep every core busy by themselves, and waking another one costs a small query more than it gains.
-database.CONFIG["threads"] = 1
+CONFIG["threads"] = 1
 
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What waits begins first: tests in the browser, and those marked as long.
 
-    Of the processes that share the tests, the first gets them all: the others work while these wait, one browser and
-    one server serve them, and what is left to the end are small tests, of which each process can take its part.
+    Of the processes that share the tests, each gets an equal part of them in a row. So the first two begin with every
+    second test in the browser each, a third one with the long ones, and what is left to the end are small tests, of
+    which each process can take its part. A browser and a server for each of two: one alone would be at it for as long
+    as all the other tests take.
     """
-    items.sort(key=lambda item: not any(map(item.get_closest_marker, ("browser", "long"))))
+    processes = int(getattr(config, "workerinput", {}).get("workercount", 1))
+    browser, long, small = (list[pytest.Item]() for _ in range(3))
+    for item in items:
+        marked = item.get_closest_marker
+        (browser if marked("browser") else long if marked("long") else small).append(item)
+    begin = [browser[::2], browser[1::2], long] if processes > 2 else [browser + long]
+    left, rest, ordered = len(items), iter(small), list[pytest.Item]()
+    for number, first in enumerate(begin):
+        part = left // (processes - number)
+        ordered += [*first, *itertools.islice(rest, max(part - len(first), 0))]
+        left -= part
+    items[:] = [*ordered, *rest]
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Of the processes that share the tests, one loads everything, and the others after it, all at once.
+
+    In a new checkout that one compiles the tests and the libraries; otherwise each of them would compile them all.
+    """
+    with Path(__file__).open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+        return (yield)
 
 
 def pytest_collection_finish() -> None:
@@ -64,6 +94,17 @@ def at_a_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who acts is found out anew in every test: the app of an earlier one says it of its own visitors."""
     monkeypatch.setattr(access, "_provider", access._provider)
     monkeypatch.setattr(endpoints, "_secrets", endpoints._secrets)
+
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The browser's driver says that its loop runs in this thread for good: only its own tests see that."""
+    loop = None if request.node.get_closest_marker("browser") else asyncio._get_running_loop()
+    if loop is not None:
+        asyncio._set_running_loop(None)
+    yield
+    if loop is not None:
+        asyncio._set_running_loop(loop)
 
 
 @pytest.fixture

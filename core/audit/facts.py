@@ -111,12 +111,6 @@ class Facts:
                 found = np.where(np.isnan(values), found, values)
         return found
 
-    @property
-    def query_numbers(self) -> NDArray[np.int64]:
-        """The number of each passage's query, from 0."""
-        number = {query: i for i, query in enumerate(dict.fromkeys(query for query, _ in self.weights.items))}
-        return np.array([number[query] for query, _ in self.weights.items], dtype=np.int64)
-
 
 def gather(project: Project, audit: Audit) -> Facts:
     """The facts of an audit as they are now."""

@@ -24,6 +24,8 @@ from core.pipelines import (
     KS,
     MAX_TOKENS,
     N_TOKENS,
+    ORDER,
+    ORDERS,
     RETRIEVERS,
     SEED,
     TEMPERATURE,
@@ -31,6 +33,7 @@ from core.pipelines import (
     Caps,
     GeneratorPlan,
     Gold,
+    PassageOrder,
     ReadyGenerator,
     Reins,
     Retriever,
@@ -77,6 +80,10 @@ def answers() -> None:
     help="Length of an answer by the prompt.",
 )
 @click.option("--max-tokens", type=Whole(1), default=MAX_TOKENS, show_default=True, help="Where an answer is cut off.")
+@click.option(
+    "--order", type=click.Choice([name.replace(" ", "-") for name in ORDERS]), default=ORDER.replace(" ", "-"),
+    show_default=True, help="How it is given its passages: all in one prompt, or each in one of its own.",
+)  # fmt: skip
 @click.option("--name", help="What the generator is called; made of the model where not given.")
 @gold_options
 @model_options
@@ -96,6 +103,7 @@ def generate(
     prompt: str,
     n_tokens: int,
     max_tokens: int,
+    order: str,
     name: str | None,
     gold: Gold,
     settings: dict[str, str],
@@ -111,7 +119,10 @@ def generate(
     )  # fmt: skip
     with opened(project_path) as project:
         close_unfinished(project)
-        plan = GeneratorPlan(settings, cast(AnswerRule | None, rule), prompt, n_tokens, max_tokens, name)
+        plan = GeneratorPlan(
+            settings, cast(AnswerRule | None, rule), prompt, n_tokens, max_tokens, name,
+            cast(PassageOrder, order.replace("-", " ")),
+        )  # fmt: skip
         ready = _generator(project, generator, plan)
         planned = plan_answers(project, ready, wanted, caps)
         shown = {

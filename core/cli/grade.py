@@ -12,13 +12,15 @@ from typing import Any
 import click
 
 from core.bank import check_version
-from core.catalogue import find_grader, remember_settings
+from core.catalogue import find_grader, prompts, remember_settings
+from core.cli.batch import grade_in_batches
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.guests import File, Guest, close_unfinished, guest
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import Source
+from core.graders import Cluster, Grader, RayGrader, is_remote
 from core.grading import (
     BackgroundJob,
     PriceTag,
@@ -136,6 +138,12 @@ def plan(
     show_default=True,
     help="Calls in flight at most.",
 )
+@click.option("--batch", is_flag=True, help="As batches: an endpoint answers within a day, for half the price.")
+@click.option("--batch-size", type=Whole(1), help="Calls of a batch at most.")
+@click.option("--no-wait", is_flag=True, help="Send the batches and leave; run it again to take the answers in.")
+@click.option("--engine", type=click.Choice(["ray"]), help="Where a local model grades: on the workers of a cluster.")
+@click.option("--address", help="Of the Ray cluster; one on this computer where not given.")
+@click.option("--workers", type=Whole(1), help="Workers, each with a model; one a GPU or processor where not given.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be graded, and what that would take.")
 @json_option
 def grade(
@@ -147,11 +155,27 @@ def grade(
     max_cost: float | None,
     max_calls: int | None,
     concurrency: int,
+    batch: bool,
+    batch_size: int | None,
+    no_wait: bool,
+    engine: str | None,
+    address: str | None,
+    workers: int | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
     """Grade the pairs that are missing. Stopped at any moment, it goes on where it was."""
     scope = replace(scope, limit=limit)
+    if not batch and (batch_size is not None or no_wait):
+        raise InputError("--batch-size and --no-wait are for batches.", "Say --batch too.")
+    if engine is None and (address is not None or workers is not None):
+        raise InputError("--address and --workers are for a cluster.", "Say --engine ray too.")
+    if engine and batch:
+        raise InputError("Batches are answered at an endpoint, and a cluster is none.", "Leave one of them out.")
+    request = Request(scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size)
+    if batch and not dry_run:
+        grade_in_batches(project_path, chosen, request, no_wait, as_json)
+        return
     with opened(project_path) as project:
         close_unfinished(project)
         grader = chosen.make(project)
@@ -163,12 +187,13 @@ def grade(
             if as_json:
                 print_json(asdict(planned) | {"price_tag": asdict(tag)})
             else:
-                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{_price(tag)}.")
+                tell(f"To be graded: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
             return
-        request = Request(scope, bank_version, max_calls, max_cost, concurrency)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        if engine:
+            grader = _on_ray(project, chosen, grader, Cluster(address, workers))
         host = guest()
-        if host is None:
+        if host is None or isinstance(grader, RayGrader):
             control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
             final = run_job(project, grader, request, current_author(), _watch(), control)
         else:
@@ -177,6 +202,8 @@ def grade(
                 print_json({"grader": grader.spec.name, "state": job.progress.state})
                 return
             final = _follow(job, host)
+        if isinstance(grader, RayGrader):
+            grader.close()
         shown = find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
@@ -228,6 +255,19 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
         tell(taken.remarks)
 
 
+def _on_ray(project: Project, chosen: GraderChoice, grader: Grader, cluster: Cluster) -> RayGrader:
+    """The grader on the workers of a cluster.
+
+    Raises:
+        InputError: it asks an endpoint, which grades for itself.
+    """
+    if is_remote(grader):
+        raise InputError(
+            "This grader asks an endpoint: workers would only wait for it.", "Grade without --engine, or with --batch."
+        )
+    return RayGrader(grader.spec, chosen.kind, chosen.parameters, prompts(project), cluster)
+
+
 def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:
     """Say what cannot be asked because nobody knows its words; an id is never asked in their place."""
     if unknown := left_out(project, spec, version, scope.queries).no_text:
@@ -263,12 +303,21 @@ def _result(final: Progress) -> dict[str, Any]:
     }
 
 
-def _price(tag: PriceTag) -> str:
+def price_words(tag: PriceTag, batch: bool = False) -> str:
+    """What a price tag says, to follow a number of pairs; nothing where no model is called."""
     if not tag.calls:
         return ""
-    cost = "" if tag.cost is None else f", {tag.cost:,.2f} in money"
+    money = tag.batch_cost if batch else tag.cost
+    cost = "" if money is None else f", {money:,.2f} in money"
+    if not batch and tag.batch_cost is not None:
+        cost += f" ({tag.batch_cost:,.2f} with --batch)"
     about = "" if tag.counted else "about "
-    return f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read and {tag.output_tokens:,} written{cost}"
+    cached = f" ({tag.cached_tokens:,} of them cached)" if tag.cached_tokens else ""
+    thinking = f" ({tag.thinking_tokens:,} of them thinking)" if tag.thinking_tokens else ""
+    return (
+        f": {tag.calls:,} calls, {about}{tag.input_tokens:,} tokens read{cached} and {tag.output_tokens:,}"
+        f" written{thinking}{cost}"
+    )
 
 
 def _watch() -> Callable[[Progress], None]:

@@ -14,7 +14,7 @@ from core.cli.guests import File
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError, InputError
 from core.formats import read_small_text
-from core.graders import InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
+from core.graders import BATCH_SHARE, InjectionTrial, Price, Trial, read_prompt, try_injections, try_pair, write_prompt
 from core.grading import pair_to_try, trial_control
 from core.project import current_author
 
@@ -199,15 +199,28 @@ def prices(context: click.Context, project_path: Path | None, as_json: bool) -> 
     if as_json:
         print_json({"prices": {model: asdict(price) for model, price in found.items()}})
     else:
-        print_table(("model", "input", "output"), [(model, p.input, p.output) for model, p in found.items()])
+        print_table(
+            ("model", "input", "output", "cached", "in a batch"),
+            [(model, p.input, p.output, p.cached, f"× {p.batch:g}") for model, p in found.items()],
+        )
 
 
 @prices.command(name="set")
 @click.argument("model")
 @click.argument("input_price", type=float)
 @click.argument("output_price", type=float)
+@click.option("--cached", type=float, help="Per million tokens read that the endpoint had read before.")
+@click.option(
+    "--batch",
+    type=float,
+    default=BATCH_SHARE,
+    show_default=True,
+    help="Share of its price that a call costs in a batch.",
+)
 @project_option
-def set_price(model: str, input_price: float, output_price: float, project_path: Path | None) -> None:
+def set_price(
+    model: str, input_price: float, output_price: float, cached: float | None, batch: float, project_path: Path | None
+) -> None:
     """Set what MODEL costs per million tokens read and written."""
     with opened(project_path) as project:
-        catalogue.set_price(project, model, Price(input_price, output_price), current_author())
+        catalogue.set_price(project, model, Price(input_price, output_price, cached, batch), current_author())

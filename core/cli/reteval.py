@@ -14,6 +14,8 @@ from core.cli.guests import File, close_unfinished, sent_file
 from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import InputError, Report
 from core.formats import Source, read_answer_verdicts
+from core.labels import Policy
+from core.measures import Choosing, Pairing
 from core.measures.answers import CASES
 from core.pipelines import (
     JUDGES,
@@ -36,6 +38,8 @@ from core.pipelines import (
     said_in_file,
 )
 from core.project import Project, add_gold_answer, current_author, judging, withdraw_gold_answer
+from core.study import BESIDE, boards_to_choose_by, compare_choices
+from core.text import first_few, how_many
 
 
 @click.group(invoke_without_command=True)
@@ -256,13 +260,19 @@ def withdraw(
 @view_options
 @click.option("--refined", is_flag=True, help="Leave proposed cases A, B and C out of the refined set, too.")
 @click.option("--choice", is_flag=True, help="Say which run each evaluation chooses instead.")
+@click.option(
+    "--beside", metavar="BOARD", multiple=True,
+    help="With --choice: a board that chooses too, as 'NIST: nDCG@10'; may be repeated. A few where not given.",
+)  # fmt: skip
 @json_option
-def correlate(project_path: Path | None, view: View, refined: bool, choice: bool, as_json: bool) -> None:
+def correlate(
+    project_path: Path | None, view: View, refined: bool, choice: bool, beside: tuple[str, ...], as_json: bool
+) -> None:
     """Say how far Recall and LLM-retEval say the same of each query; refined is without failures of Recall."""
     with opened(project_path) as project:
         found = evaluate(project, view)
         if choice:
-            _print_choice(found, as_json)
+            _print_choice(project, found, beside, as_json)
             return
         rows = pipelines.correlations(project, found, "proposed" if refined else "confirmed")
     if as_json:
@@ -286,23 +296,52 @@ def correlate(project_path: Path | None, view: View, refined: bool, choice: bool
             tell(f"{row.run} at {row.k}: undefined, {row.every.spearman.undefined}.")
 
 
-def _print_choice(found: Evaluation, as_json: bool) -> None:
-    told = {k: pipelines.choice_of_runs(found, k) for k in found.view.ks}
+def _print_choice(project: Project, found: Evaluation, named: tuple[str, ...], as_json: bool) -> None:
+    told = {k: _chosen(project, found, k, named) for k in found.view.ks}
     if as_json:
         print_json({"depths": {str(k): asdict(one) for k, one in told.items()}})
         return
-    for one in told.values():
+    for k, one in told.items():
+        beside = {pair.one: pair for pair in one.pairings if pair.other == f"LLM-retEval@{k}"}
         print_table(
-            ("evaluation", "chooses", "chance", "queries", "failed"),
+            ("evaluation", "chooses", "chance", "queries", "failed", "kendall", "low", "high", "same", "costs"),
             [
                 (
                     choice.evaluation, ", ".join(choice.chosen),
                     max((choice.chance.get(run, 0.0) for run in choice.chosen), default=None),
-                    choice.queries, choice.failed,
+                    choice.queries, choice.failed, *_beside(beside.get(choice.evaluation)),
                 )
                 for choice in one.choices
             ],
         )  # fmt: skip
+    tell("Kendall's tau, its interval, how often the same is chosen, and what the choice costs are by LLM-retEval.")
+
+
+def _chosen(project: Project, found: Evaluation, k: int, named: tuple[str, ...]) -> Choosing:
+    """What the measures of answers, the boards beside them, and EXAM-Cover of the answers choose at a depth."""
+    offered = boards_to_choose_by(project, k)
+    if strange := [name for name in named if name not in offered]:
+        raise InputError(f"There is no board '{strange[0]}' at {k}.", f"There are: {', '.join(offered)}.")
+    boards = {name: offered[name] for name in named or list(offered)[:BESIDE]}
+    tables = pipelines.choice_tables(found, k)
+    waiting = pipelines.waiting_runs(found, k)
+    for name, table in pipelines.cover_tables(project, found, k).items():
+        if lacks := [run for run in found.view.runs or () if run not in table and run not in waiting]:
+            tell(f"{name} is left out: no answer from {first_few(lacks)} is graded (exam answers grade).")
+        else:
+            tables[name] = table
+    for run, count in waiting.items():
+        tell(f"LLM-retEval@{k} does not say what {run} is worth: {how_many(count, 'queries')} wait.")
+    compared = compare_choices(project, boards, Policy(), tables)
+    for name, error in compared.left_out.items():
+        tell(f"{name} is left out: {error}")
+    return compared.found
+
+
+def _beside(pair: Pairing | None) -> tuple[float | None, ...]:
+    if pair is None:
+        return (None,) * 5
+    return pair.kendall.value, pair.kendall.low, pair.kendall.high, pair.same_chance, pair.loss.value
 
 
 @reteval.command("agreement")

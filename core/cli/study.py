@@ -22,7 +22,7 @@ from core.cli.policy import policy_options
 from core.labels import Policy
 from core.leaderboard import DEFAULT_MAX_K, MAX_K, QueryChoice, cover_curves
 from core.project import Project
-from core.study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, Verdicts, select
+from core.study import DEFAULT_TOP_K, LISTED, SELECTION_MEASURES, ToGrade, VerdictCounts, select
 from core.study import unjudged as find_unjudged
 
 _SHOWN = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -115,7 +115,7 @@ def selection(
     click.echo(found.queries.says)
 
 
-def _verdicts_line(verdicts: Verdicts, unreadable_no: bool) -> str:
+def _verdicts_line(verdicts: VerdictCounts, unreadable_no: bool) -> str:
     counts = ", ".join(
         f"{name} {getattr(verdicts, name):,}" + ("" if share is None else f" ({share:.1%})")
         for name, share in verdicts.shares.items()

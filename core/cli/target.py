@@ -12,13 +12,23 @@ import click
 
 from core import pipelines
 from core.cli.guests import File
-from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
+from core.cli.options import (
+    Whole,
+    author_option,
+    counted,
+    json_option,
+    opened,
+    print_json,
+    print_table,
+    project_option,
+    tell,
+)
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import read_small_text
 from core.graders import acting, naming
 from core.pipelines import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
-from core.project import Project, current_author, run_names
+from core.project import Project, current_author, drop_freeze, freezes, run_names
 
 _file = click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False))
 
@@ -45,7 +55,10 @@ def _read(file: Path) -> Target:
 def freeze(
     file: Path, project_path: Path | None, name: str, queries: tuple[str, ...], allow_failed: bool, as_json: bool
 ) -> None:
-    """Ask the endpoint that FILE describes for every query, and keep what it gives as a run, or responses."""
+    """Ask the endpoint that FILE describes for every query, and keep what it gives as a run, or responses.
+
+    Interrupted, it keeps what came: done again under the same name, it asks the rest.
+    """
     asked = _read(file)
     with opened(project_path) as project:
         found = _freeze(project, asked, name, queries or None, allow_failed)
@@ -70,12 +83,47 @@ def _say(found: Frozen) -> None:
     for query_id, reason in list(found.failed.items())[:10]:
         tell(f"exam: {query_id} failed: {reason}")
     kept = " and ".join(filter(None, (found.run, found.system)))
+    if found.before:
+        tell(f"{found.before:,} had come before and were not asked again.")
     tell(
         f"{counted(found.answered, 'query').replace('querys', 'queries')} of {found.queries:,} answered,"
         f" {found.empty:,} with nothing, {len(found.failed):,} failed; kept as {kept}."
     )
     if found.changed:
         tell(f"{counted(found.changed, 'passage')} with another text than before under the same id.")
+
+
+@target.command("list")
+@project_option
+@json_option
+def list_(project_path: Path | None, as_json: bool) -> None:
+    """List the freezes of targets, the newest first, with those that are open: freeze them again to ask the rest."""
+    with opened(project_path) as project:
+        found = freezes(project)
+    if as_json:
+        print_json({"freezes": [asdict(one) | {"open": one.open} for one in found]})
+        return
+    print_table(
+        ("name", "target", "begun", "by", "queries", "failed", "state"),
+        [
+            (
+                one.name, one.url, f"{one.started_at:%Y-%m-%d %H:%M}", one.author, one.queries, one.failed,
+                f"open, {one.came:,} came" if one.open else "frozen",
+            )
+            for one in found
+        ],
+    )  # fmt: skip
+
+
+@target.command("drop")
+@click.argument("name")
+@project_option
+@author_option
+def drop(name: str, project_path: Path | None, author: str) -> None:
+    """Give up the open freeze NAME: what came so far goes. What was kept as a run stays."""
+    with opened(project_path) as project:
+        came = drop_freeze(project, name, author)
+    tell(f"{name}: given up after {counted(came, 'answer')} had come.")
 
 
 @target.command("watch")
@@ -141,14 +189,17 @@ def _say_fall(fall: Fall, changed: int) -> None:
 @click.option("--depth", type=Whole(1), default=10, show_default=True, help="How deep one looks.")
 @json_option
 def diff(before: str, after: str, project_path: Path | None, depth: int, as_json: bool) -> None:
-    """Say for which queries the top of two runs differs, those that differ most first."""
+    """Say for which queries the top or the answer of two runs differs, those that differ most first."""
     with opened(project_path) as project:
         found = diff_of_runs(project, before, after, depth)
     if as_json:
         print_json({"queries": [asdict(one) for one in found]})
         return
     rows: list[tuple[Any, ...]] = [
-        (one.query_id, round(one.overlap, 4), " ".join(one.gone) or None, " ".join(one.new) or None, len(one.moved))
+        (
+            one.query_id, round(one.overlap, 4), " ".join(one.gone) or None, " ".join(one.new) or None, len(one.moved),
+            "differs" if one.answer else None,
+        )
         for one in found
-    ]
-    print_table(("query", "overlap", "gone", "new", "moved"), rows)
+    ]  # fmt: skip
+    print_table(("query", "overlap", "gone", "new", "moved", "answer"), rows)

@@ -22,12 +22,13 @@ from core.bank import (
 )
 from core.catalogue import put_grader
 from core.errors import InputError, Report
-from core.grading import end, start, write_staged_grades
+from core.grading import end, start, write_grades
 from core.limits import exceeded, limit
 from core.project import (
     Cursor,
     Keeper,
     add_passages,
+    lent,
     list_passages,
     name_passages,
     ranked_table,
@@ -35,7 +36,6 @@ from core.project import (
     stage,
     stage_judgments,
     stage_ranked,
-    stage_table,
     state_ranks,
     unstage_ranking,
     write_judgments,
@@ -63,6 +63,7 @@ _DETAILS = ("defaulted", "confidence", "raw", "reason", "note")
 
 _GRADES = pa.schema(
     [
+        ("row", pa.int32()),
         ("grader", pa.int32()),
         ("question_id", pa.string()),
         ("passage_id", pa.string()),
@@ -194,6 +195,7 @@ class GradedFiles:
         batch.ranked = ranked_table(
             {run: [r for line in lines for r in line.rankings.get(run, ())] for run in batch.runs}
         )
+        columns["row"] = list(range(len(columns["grader"])))
         batch.grades = pa.table(columns, schema=_GRADES)
         return batch
 
@@ -276,7 +278,6 @@ class GradedImport:
         self._write_grades(batch)
 
     def _write_grades(self, batch: _Batch) -> None:
-        stage_table(self.cursor, "read_grades", batch.grades)
         texts = [self._asked_key(self.files.graders[number], question_id) for number, question_id in batch.asked]
         keys: dict[str, list[Any]] = {
             "of_grader": [number for number, _ in batch.asked],
@@ -284,39 +285,34 @@ class GradedImport:
             "text_key": texts,
         }
         stage(self.cursor, "asked", keys, {"of_grader": "INTEGER", "question_id": "VARCHAR", "text_key": "INTEGER"})
-        self.cursor.execute(
-            "CREATE OR REPLACE TEMP TABLE new_grades AS SELECT key AS grader_key,"
-            " coalesce(d.text_key, w.text_key, n.text_key, t.text_key) AS question_text_key,"
-            " p.text_key AS passage_text_key, rating, defaulted, confidence, answer,"
-            # What a failed pair has for an answer is what the model wrote.
-            " coalesce(raw, CASE WHEN rating IS NULL THEN answer END) AS raw, job AS job_key,"
-            " r.note, NULL::FLOAT[] AS distribution, reason"
-            " FROM read_grades r JOIN read_graders k ON k.grader = r.grader JOIN passages p USING (passage_id)"
-            " LEFT JOIN asked d ON d.of_grader = r.grader AND d.question_id = r.question_id"
-            " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
-            # A grade is about the words that its file gives, or, for an id alone, about the first wording.
-            " LEFT JOIN (SELECT question_id, text_key FROM incoming_bank JOIN question_texts USING (text)) w"
-            "  ON w.question_id = r.question_id"
-            " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
-            "  JOIN questions USING (question_key) GROUP BY 1) n ON n.question_id = r.question_id"
-            " ORDER BY r.rowid"
-        )
+        with lent(self.cursor, "read_grades", batch.grades):
+            found = self.cursor.execute(
+                "SELECT row, key AS grader_key,"
+                " coalesce(d.text_key, w.text_key, n.text_key, t.text_key) AS question_text_key,"
+                " p.text_key AS passage_text_key, rating, defaulted, confidence, answer,"
+                # What a failed pair has for an answer is what the model wrote.
+                " coalesce(raw, CASE WHEN rating IS NULL THEN answer END) AS raw, job AS job_key,"
+                " r.note, NULL::FLOAT[] AS distribution, reason"
+                " FROM read_grades r JOIN read_graders k ON k.grader = r.grader JOIN passages p USING (passage_id)"
+                " LEFT JOIN asked d ON d.of_grader = r.grader AND d.question_id = r.question_id"
+                " LEFT JOIN question_texts t ON t.placeholder = r.question_id"
+                # A grade is about the words that its file gives, or, for an id alone, about the first wording.
+                " LEFT JOIN (SELECT question_id, text_key FROM incoming_bank JOIN question_texts USING (text)) w"
+                "  ON w.question_id = r.question_id"
+                " LEFT JOIN (SELECT question_id, arg_min(text_key, version) AS text_key FROM question_revisions"
+                "  JOIN questions USING (question_key) GROUP BY 1) n ON n.question_id = r.question_id"
+                # Reading of a failure once more is no further attempt.
+                " WHERE rating IS NOT NULL OR (key, question_text_key, p.text_key) NOT IN"
+                "  (SELECT (grader_key, question_text_key, passage_text_key) FROM failures)"
+            ).to_arrow_table()
         # A grade is about a text: without the passage's there is nothing to keep.
-        self.textless += self.cursor.execute("DELETE FROM new_grades WHERE passage_text_key IS NULL").fetchall()[0][0]
-        # Reading of a failure once more is no further attempt.
-        self.cursor.execute(
-            "DELETE FROM new_grades WHERE rating IS NULL AND EXISTS (SELECT * FROM failures f"
-            " WHERE f.grader_key = new_grades.grader_key AND f.question_text_key = new_grades.question_text_key"
-            " AND f.passage_text_key = new_grades.passage_text_key)"
-        )
-        self.differing += self.cursor.execute(
-            "SELECT count(*) FROM new_grades n JOIN grades g"
-            " USING (grader_key, question_text_key, passage_text_key) WHERE n.rating <> g.rating"
-        ).fetchall()[0][0]
-        graded_now, failed = write_staged_grades(self.cursor)
+        about = found.filter(found["passage_text_key"].is_valid())
+        self.textless += len(found) - len(about)
+        written = write_grades(self.cursor, about)
         self.counts["grades"] += batch.grades.num_rows
-        self.counts["new grades"] += graded_now
-        self.counts["failed"] += failed
+        self.counts["new grades"] += written.graded
+        self.counts["failed"] += written.failed
+        self.differing += written.differing
 
     def _asked_key(self, spec: GraderSpec, question_id: str) -> int | None:
         """The key of what a direct judge, or a grader that reads answer keys, was asked; None where that is unknown."""

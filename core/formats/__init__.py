@@ -6,7 +6,7 @@ from core.formats import exam, graded, passages, queries, question_bank, trec_qr
 from core.formats.answer_verdicts import AnswerVerdict, read_answer_verdicts, write_answer_verdicts
 from core.formats.answers import WrittenAnswer, read_answers
 from core.formats.audit_sheet import SHEET_FORMS, SheetForm, SheetLine, read_sheet, write_sheet
-from core.formats.batch_calls import Reply, WrittenCall, read_replies, write_calls
+from core.formats.batch_calls import URLS, Reply, WrittenCall, call_line, read_replies, write_calls
 from core.formats.detecting import detect, looked_for, unrecognised
 from core.formats.exam import ExamItem
 from core.formats.file_kind import FileKind
@@ -25,6 +25,7 @@ __all__ = [
     "KINDS_OF_FILE",
     "LARGEST",
     "SHEET_FORMS",
+    "URLS",
     "AnswerVerdict",
     "BankFile",
     "ExamItem",
@@ -39,6 +40,7 @@ __all__ = [
     "TableRow",
     "WrittenAnswer",
     "WrittenCall",
+    "call_line",
     "detect",
     "exam",
     "graded",

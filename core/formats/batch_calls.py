@@ -87,12 +87,17 @@ def write_calls(calls: Iterable[WrittenCall], path: Path) -> int:
     return written
 
 
+def call_line(call: WrittenCall) -> bytes:
+    """A call as a line of a batch file."""
+    row = {"custom_id": call.name, "method": "POST", "url": URLS[call.api], "body": call.body}
+    return orjson.dumps(row) + b"\n"
+
+
 def _write_lines(calls: Iterable[WrittenCall], path: Path) -> int:
     written = 0
     with path.open("wb") as out:
         for call in calls:
-            row = {"custom_id": call.name, "method": "POST", "url": URLS[call.api], "body": call.body}
-            out.write(orjson.dumps(row) + b"\n")
+            out.write(call_line(call))
             written += 1
     return written
 

@@ -21,10 +21,24 @@ from core.graders.access.endpoints import WELL_KNOWN, OfferedEndpoint, offered_e
 from core.graders.access.keys import provide_keys
 from core.graders.access.model_places import offered_models
 from core.graders.base import Grader, Outcome, Pair
-from core.graders.control import NOTHING_USED, Control, Price, Usage
+from core.graders.control import BATCH_SHARE, NOTHING_USED, Control, Price, Tokens, Usage, used_by
 from core.graders.embedding.grader import sentence_vectors, similarity, unit_vectors
 from core.graders.embedding.minilm import load_encoder, model_folder
-from core.graders.endpoint.elsewhere import Played, Told, asked_by, play
+from core.graders.endpoint.batch_types import MOST_BYTES, MOST_CALLS, BatchService, EndpointBatch, PassingError
+from core.graders.endpoint.chat import MOST_THINKING
+from core.graders.endpoint.elsewhere import (
+    Played,
+    Told,
+    address_of,
+    asked_by,
+    batches_of,
+    in_order,
+    is_remote,
+    play,
+    speak,
+    spoken,
+    tokens_told,
+)
 from core.graders.endpoint.fetching import fetch_all
 from core.graders.endpoint.manners import Fetched, Manners
 from core.graders.endpoint.manners import Method as FetchMethod
@@ -44,6 +58,7 @@ from core.graders.making import (
     back_end_name,
     make_back_end,
 )
+from core.graders.on_ray import Cluster, RayGrader
 from core.graders.prompts.prompt import (
     USES,
     Example,
@@ -80,6 +95,7 @@ from core.graders.vectors import Kept, VectorStore
 __all__ = [
     "APIS",
     "BACK_ENDS",
+    "BATCH_SHARE",
     "CHECKS",
     "CHOICES_BY",
     "CUT_OFF",
@@ -90,6 +106,9 @@ __all__ = [
     "INJECTIONS",
     "LOCAL_MODEL",
     "MOST_BEAMS",
+    "MOST_BYTES",
+    "MOST_CALLS",
+    "MOST_THINKING",
     "NORMALISATIONS",
     "NOTHING_USED",
     "OWNER",
@@ -98,9 +117,12 @@ __all__ = [
     "WELL_KNOWN",
     "Access",
     "BackEnd",
+    "BatchService",
     "Call",
+    "Cluster",
     "Completion",
     "Control",
+    "EndpointBatch",
     "Example",
     "FetchMethod",
     "Fetched",
@@ -114,22 +136,27 @@ __all__ = [
     "Outcome",
     "Pair",
     "Parsed",
+    "PassingError",
     "Per",
     "Played",
     "Price",
     "Prompt",
+    "RayGrader",
     "ReadingGrader",
     "Sampling",
     "Steps",
+    "Tokens",
     "Told",
     "TransformersBackEnd",
     "Trial",
     "Usage",
     "VectorStore",
     "acting",
+    "address_of",
     "asked_by",
     "back_end_name",
     "bare_choices",
+    "batches_of",
     "built_in",
     "check_further_fields",
     "checked_host",
@@ -138,7 +165,9 @@ __all__ = [
     "fetch_all",
     "fill",
     "ill_formed",
+    "in_order",
     "is_loopback",
+    "is_remote",
     "key_for",
     "key_position",
     "load_encoder",
@@ -166,11 +195,15 @@ __all__ = [
     "same_address",
     "sentence_vectors",
     "similarity",
+    "speak",
+    "spoken",
+    "tokens_told",
     "try_injections",
     "try_pair",
     "unanswerable",
     "unit_vectors",
     "unshared_localhost",
+    "used_by",
     "usual_address",
     "usual_prompt",
     "variables",

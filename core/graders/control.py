@@ -8,9 +8,32 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from core.graders.vectors import VectorStore
 from core.limits import limit
+
+BATCH_SHARE = 0.5
+"""What a call in a batch costs of what it costs alone, where nobody says otherwise: half."""
+
+
+class Tokens(NamedTuple):
+    """Tokens of a call, or of many.
+
+    Args:
+        read, written: all that were charged.
+        cached: of those read, the ones that the endpoint had read before, which many sell cheaper.
+        thinking: of those written, the ones that a reasoning model wrote for itself before its answer.
+    """
+
+    read: int = 0
+    written: int = 0
+    cached: int = 0
+    thinking: int = 0
+
+    def plus(self, other: Tokens) -> Tokens:
+        """The tokens of both."""
+        return Tokens(*(one + another for one, another in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -19,25 +42,56 @@ class Price:
 
     Args:
         input: per million tokens read.
-        output: per million tokens written.
+        output: per million tokens written, thinking too.
+        cached: per million tokens read that the endpoint had read before; None where they cost what others do.
+        batch: what a call costs in a batch, as a share of what it costs alone.
     """
 
     input: float = 0.0
     output: float = 0.0
+    cached: float | None = None
+    batch: float = BATCH_SHARE
 
-    def of(self, input_tokens: int, output_tokens: int) -> float:
-        """What so many tokens cost."""
-        return (self.input * input_tokens + self.output * output_tokens) / 1_000_000
+    def of(self, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> float:
+        """What so many tokens cost.
+
+        Args:
+            input_tokens, output_tokens: read and written.
+            cached_tokens: of those read.
+        """
+        apart = min(cached_tokens, input_tokens) if self.cached is not None else 0
+        cost = self.input * (input_tokens - apart) + (self.cached or 0.0) * apart + self.output * output_tokens
+        return cost / 1_000_000
+
+    def of_tokens(self, tokens: Tokens) -> float:
+        """What tokens cost."""
+        return self.of(tokens.read, tokens.written, tokens.cached)
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What was used so far: calls (retries included), tokens, and their cost."""
+    """What was used so far: calls (retries included), tokens, and their cost; see `Tokens`."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
+    cached_tokens: int = 0
+    thinking_tokens: int = 0
+
+    @property
+    def tokens(self) -> Tokens:
+        """All tokens."""
+        return Tokens(self.input_tokens, self.output_tokens, self.cached_tokens, self.thinking_tokens)
+
+    def plus(self, other: Usage) -> Usage:
+        """What both used."""
+        return used_by(self.calls + other.calls, self.tokens.plus(other.tokens), self.cost + other.cost)
+
+
+def used_by(calls: int, tokens: Tokens, cost: float) -> Usage:
+    """What calls used."""
+    return Usage(calls, tokens.read, tokens.written, cost, tokens.cached, tokens.thinking)
 
 
 NOTHING_USED = Usage()
@@ -133,7 +187,7 @@ class Control:
         left = self._max_cost - self._usage.cost
         return max(CAPPED_CALLS, left / most) if most else math.inf
 
-    def settle(self, reserved: tuple[int, int], used: tuple[int, int]) -> None:
+    def settle(self, reserved: tuple[int, int], used: tuple[int, ...]) -> None:
         """Put what a call has used in the place of what was reserved for it.
 
         Under a cap on money, a call that used more than was set aside for it ends the job: what the others will cost
@@ -141,26 +195,31 @@ class Control:
 
         Args:
             reserved: the arguments that `reserve` was given.
-            used: tokens read and written; (0, 0) where the call failed before it could be charged.
+            used: tokens read and written, or all `Tokens`; (0, 0) where the call failed before it could be charged.
         """
-        cost = self._price.of(*used)
+        tokens = Tokens(*used)
+        cost = self._price.of_tokens(tokens)
         with self._lock:
             self._under_way -= 1
             # Nothing is left of the sums where nothing is set aside.
             self._reserved = self._reserved - self._price.of(*reserved) if self._under_way else 0.0
-            self._usage = Usage(
-                self._usage.calls,
-                self._usage.input_tokens + used[0],
-                self._usage.output_tokens + used[1],
-                self._usage.cost + cost,
-            )
+            before = self._usage
+            self._usage = used_by(before.calls, before.tokens.plus(tokens), before.cost + cost)
             self._begun = True
             if self._max_cost is not None and cost > self._price.of(*reserved):
                 self._exhausted = True
                 self._overrun = self._overrun or (
-                    f"The endpoint reports {used[0]:,} tokens read and {used[1]:,} written by a call that could take"
-                    f" {reserved[0]:,} and {reserved[1]:,}, so the budget cannot be kept and the job was stopped."
+                    f"The endpoint reports {tokens.read:,} tokens read and {tokens.written:,} written by a call that"
+                    f" could take {reserved[0]:,} and {reserved[1]:,}, so the budget cannot be kept and the job was"
+                    " stopped."
                 )
+
+    def add(self, used: Usage) -> None:
+        """Count what was used elsewhere, and stop where it reaches the cap on calls."""
+        with self._lock:
+            self._usage = self._usage.plus(used)
+            if self._max_calls is not None and self._usage.calls >= self._max_calls:
+                self._exhausted = True
 
     def answered_by(self, model: str) -> None:
         """Count an answer whose endpoint says that this model gave it."""
@@ -199,6 +258,10 @@ class Control:
     def cancelled(self) -> bool:
         """Whether a person asked to stop."""
         return self._cancelled.is_set()
+
+    def wait_until_cancelled(self, seconds: float) -> bool:
+        """Wait until a person asks to stop, and no longer than so many seconds; whether one did."""
+        return self._cancelled.wait(seconds)
 
     def cancel(self) -> None:
         """Let no new call be made. Those in flight end and count."""

@@ -61,7 +61,10 @@ def _make_embedding(parameters: Parameters, prompts: Prompts) -> Grader:
 MODEL = ("model", "back_end", "max_tokens_in")
 LOCAL = ("revision", "device", "dtype")
 WRITING = ("num_beams", "cue")
-ENDPOINT = ("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra")
+ENDPOINT = (
+    *("base_url", "key_variable", "api", "structured", "timeout_s", "attempts", "temperature", "extra"),
+    "thinking_tokens",
+)
 CHECK = ("check", "verify_prompt", "verify_fence")
 UNSAID = {"dtype": "float32", "cue": "none", "verify_fence": False}
 """What a fingerprint means that does not say it, where making the grader anew would choose by the computer."""

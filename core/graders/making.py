@@ -51,11 +51,15 @@ ENDPOINT_SETTINGS = (
     "temperature",
     "extra",
     "api",
+    "thinking_tokens",
 )
-IDENTIFYING = ("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api")
+IDENTIFYING = (
+    *("dtype", "max_tokens_in", "structured", "temperature", "extra", "num_beams", "normalise", "api"),
+    "thinking_tokens",
+)
 """Settings that can change a rating, beside the model whose name has its revision in it. Where it runs and how
 patient one is with it cannot."""
-USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat"}
+USUAL = {"dtype": "float32", "num_beams": 1, "normalise": "tokens", "api": "chat", "thinking_tokens": 0}
 """What goes without saying in a fingerprint: how graders work that do not know of the setting, so that their grades
 are found again."""
 
@@ -156,7 +160,7 @@ def make_reading_grader(reading: Reading, parameters: Parameters, prompts: Mappi
         kinds=reading.kinds or prompt.kinds,
         max_rating=reading.top or prompt.top,
     )
-    return ReadingGrader(spec, method, back_end, _passage_first(prompt))
+    return ReadingGrader(spec, method, back_end, _passage_first(prompt, bool(own.get("fence"))))
 
 
 def plainly(method: Callable[..., Steps]) -> Callable[[Setting], tuple[Method, dict[str, Any]]]:
@@ -292,6 +296,7 @@ def _refuse_what_does_nothing(parameters: Parameters, where: str, variant: str) 
         "num_beams": (where == "openai" or variant == "likelihood", "it is for models on this computer that write"),
         "normalise": (variant != "likelihood", "it is for a choice by likelihood"),
         "api": (where != "openai", "it is for an endpoint"),
+        "thinking_tokens": (where != "openai", "it is for an endpoint"),
     }
     for name, (is_idle, reason) in idle.items():
         if is_idle and parameters.get(name) not in (None, "", USUAL[name]):
@@ -372,9 +377,11 @@ def _one_of(parameters: Parameters, name: str, values: tuple[Value, ...], defaul
     return values[values.index(value)]
 
 
-def _passage_first(prompt: Prompt) -> bool:
+def _passage_first(prompt: Prompt, fence: bool) -> bool:
+    """Whether prompts about one passage begin alike for longer than those about one question."""
     names = variables(prompt)
-    return "context" in names and names.index("context") == 0
+    # What says that a fenced passage is data names its tag, and stands before all else.
+    return "context" in names and (fence or names.index("context") == 0)
 
 
 def _short(model: str) -> str:

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from core.grading.answer_keys import DEFAULT_PROMPT, KeyPassage, draft_answer_key, passages_for_key
+from core.grading.batch_planning import begin
+from core.grading.batch_records import CallBatch, call_batches
+from core.grading.batch_rounds import cancel, step
+from core.grading.batch_standing import BatchJob, Standing, UnderWay, standing, under_way, waiting_jobs
+from core.grading.batching import PATIENCE, begin_batches, outcome, pauses, run_batches
+from core.grading.billing import billed, told_of
 from core.grading.budgets import budget, trial_control
 from core.grading.carrying import Carrier, carry
 from core.grading.drafting import (
@@ -22,17 +28,20 @@ from core.grading.drafting import (
     suggest,
     usual_settings,
 )
-from core.grading.elsewhere import TakenIn, Written, take_in, write_missing
+from core.grading.elsewhere import Written, take_in, write_missing
 from core.grading.failures import Doubtful, Which, doubtful_pairs, reasons
-from core.grading.grades import NO_USABLE_RATING, write_staged_grades
+from core.grading.grades import NO_USABLE_RATING, write_grades
 from core.grading.jobs import close_interrupted, end, jobs, start
 from core.grading.kept_vectors import ProjectVectors, count_vectors, drop_vectors
 from core.grading.ledgers import Ledger
 from core.grading.left_out import LeftOut, left_out
-from core.grading.pairs import Plan, make_plan, missing_pairs
-from core.grading.price_tag import CHARACTERS_A_TOKEN, PriceTag, price_tag, time_needed
+from core.grading.pairs import PairsToGrade, Plan, make_plan, missing_pairs, pairs_to_grade, with_texts
+from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
+from core.grading.price_tag import PriceTag, first_prompt, price_tag, tag_of, time_needed
 from core.grading.progress import Progress
-from core.grading.running import BackgroundJob, Request, current_job, make_control, run_job, start_job
+from core.grading.replies import TakenIn
+from core.grading.request import Request
+from core.grading.running import BackgroundJob, current_job, make_control, run_job, start_job
 from core.grading.scope import Scope
 from core.grading.trying import fill_in, pair_to_try, questions_for, questions_to_try
 
@@ -42,7 +51,10 @@ __all__ = [
     "KINDS",
     "MOST",
     "NO_USABLE_RATING",
+    "PATIENCE",
     "BackgroundJob",
+    "BatchJob",
+    "CallBatch",
     "Carrier",
     "Doubtful",
     "Drafter",
@@ -51,6 +63,7 @@ __all__ = [
     "Kind",
     "Ledger",
     "LeftOut",
+    "PairsToGrade",
     "Plan",
     "PriceTag",
     "Progress",
@@ -58,13 +71,20 @@ __all__ = [
     "Report",
     "Request",
     "Scope",
+    "Standing",
     "TakenIn",
+    "UnderWay",
     "Watch",
     "Which",
     "Written",
     "answers",
+    "begin",
+    "begin_batches",
+    "billed",
     "blank",
     "budget",
+    "call_batches",
+    "cancel",
     "carry",
     "close_interrupted",
     "count_vectors",
@@ -76,6 +96,7 @@ __all__ = [
     "end",
     "fill_in",
     "find_prompt",
+    "first_prompt",
     "fitting_prompts",
     "jobs",
     "left_out",
@@ -83,20 +104,32 @@ __all__ = [
     "make_drafter",
     "make_plan",
     "missing_pairs",
+    "outcome",
     "pair_to_try",
+    "pairs_to_grade",
     "passages_for_key",
+    "pauses",
     "price_tag",
     "questions_for",
     "questions_to_try",
+    "read_before",
     "reasons",
+    "run_batches",
     "run_job",
+    "standing",
     "start",
     "start_job",
+    "step",
     "suggest",
+    "tag_of",
     "take_in",
     "time_needed",
+    "told_of",
     "trial_control",
+    "under_way",
     "usual_settings",
+    "waiting_jobs",
+    "with_texts",
+    "write_grades",
     "write_missing",
-    "write_staged_grades",
 ]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.graders import Outcome
-from core.project import Cursor, stage
+from core.project import Cursor, lent, table_of
 from core.text import clean_or_none
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 ROUNDING = 1e-4
 """How far off the ends of its scale a confidence may be by rounding."""
@@ -16,6 +19,7 @@ NO_USABLE_RATING = "no usable rating"
 
 
 _GRADE_COLUMNS = {
+    "row": "INTEGER",
     "grader_key": "INTEGER",
     "question_text_key": "INTEGER",
     "passage_text_key": "INTEGER",
@@ -31,11 +35,25 @@ _GRADE_COLUMNS = {
 }
 
 
+class Written(NamedTuple):
+    """What became of graded pairs.
+
+    Args:
+        graded, failed: how many grades and failures are new.
+        differing: how many were rated otherwise before by the same grader; that rating is kept.
+    """
+
+    graded: int
+    failed: int
+    differing: int
+
+
 def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], job_key: int) -> None:
     """Write what a grader said. A pair that has a grade keeps it: a grade is a permanent fact."""
     columns: dict[str, list[Any]] = {name: [] for name in _GRADE_COLUMNS}
-    for question, passage, grade in outcomes:
+    for row, (question, passage, grade) in enumerate(outcomes):
         values = (
+            row,
             grader_key,
             question,
             passage,
@@ -51,8 +69,7 @@ def add_outcomes(cursor: Cursor, grader_key: int, outcomes: Sequence[Outcome], j
         )
         for name, value in zip(_GRADE_COLUMNS, values, strict=True):
             columns[name].append(value)
-    stage(cursor, "new_grades", columns, _GRADE_COLUMNS)
-    write_staged_grades(cursor)
+    write_grades(cursor, table_of(columns, _GRADE_COLUMNS))
 
 
 def _share(number: float | None) -> float | None:
@@ -68,21 +85,36 @@ def _shares(numbers: Sequence[float] | None) -> Sequence[float] | None:
     return None if numbers is None or None in shares else [share for share in shares if share is not None]
 
 
-def write_staged_grades(cursor: Cursor) -> tuple[int, int]:
-    """Write the temporary table `new_grades`: usable ratings as grades, those without as failures.
+def write_grades(cursor: Cursor, found: pa.Table) -> Written:
+    """Write what was said of pairs: usable ratings as grades, those without as failures.
 
-    Returns:
-        The numbers of grades and of failures that are new.
+    Of a pair that has a grade, or comes twice, the first is kept.
+
+    Args:
+        found: a row for each time that a pair was asked, of the columns of `grades`, with the `reason` of a
+            failure; `row` numbers them.
     """
-    graded = cursor.execute(
-        "INSERT INTO grades SELECT * EXCLUDE (first, reason) FROM ("
-        " SELECT DISTINCT ON (grader_key, question_text_key, passage_text_key) *, rowid AS first"
-        " FROM new_grades WHERE rating IS NOT NULL"
-        " ORDER BY grader_key, question_text_key, passage_text_key, first)"
-        " ANTI JOIN grades USING (grader_key, question_text_key, passage_text_key) ORDER BY first"
-    ).fetchall()[0][0]
-    failed = cursor.execute(
-        "INSERT INTO failures SELECT grader_key, question_text_key, passage_text_key,"
-        f" coalesce(reason, '{NO_USABLE_RATING}'), raw, job_key FROM new_grades WHERE rating IS NULL"
-    ).fetchall()[0][0]
-    return int(graded), int(failed)
+    import pyarrow.compute as pc
+
+    # Keys are given in order: what is older than the questions of this table is passed over by whole row groups.
+    bounds = pc.min_max(found["question_text_key"])
+    with lent(cursor, "new_grades", found):
+        cursor.execute(
+            "CREATE OR REPLACE TEMP TABLE graded_before AS SELECT n.row, n.rating <> g.rating AS differs"
+            " FROM new_grades n JOIN (SELECT * FROM grades"
+            "  WHERE question_text_key BETWEEN $least AND $greatest) g"
+            " USING (grader_key, question_text_key, passage_text_key)",
+            {"least": bounds["min"].as_py(), "greatest": bounds["max"].as_py()},
+        )
+        graded = cursor.execute(
+            "INSERT INTO grades SELECT * EXCLUDE (row, reason) FROM new_grades WHERE row IN"
+            " (SELECT min(row) FROM new_grades WHERE rating IS NOT NULL"
+            "  GROUP BY grader_key, question_text_key, passage_text_key)"
+            " AND row NOT IN (SELECT row FROM graded_before) ORDER BY row"
+        ).fetchall()[0][0]
+        failed = cursor.execute(
+            "INSERT INTO failures SELECT grader_key, question_text_key, passage_text_key,"
+            f" coalesce(reason, '{NO_USABLE_RATING}'), raw, job_key FROM new_grades WHERE rating IS NULL ORDER BY row"
+        ).fetchall()[0][0]
+    differing = cursor.execute("SELECT count(*) FILTER (differs) FROM graded_before").fetchall()[0][0]
+    return Written(graded, failed, differing)

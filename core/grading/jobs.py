@@ -13,8 +13,8 @@ from core.project import Cursor, Project
 
 @dataclass(frozen=True)
 class Job:
-    """One grading session. `state` is running, done, cancelled, stopped, failed, interrupted or
-    imported."""
+    """One grading session. `state` is running, waiting (for batches), done, cancelled, stopped, failed, interrupted
+    or imported; the tokens are those of `Tokens`, and `told` is what its price tag said before it began."""
 
     key: int
     grader: str
@@ -29,6 +29,10 @@ class Job:
     ended_at: datetime | None
     calls: int | None
     cost: float | None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    thinking_tokens: int | None = None
 
 
 JOBS = Ledger("jobs", "job_key", "graded")
@@ -50,7 +54,7 @@ def jobs(project: Project) -> list[Job]:
         Job(row[0], row[1], json.loads(row[2]), *row[3:])
         for row in project.rows(
             "SELECT job_key, name, asked, state, total, graded, failed, message, author, started_at, ended_at,"
-            " calls, cost"
+            " calls, cost, input_tokens, output_tokens, cached_tokens, thinking_tokens"
             " FROM jobs JOIN graders USING (grader_key) ORDER BY job_key DESC"
         )
     ]

@@ -49,11 +49,23 @@ class Ledger:
 
     def advance(self, cursor: Cursor, job: int, done: int, failed: int, usage: Usage) -> None:
         """Add to the counts of a job, in the transaction that writes the results, and write what it used so far."""
-        tokens = (min(number, LARGEST) for number in (usage.input_tokens, usage.output_tokens))
+        self.count(cursor, job, done, failed)
+        self.use(cursor, job, usage)
+
+    def count(self, cursor: Cursor, job: int, done: int, failed: int) -> None:
+        """Add to the counts of a job, in the transaction that writes the results."""
         cursor.execute(
-            f"UPDATE {self.table} SET {self.done} = {self.done} + ?, failed = failed + ?, calls = ?, input_tokens = ?,"
-            f" output_tokens = ?, cost = ? WHERE {self.key} = ?",
-            [done, failed, usage.calls, *tokens, usage.cost, job],
+            f"UPDATE {self.table} SET {self.done} = {self.done} + ?, failed = failed + ? WHERE {self.key} = ?",
+            [done, failed, job],
+        )
+
+    def use(self, cursor: Cursor, job: int, usage: Usage) -> None:
+        """Write what a job used so far."""
+        tokens = (min(number, LARGEST) for number in usage.tokens)
+        cursor.execute(
+            f"UPDATE {self.table} SET calls = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,"
+            f" thinking_tokens = ?, cost = ? WHERE {self.key} = ?",
+            [usage.calls, *tokens, usage.cost, job],
         )
 
     def committed(self, cursor: Cursor, job: int) -> int:
@@ -65,7 +77,7 @@ class Ledger:
         """Record how a job ended; whether that was not on record yet."""
         ended = cursor.execute(
             f"UPDATE {self.table} SET state = ?, message = ?, ended_at = now()::TIMESTAMP"
-            f" WHERE {self.key} = ? AND state = 'running'",
+            f" WHERE {self.key} = ? AND state IN ('running', 'waiting')",
             [state, message, job],
         ).fetchall()
         return bool(ended[0][0])

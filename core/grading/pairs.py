@@ -23,6 +23,7 @@ class Plan:
         failed: those that were asked and gave nothing usable.
         to_grade: those that the job would ask.
         without_text: pooled (query, passage) whose passage text is missing.
+        sent: those whose answers come in a batch; they are not asked again meanwhile.
         weightless: of those needed, the ones that no label needs: every question with that text weighs 0 or less.
     """
 
@@ -32,6 +33,7 @@ class Plan:
     to_grade: int
     without_text: int
     weightless: int = 0
+    sent: int = 0
 
 
 _IN_RUNS = (
@@ -39,6 +41,9 @@ _IN_RUNS = (
     " JOIN runs USING (run_key) WHERE list_contains($runs, name) AND rank <= $depth))"
 )
 """Whether pool p's passage is one that named runs brought into the pool."""
+
+_AMONG = "($passages IS NULL OR ((p.query_key::BIGINT << 32) + p.passage_key) IN (SELECT unnest($passages::BIGINT[])))"
+"""Whether pool p's passage is one that was named itself."""
 
 
 _TITLED = "b.asked NOT IN (SELECT query_id FROM queries WHERE text = query_id)"
@@ -49,14 +54,18 @@ def missing_pairs(spec: GraderSpec) -> str:
     """The pairs that a grader is asked for and whether it has them, as a query.
 
     Its parameters are $version, $grader (key, or -1), $queries (a list of query ids, or NULL), $runs (a list of
-    names of runs whose pooled passages are meant, or NULL for the whole pool).
+    names of runs whose pooled passages are meant, or NULL for the whole pool), $passages (a list of query keys, shifted
+    by 32 bits, plus passage keys, or NULL for the whole pool).
     Its columns are query_key, question_text_key, passage_text_key, weight (the highest with that text) and state:
-    known, failed or ungraded.
+    known, sent (in a batch), failed or ungraded.
     """
     return (
         "SELECT n.* EXCLUDE (asked), CASE WHEN EXISTS (SELECT * FROM grades g WHERE g.grader_key = $grader"
         "  AND g.question_text_key = n.question_text_key AND g.passage_text_key = n.passage_text_key)"
         "  THEN 'known'"
+        " WHEN EXISTS (SELECT * FROM sent_pairs() s WHERE s.grader_key = $grader"
+        "  AND s.question_text_key = n.question_text_key AND s.passage_text_key = n.passage_text_key)"
+        "  THEN 'sent'"
         " WHEN EXISTS (SELECT * FROM failures f WHERE f.grader_key = $grader"
         "  AND f.question_text_key = n.question_text_key AND f.passage_text_key = n.passage_text_key)"
         "  THEN 'failed' ELSE 'ungraded' END AS state"
@@ -64,7 +73,7 @@ def missing_pairs(spec: GraderSpec) -> str:
         "  p.text_key AS passage_text_key, max(weight) AS weight"
         f"  FROM pool p JOIN {asked_bank(spec)} b USING (query_key) JOIN queries q USING (query_key)"
         "  WHERE p.text_key IS NOT NULL AND ($queries IS NULL OR list_contains($queries, q.query_id))"
-        f"  AND {_IN_RUNS}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
+        f"  AND {_IN_RUNS} AND {_AMONG}" + (f"  AND {_TITLED}" if spec.method == "direct" else "") + "  GROUP BY ALL) n"
     )
 
 
@@ -97,11 +106,12 @@ def make_plan(
         without_text=int(
             project.value(
                 "SELECT count(*) FROM pool p JOIN queries USING (query_key) WHERE text_key IS NULL"
-                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS}",
+                f" AND ($queries IS NULL OR list_contains($queries, query_id)) AND {_IN_RUNS} AND {_AMONG}",
                 _scope_parameters(project, scope),
             )
         ),
         weightless=sum(number for _, _, number in counted),
+        sent=states.get("sent", 0),
     )
 
 
@@ -115,6 +125,7 @@ def _scope_parameters(project: Project, scope: Scope) -> dict[str, Any]:
         "queries": None if scope.queries is None else list(scope.queries),
         "runs": None if scope.runs is None else check_runs(project, scope.runs),
         "depth": project.read(pool_depth),
+        "passages": None if scope.passages is None else [(query << 32) + passage for query, passage in scope.passages],
     }
 
 
@@ -171,6 +182,8 @@ def trial_pairs(project: Project, spec: GraderSpec, drafted: Sequence[Question])
                 "SELECT DISTINCT pool.text_key FROM pool JOIN queries USING (query_key)"
                 " ANTI JOIN (FROM grades WHERE grader_key = $grader AND question_text_key = $question) g"
                 " ON g.passage_text_key = pool.text_key"
+                " ANTI JOIN (FROM sent_pairs() WHERE grader_key = $grader AND question_text_key = $question) s"
+                " ON s.passage_text_key = pool.text_key"
                 " WHERE list_contains($queries, query_id) AND pool.text_key IS NOT NULL",
                 {"grader": -1 if key is None else key, "question": text_key, "queries": queries},
             )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.catalogue import find_grader, prices
 from core.errors import InputError
-from core.graders import Call, Completion, Grader, ReadingGrader, Steps, fill
-from core.grading.pairs import pairs_to_grade, with_texts
+from core.graders import Call, Completion, Grader, Pair, Price, ReadingGrader, Steps, Tokens, fill, in_order, is_remote
+from core.grading.pairs import PairsToGrade, pairs_to_grade, with_texts
+from core.grading.prefixes import CHARACTERS_A_TOKEN, read_before
 from core.grading.scope import EVERYTHING, Scope
 from core.project import Project
 
 SAMPLE = 200
-CHARACTERS_A_TOKEN = 4
-"""For a model whose tokenizer is not at hand; about right for English."""
+STRETCHES, STRETCH = 4, 32
+"""So many times so many pairs that follow each other show how much of a prompt was read with the one before it."""
 WRITTEN = {"rating": 6, "yes-no": 6, "letter": 6, "span": 0, "likelihood": 0}
 """Tokens of a short answer, by its form, JSON around it included."""
 TYPICAL_ANSWER = "about three times as much as in the year before"
@@ -33,6 +35,12 @@ class PriceTag:
         cost: in the currency of the price table; None where the model has no price there.
         seconds: by the rate of this grader's earlier jobs; None where there was none.
         counted: whether the model's own tokenizer counted; if not, tokens are estimated from characters.
+        thinking_tokens: of those written, the ones that a reasoning model writes for itself: by its earlier jobs, or
+            all the room that it has for them where there were none.
+        cached_tokens: of those read, the ones that an endpoint need not read anew, by the rule of OpenAI's: a prompt
+            begins as the one before it for at least `prefixes.CACHED_FROM` tokens. Where the price table has a price
+            for them, the cost counts them at that.
+        batch_cost: the cost as batches; None where the model has no price, or nobody makes batches of its calls.
     """
 
     pairs: int
@@ -42,6 +50,9 @@ class PriceTag:
     cost: float | None
     seconds: float | None
     counted: bool
+    thinking_tokens: int = 0
+    cached_tokens: int = 0
+    batch_cost: float | None = None
 
 
 def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVERYTHING) -> PriceTag:
@@ -57,11 +68,15 @@ def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVE
         InputError: there is no such run.
     """
     groups = pairs_to_grade(project, grader.spec, version, scope)
-    pairs = [pair for group in groups for pair in group]
+    return tag_of(project, grader, [pair for group in groups for pair in group])
+
+
+def tag_of(project: Project, grader: Grader, pairs: Sequence[Pair]) -> PriceTag:
+    """What it would take to ask about pairs; for the rest see `price_tag`."""
     seconds = time_needed(project, grader, len(pairs))
     if not isinstance(grader, ReadingGrader) or not pairs:
         return PriceTag(len(pairs), 0, 0, 0, 0.0, seconds, True)
-    sample = random.Random(0).sample(pairs, min(SAMPLE, len(pairs)))
+    sample = random.Random(0).sample(list(pairs), min(SAMPLE, len(pairs)))
     texts = with_texts(project, grader.spec, sample)
     counted = True
     calls = read = written = 0
@@ -71,16 +86,64 @@ def price_tag(project: Project, grader: Grader, version: int, scope: Scope = EVE
             counted = counted and exact
             calls, read, written = calls + 1, read + tokens, written + WRITTEN.get(call.form, WRITTEN_TEXT)
     scale = len(pairs) / len(sample)
+    thinking = round(calls * scale * _thinking(project, grader))
+    cached = round(read * scale * _read_before(project, grader, pairs))
+    total = Tokens(round(read * scale), round(written * scale) + thinking, cached, thinking)
     price = prices(project).get(grader.spec.model)
+    cost = None if price is None else price.of_tokens(total)
     return PriceTag(
         len(pairs),
         round(calls * scale),
-        round(read * scale),
-        round(written * scale),
-        None if price is None else price.of(round(read * scale), round(written * scale)),
+        total.read,
+        total.written,
+        cost,
         seconds,
         counted,
+        thinking,
+        total.cached,
+        None
+        if price is None or cost is None or not is_remote(grader)
+        else _in_batches(price, cost, round(calls * scale)),
     )
+
+
+def _read_before(project: Project, grader: ReadingGrader, pairs: Sequence[Pair]) -> float:
+    """The share of what is read that an endpoint had read with the prompt before; 0 where none is asked."""
+    if not is_remote(grader):
+        return 0.0
+    shares: list[float] = []
+    for number in range(STRETCHES if len(pairs) > STRETCH else 1):
+        begin = number * max(len(pairs) - STRETCH, 0) // max(STRETCHES - 1, 1)
+        stretch = in_order(grader, pairs[begin : begin + STRETCH])
+        texts = with_texts(project, grader.spec, stretch)
+        prompts = [first_prompt(grader, texts, pair) for pair in stretch]
+        shares.append(read_before(prompts))
+    return sum(shares) / len(shares)
+
+
+def first_prompt(grader: ReadingGrader, texts: PairsToGrade, pair: Pair) -> str:
+    """What a model reads at the first call of a pair, as one text; empty where it is not asked."""
+    question, passage = pair
+    calls = _calls(grader.steps(texts.questions[question], texts.passages[passage]))
+    return fill(calls[0].prompt, calls[0].values, calls[0].fence).joined() if calls else ""
+
+
+def _in_batches(price: Price, cost: float, calls: int) -> float:
+    """What calls cost in batches, of which the first goes alone."""
+    return cost * (price.batch + (1 - price.batch) / max(calls, 1))
+
+
+def _thinking(project: Project, grader: ReadingGrader) -> float:
+    """Tokens of a call that are thinking: as in this grader's earlier jobs, else all the room there is for them."""
+    room: int = getattr(grader.back_end, "thinking_tokens", 0)
+    if not room:
+        return 0.0
+    known = project.value(
+        "SELECT sum(thinking_tokens) / sum(calls) FROM jobs JOIN graders USING (grader_key)"
+        " WHERE fingerprint = ? AND thinking_tokens IS NOT NULL HAVING sum(calls) >= 20",
+        [grader.spec.fingerprint],
+    )
+    return float(room if known is None else known)
 
 
 def _calls(steps: Steps) -> list[Call]:
@@ -111,7 +174,9 @@ def time_needed(project: Project, grader: Grader, pairs: int) -> float | None:
         return None
     rate = project.value(
         "SELECT sum(graded + failed) / sum(epoch(ended_at - started_at)) FROM jobs WHERE grader_key = ?"
-        " AND state <> 'imported' AND ended_at > started_at HAVING sum(graded + failed) >= 20",
+        # What waited for batches says nothing of how fast calls are.
+        " AND state <> 'imported' AND json_extract(asked, '$.batch') IS NULL AND ended_at > started_at"
+        " HAVING sum(graded + failed) >= 20",
         [key],
     )
     return pairs / rate if rate else None

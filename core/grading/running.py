@@ -6,51 +6,32 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from core.bank import check_version
 from core.catalogue import put_grader
-from core.errors import GradingError
-from core.graders import Control, Grader, Outcome, said_of_models
+from core.errors import GradingError, WorkbenchError
+from core.graders import Control, Grader, Outcome, is_remote, said_of_models
+from core.grading.batching import run_batches
+from core.grading.billing import billed, told_of
 from core.grading.budgets import budget
 from core.grading.carrying import Carrier, carry
 from core.grading.grades import add_outcomes
 from core.grading.jobs import JOBS, start
 from core.grading.kept_vectors import ProjectVectors
 from core.grading.pairs import pairs_to_grade, trial_pairs, with_texts
+from core.grading.price_tag import tag_of
 from core.grading.progress import Progress
-from core.grading.scope import EVERYTHING, Scope
+from core.grading.request import Request, asked_of
 from core.project import Cursor, Project, log
-from core.types import Question
 
 CHUNK = 4096
 """Pairs whose texts are in memory at a time, at least; a query's stay together."""
+CANCELLING_SECONDS = 2.0
+"""Between two looks at batches that are to be cancelled."""
 LOGGED_LINES = 200
 """Lines about failed calls that a screen can show; the log has all of them."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a job is asked to do.
-
-    Args:
-        scope: which of the missing pairs are asked.
-        bank_version: whose active questions are graded; the newest for None.
-        max_calls: calls of the model at most, retries included.
-        max_cost: money at most, in the currency of the price table.
-        concurrency: calls in flight at most, for a model behind an endpoint.
-        trial: questions to grade instead of the bank's, as a draft words them: grades are about texts,
-            so what is graded before saving is known after it. None for the bank's.
-    """
-
-    scope: Scope = EVERYTHING
-    bank_version: int | None = None
-    max_calls: int | None = None
-    max_cost: float | None = None
-    concurrency: int = 8
-    trial: tuple[Question, ...] | None = None
 
 
 def run_job(
@@ -80,9 +61,12 @@ def run_job(
     else:
         groups = pairs_to_grade(project, grader.spec, version, request.scope)
     total = sum(map(len, groups))
+    # Only who asks an endpoint gets a bill.
+    told = told_of(tag_of(project, grader, [pair for group in groups for pair in group])) if is_remote(grader) else None
+    tag = {} if told is None else {"told": told}
     with project.transaction(act="grade", author=author) as cursor:
         grader_key = put_grader(cursor, grader.spec)
-        job = start(cursor, grader_key, _asked(request, version), total, author)
+        job = start(cursor, grader_key, asked_of(request) | {"bank_version": version} | tag, total, author)
         log(cursor, author, "start job", job=job, grader=grader.spec.name, pairs=total)
 
     def batches() -> Iterator[Sequence[Outcome]]:
@@ -92,7 +76,7 @@ def run_job(
             if control.stopping:
                 break
 
-    def told(cursor: Cursor, final: Progress) -> None:
+    def put_down(cursor: Cursor, final: Progress) -> None:
         log(cursor, author, f"job {final.state}", job=job, graded=final.graded, failed=final.failed)
 
     carrier = Carrier[Outcome](
@@ -103,15 +87,10 @@ def run_job(
     )  # fmt: skip
     return carry(
         carrier, batches, "Run it again", "to grade the rest", "The grader",
-        lambda: said_of_models(grader.spec.model, control.models), told,
+        lambda: " ".join(
+            filter(None, (said_of_models(grader.spec.model, control.models), billed(told, control.usage)))
+        ), put_down,
     )  # fmt: skip
-
-
-def _asked(request: Request, version: int) -> dict[str, Any]:
-    """What the record of a job keeps of its request."""
-    given = asdict(request.scope) | {name: getattr(request, name) for name in ("max_calls", "max_cost", "concurrency")}
-    asked = {name: value for name, value in given.items() if value not in (None, False)} | {"bank_version": version}
-    return asked if request.trial is None else asked | {"trial": len(request.trial)}
 
 
 def make_control(
@@ -160,10 +139,23 @@ class BackgroundJob:
 
     def _run(self, project: Project, grader: Grader, request: Request, author: str) -> None:
         try:
-            run_job(project, grader, request, author, self._report, self.control)
+            if request.batch:
+                run_batches(project, grader, request, author, self._report, self.control, self._wait)
+            else:
+                run_job(project, grader, request, author, self._report, self.control)
+        except WorkbenchError as error:
+            self.progress = replace(self.progress, state="failed", message=str(error))
         except Exception as error:
             # Nobody waits for this thread: what is raised here would be lost if it were not shown.
             self.progress = Progress("failed", message=f"The job could not go on: {error}")
+
+    def _wait(self, seconds: float) -> None:
+        """Let time pass until the next look at batches, or until somebody wants none of them any more."""
+        if not self.control.cancelled:
+            self.control.wait_until_cancelled(seconds)
+        else:
+            time.sleep(CANCELLING_SECONDS)
+        self.control.wait_while_paused()
 
     def _report(self, progress: Progress) -> None:
         self.progress = progress

@@ -15,6 +15,7 @@ class Scope:
         retry_failed: whether failed pairs are asked again, beside the ungraded ones.
         only_failed: whether failed pairs are asked again and nothing else is.
         limit: at most this many pairs are asked.
+        passages: (query key, passage key) of pooled passages to grade; the whole pool for None.
     """
 
     queries: tuple[str, ...] | None = None
@@ -22,6 +23,7 @@ class Scope:
     retry_failed: bool = False
     only_failed: bool = False
     limit: int | None = None
+    passages: tuple[tuple[int, int], ...] | None = None
 
     @property
     def states(self) -> tuple[str, ...]:

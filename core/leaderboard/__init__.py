@@ -19,6 +19,7 @@ from core.leaderboard.inspection import QueryScore, inspect_query, per_query_sco
 from core.leaderboard.making import label_board, leaderboard, score_runs
 from core.leaderboard.one_query import query_scores
 from core.leaderboard.per_topic import PERS, Per, leaderboard_per
+from core.leaderboard.shards import ShardBoard, Shards, shard_board
 
 __all__ = [
     "DEFAULT_MAX_K",
@@ -32,6 +33,8 @@ __all__ = [
     "Queries",
     "QueryChoice",
     "QueryScore",
+    "ShardBoard",
+    "Shards",
     "Shift",
     "System",
     "compare",
@@ -46,5 +49,6 @@ __all__ = [
     "per_query_scores",
     "query_scores",
     "score_runs",
+    "shard_board",
     "sides",
 ]

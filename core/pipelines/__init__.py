@@ -29,10 +29,11 @@ from core.pipelines.answers.comparing import (
     verdicts,
 )
 from core.pipelines.answers.contexts import AskedQuery, Gold, Read, asked_queries, gold_sources, passage_id_of
+from core.pipelines.answers.covering import cover_of_answers, cover_tables, covering_graders
 from core.pipelines.answers.desk import CaseDesk, ShownPassage, case_desk
 from core.pipelines.answers.desk import Part as MarkedPart
 from core.pipelines.answers.evaluating import evaluate
-from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, View
+from core.pipelines.answers.evaluation import AnswerState, Evaluation, GoldSide, Line, Measured, View, query_values
 from core.pipelines.answers.evaluation import Row as RetEvalRow
 from core.pipelines.answers.generating import (
     DRAWS,
@@ -48,12 +49,15 @@ from core.pipelines.answers.generating import Wanted as WantedAnswers
 from core.pipelines.answers.generators import (
     MAX_TOKENS,
     N_TOKENS,
+    ORDER,
+    ORDERS,
     GeneratorPlan,
     ReadyGenerator,
     generator_again,
     make_generator,
 )
 from core.pipelines.answers.generators import RULES as ANSWER_RULES
+from core.pipelines.answers.generators import Order as PassageOrder
 from core.pipelines.answers.generators import Rule as AnswerRule
 from core.pipelines.answers.jobs import AnsweringSoFar, AnswerJob, Caps, answer_jobs, answering_so_far
 from core.pipelines.answers.onward import answers_as_responses, make_run, said_of_run
@@ -70,6 +74,7 @@ from core.pipelines.answers.studying import (
     people_said,
     said_in_file,
     verdict_sources,
+    waiting_runs,
 )
 from core.pipelines.answers.tables import reteval_latex, reteval_tsv, row_values
 from core.pipelines.answers.tables import told as reteval_told
@@ -122,9 +127,17 @@ from core.pipelines.item_generation import Wanted, chunks_to_ask, generate_items
 from core.pipelines.item_parsing import PARTS, ParsedItem, Part, Unparsed, parse_item, shuffle_seed, shuffled
 from core.pipelines.item_statistics import ExamStatistics, Making, making_of, statistics
 from core.pipelines.items import EXAM, Item, exam_items, proposed_items, retire, retired_in_drafts
+from core.pipelines.live.differing import (
+    PlacedPassage,
+    QueryChange,
+    QueryDifference,
+    diff_of_runs,
+    frozen_runs,
+    query_difference,
+)
 from core.pipelines.live.freezing import Frozen, freeze
 from core.pipelines.live.target import Target, read_target
-from core.pipelines.live.watching import LEVEL, Fall, QueryChange, diff_of_runs, measure_fall
+from core.pipelines.live.watching import LEVEL, Fall, measure_fall
 from core.pipelines.reins import Reins
 from core.pipelines.responses import UNSTATED, Responses, responses
 from core.pipelines.retrievals import (
@@ -155,6 +168,8 @@ __all__ = [
     "MAX_TOKENS",
     "NORMALISE",
     "N_TOKENS",
+    "ORDER",
+    "ORDERS",
     "PARTS",
     "QUESTION_WORDS",
     "READING_RULES",
@@ -201,12 +216,16 @@ __all__ = [
     "Line",
     "Making",
     "MarkedPart",
+    "Measured",
     "Pair",
     "ParsedItem",
     "Part",
+    "PassageOrder",
     "PeopleSaid",
+    "PlacedPassage",
     "Plan",
     "QueryChange",
+    "QueryDifference",
     "Read",
     "ReadyGenerator",
     "ReadyJudge",
@@ -263,6 +282,9 @@ __all__ = [
     "comparing_price",
     "confirm_case",
     "correlations",
+    "cover_of_answers",
+    "cover_tables",
+    "covering_graders",
     "current_answer_work",
     "current_sitting",
     "current_writing",
@@ -271,6 +293,7 @@ __all__ = [
     "exam_board",
     "exam_items",
     "freeze",
+    "frozen_runs",
     "generate_answers",
     "generate_items",
     "generation_price",
@@ -302,6 +325,8 @@ __all__ = [
     "plan_answers",
     "planted",
     "proposed_items",
+    "query_difference",
+    "query_values",
     "question_types",
     "read_keywords",
     "read_target",
@@ -335,4 +360,5 @@ __all__ = [
     "value_row",
     "verdict_sources",
     "verdicts",
+    "waiting_runs",
 ]

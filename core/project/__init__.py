@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.project import judging, migrations
-from core.project.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
+from core.project.activity import Act, Sought, acted_since, activity, activity_csv, kinds_of_act, latest_act, people
 from core.project.answer_cases import (
     CasePlace,
     ConfirmedCase,
@@ -14,13 +14,35 @@ from core.project.answer_cases import (
     withdraw_gold_answer,
 )
 from core.project.answer_models import AnswerModel, answer_models, answer_models_of, find_answer_model, put_answer_model
+from core.project.backup_schedule import (
+    MOST_HOURS,
+    MOST_KEPT,
+    SETTING_OF_BACKUPS,
+    Schedule,
+    keep_backups,
+    last_failure,
+    read_schedule,
+    schedule,
+    set_schedule,
+)
+from core.project.backups import Backup, Restored, backup, backups, restore, set_aside, verify
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
-from core.project.database import CONFIG
 from core.project.doors import Door, door_file, find_door, make_door, remove_door
 from core.project.engine_errors import first_line, no_room
+from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
+from core.project.freezes import (
+    Freeze,
+    FrozenQuery,
+    add_frozen,
+    begin_freeze,
+    drop_freeze,
+    end_freeze,
+    freezes,
+    frozen_so_far,
+)
 from core.project.generated import (
     GOLD_RUN,
     AnswerContext,
@@ -72,7 +94,7 @@ from core.project.members import (
     undo_member,
 )
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
-from core.project.pool import list_passages, pool_depth, pooled_queries, refresh_pool, set_pool_depth
+from core.project.pool import list_passages, pool_depth, pool_rows, pooled_queries, refresh_pool, set_pool_depth
 from core.project.project import (
     Cursor,
     Project,
@@ -81,22 +103,24 @@ from core.project.project import (
     close_projects,
     create,
     current_author,
+    lent,
     log,
     open_project,
     projects_folder,
     record,
     recorded_as,
     stage,
-    stage_table,
+    table_of,
 )
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
-from core.project.responses import count_words, known_responses, response_runs, write_responses
+from core.project.responses import count_words, known_responses, response_runs, split_response, write_responses
 from core.project.retrievals import put_retrieval, retrieved
 from core.project.roles import ABOUT_ROLES, ACTS, ROLES, ActName, Member, Role, Rule
 from core.project.runs import (
     RANKED,
     Runs,
+    by_rank,
     check_runs,
     clear_runs,
     deepest_rank,
@@ -129,6 +153,7 @@ from core.project.students import (
     students_of,
     verdicts,
 )
+from core.project.teamwork import LONGEST_GUIDELINES, Guidelines, done_queries, guidelines, mark_done, set_guidelines
 from core.project.tokens import (
     MAKE_TOKEN,
     WITHDRAW_TOKEN,
@@ -150,8 +175,12 @@ __all__ = [
     "GOLD_RUN",
     "IMPORTED",
     "JUDGE",
+    "LONGEST_GUIDELINES",
     "MAKE_TOKEN",
     "MARK",
+    "MEMORY",
+    "MOST_HOURS",
+    "MOST_KEPT",
     "NOT_RETRIEVED",
     "ORACLE",
     "PARTS",
@@ -160,6 +189,8 @@ __all__ = [
     "REMOVE_MEMBER",
     "ROLES",
     "SCALE",
+    "SETTING_OF_BACKUPS",
+    "SPILL",
     "STATE_FAMILIES",
     "STATE_MEMBER",
     "WITHDRAW",
@@ -170,13 +201,17 @@ __all__ = [
     "AnswerContext",
     "AnswerModel",
     "AnswerPlace",
+    "Backup",
     "CasePlace",
     "Compared",
     "Comparison",
     "ConfirmedCase",
     "Cursor",
     "Door",
+    "Freeze",
+    "FrozenQuery",
     "Generated",
+    "Guidelines",
     "JudgmentAct",
     "Keeper",
     "Length",
@@ -186,17 +221,21 @@ __all__ = [
     "Project",
     "Qrels",
     "Replaced",
+    "Restored",
     "Role",
     "Rule",
     "Runs",
+    "Schedule",
     "Sought",
     "Student",
     "Token",
+    "acted_since",
     "acting_with",
     "activity",
     "activity_csv",
     "add_answers",
     "add_comparisons",
+    "add_frozen",
     "add_generated",
     "add_gold_answer",
     "add_passages",
@@ -210,8 +249,12 @@ __all__ = [
     "as_act",
     "as_name",
     "assessed",
+    "backup",
+    "backups",
+    "begin_freeze",
     "boards",
     "bring_back",
+    "by_rank",
     "change_member",
     "check_new",
     "check_runs",
@@ -224,8 +267,12 @@ __all__ = [
     "create",
     "current_author",
     "deepest_rank",
+    "done_queries",
     "door_file",
+    "drop_freeze",
     "elsewhere",
+    "end_freeze",
+    "engine_config",
     "find_answer_model",
     "find_door",
     "find_source",
@@ -233,23 +280,31 @@ __all__ = [
     "find_token",
     "fingerprint_of",
     "first_line",
+    "freezes",
+    "frozen_so_far",
     "generated_of",
     "gold_name",
     "gold_texts",
+    "guidelines",
     "identity_of",
     "judged_pairs",
     "judged_values",
     "judging",
     "judgment_history",
     "judgments",
+    "keep_backups",
     "kept_as_they_are",
     "kinds_of_act",
     "known_responses",
+    "last_failure",
+    "latest_act",
     "lengths",
+    "lent",
     "list_passages",
     "log",
     "make_door",
     "make_token",
+    "mark_done",
     "mark_gold",
     "migrations",
     "name_passages",
@@ -261,6 +316,7 @@ __all__ = [
     "passage_texts",
     "people",
     "pool_depth",
+    "pool_rows",
     "pooled_queries",
     "projects_folder",
     "put_answer_model",
@@ -271,35 +327,44 @@ __all__ = [
     "queries_of",
     "ranked_table",
     "rankings",
+    "read_schedule",
     "record",
     "recorded_as",
     "refresh_pool",
     "remove_door",
     "remove_member",
     "response_runs",
+    "restore",
     "retrieved",
     "run_names",
     "run_sizes",
+    "schedule",
+    "scratch",
+    "set_aside",
+    "set_guidelines",
     "set_member",
     "set_pool_depth",
+    "set_schedule",
     "source_of",
     "sources",
+    "split_response",
     "stage",
     "stage_judgments",
     "stage_ranked",
     "stage_rankings",
-    "stage_table",
     "state_factors",
     "state_families",
     "state_ranks",
     "stated_families",
     "students",
     "students_of",
+    "table_of",
     "tokens",
     "undo_member",
     "unknown_queries",
     "unstage_ranking",
     "verdicts",
+    "verify",
     "withdraw",
     "withdraw_case",
     "withdraw_gold_answer",

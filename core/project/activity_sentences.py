@@ -50,6 +50,11 @@ def place_of(act: str, detail: Detail, found: Mapping[str, str]) -> Place | None
     """
     if "query" in found and "passage" in found:
         return "passages", dict(found)
+    if act in ("confirm case", "withdraw case") and "query" in found:
+        whose = {"generator": str(detail["generator"])} if detail.get("generator") else {}
+        return "cases", {"at": f"{detail.get('k')}|{detail.get('run')}|{found['query']}"} | whose
+    if act == "freeze target" and detail.get("name"):
+        return "changes", {"freeze-to": str(detail["name"])}
     if "query" in found:
         return "question_bank", {"query": found["query"]}
     if act == "save bank" and isinstance(detail.get("version"), int):
@@ -73,6 +78,9 @@ _SCREENS = {
     "sitting ": "students",
     "import bank": "question_bank",
     "import passages": "passages",
+    "import answers": "answers",
+    "import answer-verdicts": "judges",
+    "import audit sheet": "audit",
     "import graded": "passages",
     "import responses": "passages",
     "import runs": "leaderboard",
@@ -84,6 +92,20 @@ _SCREENS = {
     "make token": "people",
     "withdraw token": "people",
     "bring back": "home",
+    "answers as responses": "leaderboard",
+    "make run": "leaderboard",
+    "add answer ": "answers",
+    "start answers": "answers",
+    "answers ": "answers",
+    "start comparisons": "answers",
+    "comparisons ": "answers",
+    "design audit": "audit",
+    "draw audit batch": "audit",
+    "end audit": "audit",
+    "export audit sheet": "audit",
+    "restore project": "home",
+    "set backups": "home",
+    "export backup": "home",
     "save bank": "changes",
     "start job": "grading",
     "job ": "grading",
@@ -229,6 +251,9 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "freeze target": lambda d: (
         f"froze {d.get('url', 'a target')} as {d.get('name', '')}: {_count(d.get('queries', 0))} queries"
     ),
+    "drop freeze": lambda d: (
+        f"gave up the freeze {d.get('name', '')} after {_count(d.get('queries', 0))} queries had come"
+    ),
     "make run": lambda d: f"made the run {d.get('name', '')}{_named(d, 'by', ' by {}')}",
     "answers as responses": lambda d: (
         f"made {_count(d.get('responses', 0))} responses of {d.get('name', '')} of the answers of"
@@ -251,6 +276,10 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f" {_count(d.get('unjudged', 0))} passages unjudged"
     ),
     "end audit": lambda d: f"ended the audit {d.get('audit', '')}",
+    "plan cascade": lambda d: (
+        f"planned the cascade {d.get('name', '')} of {d.get('cheap', 'a cheap grader')} and"
+        f" {d.get('expensive', 'an expensive one')} over {_count(d.get('passages', 0))} passages"
+    ),
     "cannot say": lambda d: f"could not judge {_passage(d)} for {_query(d)}{_named(d, 'note', ': {}')}",
     "skip passage": lambda d: f"left {_passage(d)} for {_query(d)} to somebody else, or for later",
     "look at label": lambda d: f"asked for the machine's label of {_passage(d)} for {_query(d)}",
@@ -268,11 +297,25 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
         f"made {d.get('person', 'somebody')} {d.get('role', 'a member')} of the project"
         + (f", for {how_many(d['queries'], 'queries')}" if isinstance(d.get("queries"), int) else "")
     ),
+    "set guidelines": lambda d: "wrote the guidelines of " + (_query(d) if d.get("query") else "the project"),
+    "finish query": lambda d: f"is done with {_query(d)}",
+    "reopen query": lambda d: f"is not done with {_query(d)} after all",
     "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
     "make token": lambda d: f"made the token '{d.get('name', '?')}' for a {d.get('role', 'somebody')}",
     "withdraw token": lambda d: f"withdrew the token '{d.get('name', '?')}'",
+    "export backup": lambda d: f"made a backup{_named(d, 'file', ', {}')}",
+    "restore project": lambda d: (
+        f"restored the project from the backup {d.get('file', '')}"
+        f"{_named(d, 'kept', '; what was there before is kept as {}')}"
+    ),
+    "set backups": lambda d: (
+        f"let a backup be made every {how_many(d['hours'], 'hours')} while the app runs, and {d.get('keep', '?')} kept"
+        if d.get("hours")
+        else "let no backups be made by themselves"
+    ),
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
+    "export shards": lambda d: f"wrote {_count(d.get('grades', 0))} grades as shards{_named(d, 'file', ' into {}')}",
     "export bundle": lambda d: f"exported a bundle{_named(d, 'publication', ' of publication {}')}",
 }
 

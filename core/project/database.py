@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +19,7 @@ import duckdb
 from core.errors import ProjectError
 from core.project import checkpoints
 from core.project.engine_errors import explained, fault, first_line
+from core.project.engine_memory import engine_config
 
 Connection = duckdb.DuckDBPyConnection
 
@@ -80,6 +81,8 @@ class Database:
         self._marked = False
         self._closed = False
         self._idle: checkpoints.Idle | None = None
+        self.endings: list[Callable[[], None]] = []
+        """What is done before the file is closed."""
         _open.add(self)
 
     @property
@@ -220,6 +223,8 @@ class Database:
         if self._closed:
             return
         self._closed = True
+        for ending in self.endings:
+            ending()
         if self._idle is not None:
             self._idle.end()
         if self._marked:
@@ -254,25 +259,21 @@ def is_open(path: Path) -> bool:
     return any(database._file == file and not database._closed for database in list(_open))
 
 
-CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": False,
-    "autoload_known_extensions": False,
-}
-"""Nothing is ever loaded from outside, not even to look at a file of another kind: the file alone is the project."""
-
-
 def connect(path: Path, read_only: bool = False) -> Connection:
     """A connection to a file; a new file where there is none and it may be written.
 
     Another process that is in the way is waited for, a few seconds long.
 
+    How much memory is taken, and where what does not fit goes, may be set by the environment: `engine_config`.
+
     Raises:
+        InputError: what the environment says of memory is none.
         ProjectError: another process holds it, it comes from a newer DuckDB, or it is no database.
     """
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            return duckdb.connect(str(path), read_only=read_only, config=CONFIG)
+            return duckdb.connect(str(path), read_only=read_only, config=engine_config())
         except duckdb.Error as error:
             if "set lock" not in str(error) or time.monotonic() >= deadline:
                 raise explained(path, error) from error

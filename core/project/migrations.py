@@ -39,8 +39,12 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0016_students", _script("0016_students")),
     ("0017_audits", _script("0017_audits")),
     ("0018_answers", _script("0018_answers")),
-    ("0019_tokens", _script("0019_tokens")),
-    ("0020_members", _script("0020_members")),
+    ("0019_freezes", _script("0019_freezes")),
+    ("0020_cascades", _script("0020_cascades")),
+    ("0021_batches", _script("0021_batches")),
+    ("0022_members", _script("0022_members")),
+    ("0023_teamwork", _script("0023_teamwork")),
+    ("0024_tokens", _script("0024_tokens")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

@@ -282,7 +282,9 @@ class Project:
 
     def table(self, sql: str, parameters: Parameters = None) -> pa.Table:
         """The result of a query as an Arrow table."""
-        return self.read(lambda cursor: cursor.sql(sql, params=parameters).to_arrow_table())
+        written, left = written_in(sql, parameters)
+        # Not by `sql`: a relation with parameters is worked out whole before it is read, thirty times as long.
+        return self.read(lambda cursor: cursor.execute(written, left).to_arrow_table())
 
     def value(self, sql: str, parameters: Parameters = None) -> Any:
         """The first column of the first row of a query, or None where there is no row."""
@@ -392,6 +394,12 @@ class Project:
             while len(where) > most:
                 where.pop(next(iter(where)))
 
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """For the time of a block nothing is written, neither to the file nor to its log; reading goes on."""
+        with self._database.writing:
+            yield
+
     def checkpoint_when_idle(self) -> None:
         """From now on, whenever nobody has written for a few seconds, see to it that the file alone holds everything.
 
@@ -402,6 +410,10 @@ class Project:
     def checkpoint(self) -> bool:
         """Let the file alone hold everything, at once; whether it does: see `Database.checkpoint`."""
         return self._database.checkpoint()
+
+    def when_closed(self, act: Callable[[], None]) -> None:
+        """Do something before the file is let go of, however that comes about."""
+        self._database.endings.append(act)
 
     def close(self) -> None:
         """Write everything out and let go of the file."""
@@ -457,7 +469,8 @@ def stage(cursor: Cursor, name: str, columns: Mapping[str, Sequence[Any]], types
         columns: values by column name, all of one length.
         types: SQL type by column name, in the order of the columns.
     """
-    stage_table(cursor, name, table_of(columns, types))
+    with lent(cursor, "incoming", table_of(columns, types)):
+        cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
 
 
 def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> pa.Table:
@@ -472,11 +485,17 @@ def table_of(columns: Mapping[str, Sequence[Any]], types: Mapping[str, str]) -> 
     return pa.table({column: pa.array(columns[column], type=arrow_type(types[column])) for column in types})
 
 
-def stage_table(cursor: Cursor, name: str, table: pa.Table) -> None:
-    """Make a temporary table of an Arrow table; an older one of that name is replaced."""
-    cursor.register("incoming", table)
-    cursor.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM incoming")
-    cursor.unregister("incoming")
+@contextmanager
+def lent(cursor: Cursor, name: str, table: pa.Table) -> Iterator[None]:
+    """Let SQL read an Arrow table under a name for a while, without a copy.
+
+    For what comes in many parts: a transaction keeps what all its temporary tables held, those replaced as well.
+    """
+    cursor.register(name, table)
+    try:
+        yield
+    finally:
+        cursor.unregister(name)
 
 
 _ARROW = {
@@ -603,14 +622,16 @@ def open_project(path: Path, read_only: bool = False) -> Project:
         raise InputError(
             f"{path}: there is no such project.", f"Make it with: exam init --project {shlex.quote(str(path))}"
         )
-    check_kind(path)
-    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    # Where this process has the file open already, its log is in use and nothing is amiss.
+    # Where this process has the file open already, its log is in use and nothing is amiss. Nor is it looked into: who
+    # closes a file anywhere lets go of the lock that the process has on it.
     shared = is_open(path)
+    if not shared:
+        check_kind(path)
+    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     had_log = checkpoints.has_log(path)
     connection = connect(path, read_only)
     try:
-        if missing := _missing_steps(path, connection):
+        if missing := missing_steps(path, connection):
             connection.close()
             _upgrade(path, missing[0])
             connection = connect(path, read_only)
@@ -625,7 +646,12 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     return Project(Database(path, connection, read_only), not_closed)
 
 
-def _missing_steps(path: Path, connection: Cursor) -> list[str]:
+def missing_steps(path: Path, connection: Cursor) -> list[str]:
+    """Names of the migrations that a file needs, oldest first.
+
+    Raises:
+        ProjectError: it is no project, or one of a newer version.
+    """
     seen = migrations.applied(connection)
     known = [name for name, _ in migrations.MIGRATIONS]
     if not seen:
@@ -640,6 +666,10 @@ def _missing_steps(path: Path, connection: Cursor) -> list[str]:
 
 def _upgrade(path: Path, step: str) -> None:
     backup = path.with_name(f"{path.name}.before-{step}")
+    number = 2
+    while backup.exists():
+        # One that was restored, or copied back, and is upgraded once more.
+        backup, number = path.with_name(f"{path.name}.before-{step}-{number}"), number + 1
     copy = path.with_name(f".{backup.name}.{os.getpid()}")
     try:
         # Closing writes the log into the file, so that the copy is whole.
@@ -659,7 +689,7 @@ def _upgrade(path: Path, step: str) -> None:
         copy.unlink()
         raise
     with connection:
-        if not _missing_steps(path, connection):
+        if not missing_steps(path, connection):
             # Another process did it meanwhile: the backup of how it was before is its own, and stays.
             copy.unlink()
             return

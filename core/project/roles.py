@@ -30,6 +30,7 @@ ActName = Literal[
     "settle disagreements",
     "judge audits",
     "confirm cases",
+    "mark work",
     "download",
     "import files",
     "grade",
@@ -40,6 +41,7 @@ ActName = Literal[
     "take everything out",
     "bring back",
     "organize",
+    "set guidelines",
     "manage people",
 ]
 
@@ -75,12 +77,16 @@ ACTS: Mapping[ActName, Rule] = {
     "read the bank": Rule(
         "assessor", "read questions, grades, judgments and what was done",
         ("question_bank", "prompts", "grading", "passages", "disagreements", "changes", "activity", "exam", "students",
-         "items", "improve", "answers", "cases", "judges", "audit", "export"),
-        ("bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
-         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "graders list",
+         "items", "improve", "answers", "cases", "judges", "audit", "export", "my_work"),
+        ("work list", "guidelines show",
+         "bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
+         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status", "check",
+         "graders list",
          "graders test", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
-         "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate", "target diff",
+         "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate",
+         "target diff", "target list",
+         "cascade board", "cascade calibrate", "cascade labels", "cascade list", "shards board",
          "audit board", "audit calibrate", "audit curve", "audit list", "audit methods", "audit roles",
          "audit status"),
         writes=False,
@@ -112,6 +118,10 @@ ACTS: Mapping[ActName, Rule] = {
         "assessor", "confirm cases of answers, and say which answers are right", ("cases", "judges"),
         ("reteval confirm", "reteval withdraw"), by_query=True,
     ),
+    "mark work": Rule(
+        "assessor", "say that a query is done, or not after all", ("my_work",), ("work done", "work reopen"),
+        by_query=True,
+    ),
     "download": Rule(
         "assessor", "download qrels, bank, grades, runs and leaderboards", ("home", "export"), ("export",),
     ),
@@ -119,7 +129,8 @@ ACTS: Mapping[ActName, Rule] = {
         "organizer", "import files", ("home",), ("import", "ingest", "items import", "answers import"),
     ),
     "grade": Rule(
-        "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"), ("grade",),
+        "organizer", "let graders grade, which may cost money", ("grading", "leaderboard", "question_bank"),
+        ("grade", "batch cancel", "batch fetch", "cascade plan", "cascade run"),
     ),
     "write with models": Rule(
         "organizer", "let models write questions and items, which may cost money", ("question_bank", "items"),
@@ -128,20 +139,27 @@ ACTS: Mapping[ActName, Rule] = {
     "run exams": Rule(
         "organizer", "let students sit exams, and models answer and compare", ("exam", "students", "items", "answers"),
         ("students add", "students retrieve", "sit", "items categories", "items set", "answers generate",
-         "answers grade", "answers rag", "answers retrieve", "reteval compare", "target freeze", "target watch"),
+         "answers grade", "answers rag", "answers retrieve", "reteval compare", "target freeze", "target drop",
+         "target watch"),
     ),
     "plan audits": Rule(
         "organizer", "plan audits, draw batches and end them", ("audit",),
         ("audit design", "audit draw", "audit end", "audit end-batch", "audit export", "audit import"),
     ),
     "publish": Rule("organizer", "publish qrels and bundles", ("export",), ("export bundle",)),
-    "take everything out": Rule("organizer", "export the whole project", ("export",), ("export project",)),
-    "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back",)),
+    "take everything out": Rule(
+        "organizer", "export the whole project, or its grades as shards", ("export", "home"),
+        ("export project", "shards export", "backup"),
+    ),
+    "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back", "restore")),
     "organize": Rule(
         "organizer", "set up graders, prompts, prices, the pool and other settings of the project",
         ("grading", "prompts", "leaderboard", "measures"),
         ("init", "demo", "serve", "graders save", "graders remove", "prompts save", "prices set", "pool", "gold",
          "runs families", "vectors"),
+    ),
+    "set guidelines": Rule(
+        "organizer", "write the guidelines of the project and of queries", ("passages",), ("guidelines set",),
     ),
     "manage people": Rule("organizer", "say who may do what", ("people",), ("people*", "token*")),
 }  # fmt: skip
@@ -231,4 +249,5 @@ def asking(organizers: Sequence[str]) -> str:
     """Whom to ask for another role, in a sentence."""
     if not organizers:
         return "Nobody is organizer: whoever runs the server names one with exam people add."
-    return f"Ask an organizer of the project: {first_few(list(organizers))}."
+    # A name may end with the full stop of an initial.
+    return f"Ask an organizer of the project: {first_few(list(organizers)).removesuffix('.')}."

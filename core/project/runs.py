@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import InputError
 from core.project.passages import name_passages_of
-from core.project.project import Cursor, Project, as_act, stage_table, table_of
+from core.project.project import Cursor, Project, as_act, lent, table_of
 from core.project.queries import check_new
 from core.project.replacing import Keeper
 from core.types import Ranked
@@ -46,14 +46,14 @@ def ranked_table(rankings: Mapping[str, Sequence[Ranked]]) -> pa.Table:
 def stage_ranked(cursor: Cursor, ranked: pa.Table) -> None:
     """The same as `stage_rankings`, for rankings as `ranked_table` makes them."""
     check_new(cursor, "passage", ranked["passage_id"].unique().to_pylist())
-    stage_table(cursor, "new_rankings", ranked)
     # With its columns spelled out: DuckDB 2.0 filters every row away from a table that began, in this
     # transaction, as CREATE TABLE AS of no rows and then took in more than a row group.
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS staged_rankings"
         " (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, score DOUBLE)"
     )
-    cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
+    with lent(cursor, "new_rankings", ranked):
+        cursor.execute("INSERT INTO staged_rankings SELECT run, query_id, passage_id, score FROM new_rankings")
 
 
 def unstage_ranking(cursor: Cursor, run: str) -> None:
@@ -86,11 +86,11 @@ def write_runs(cursor: Cursor, runs: Sequence[tuple[str, str, str]], keeper: Kee
 
 def state_ranks(cursor: Cursor, ranked: pa.Table) -> None:
     """Collect ranks that a file states in the temporary table `stated_ranks`, to be written by `write_stated_ranks`."""
-    stage_table(cursor, "new_ranks", ranked)
     cursor.execute(
         "CREATE TEMP TABLE IF NOT EXISTS stated_ranks (run VARCHAR, query_id VARCHAR, passage_id VARCHAR, rank INTEGER)"
     )
-    cursor.execute("INSERT INTO stated_ranks SELECT run, query_id, passage_id, rank FROM new_ranks")
+    with lent(cursor, "new_ranks", ranked):
+        cursor.execute("INSERT INTO stated_ranks SELECT run, query_id, passage_id, rank FROM new_ranks")
 
 
 def write_stated_ranks(cursor: Cursor, runs: Sequence[str]) -> int:

@@ -32,10 +32,12 @@ from core.review.disagreements.settling import (
     side_name,
 )
 from core.review.disagreements.sides import Judgments, Labels, Person, Side, machine, people
+from core.review.my_work import Share, Work, my_work, shares
 from core.review.passages.desk import AskedQuestion, Desk, Said, label_with, read_passage, strongest_first
 from core.review.passages.gaps import strays, uncovered
 from core.review.passages.marks import Segment, Span, find_answer, segments
 from core.review.passages.search import NONE, Filters, Found, Listed, State, search, where_to_begin
+from core.review.presence import Presence
 from core.review.standing import (
     Agreeing,
     Leading,
@@ -73,12 +75,14 @@ __all__ = [
     "Order",
     "Outcome",
     "Person",
+    "Presence",
     "QuestionChange",
     "Queue",
     "Row",
     "Said",
     "Segment",
     "Settling",
+    "Share",
     "Side",
     "Span",
     "State",
@@ -86,6 +90,7 @@ __all__ = [
     "SystemChange",
     "ToCurate",
     "Waiting",
+    "Work",
     "acts",
     "agreeing",
     "agreement",
@@ -98,6 +103,7 @@ __all__ = [
     "label_with",
     "leading",
     "machine",
+    "my_work",
     "outcome",
     "override_labels",
     "people",
@@ -115,6 +121,7 @@ __all__ = [
     "settle_by_override",
     "settled",
     "settling",
+    "shares",
     "side_name",
     "stale_overrides",
     "state_changes",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core.errors import WorkbenchError
 from core.grading import close_interrupted
-from core.project import Door, Project, close_projects, make_door, open_project, remove_door
+from core.project import Door, Project, close_projects, keep_backups, make_door, open_project, remove_door
 
 _log = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ def hold(path: Path) -> Project:
             # On a full disk everything can be read all the same.
             _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
         project.checkpoint_when_idle()
+        keep_backups(project)
         _held[file] = Held(project, _door(project))
         return project
 

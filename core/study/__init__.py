@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.study.diagnostics import QueryDiagnosis, QuestionDiagnosis, bank_summary, diagnose
-from core.study.evaluations import compare_choices, score_table
+from core.study.evaluations import BESIDE, Compared, boards_to_choose_by, compare_choices, score_table
 from core.study.figures import (
     PANEL_MEASURES,
     BoardChoice,
@@ -32,7 +32,7 @@ from core.study.meta_table import (
     full_name,
     meta_table,
 )
-from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, Verdicts, select
+from core.study.selection import DEFAULT_TOP_K, SELECTION_MEASURES, VerdictCounts, select
 from core.study.significance import (
     CORRECTIONS,
     TESTS,
@@ -46,6 +46,7 @@ from core.study.significance import (
 from core.study.unjudged import LISTED, ToGrade, Unjudged, labelled, to_grade, unjudged
 
 __all__ = [
+    "BESIDE",
     "COEFFICIENTS",
     "CORRECTIONS",
     "DEFAULT_TOP_K",
@@ -61,6 +62,7 @@ __all__ = [
     "BankWorth",
     "BoardChoice",
     "Cell",
+    "Compared",
     "Correction",
     "Difference",
     "Examinees",
@@ -76,11 +78,12 @@ __all__ = [
     "ToGrade",
     "Unjudged",
     "Verdict",
-    "Verdicts",
+    "VerdictCounts",
     "alike",
     "bank_summary",
     "bank_worth",
     "board_name",
+    "boards_to_choose_by",
     "caption",
     "cell_comparison",
     "choose_rows",

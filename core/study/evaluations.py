@@ -2,13 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 
+from core.catalogue import graders
 from core.errors import InputError
 from core.labels import Policy
-from core.leaderboard import Leaderboard, leaderboard
-from core.measures import Choosing, Over, Table, choosing
-from core.project import Project
+from core.leaderboard import Leaderboard
+from core.measures import Choosing, Table, choosing
+from core.project import Project, official_sources
+from core.study.figures import BoardChoice, make_board
+
+BESIDE = 3
+"""Boards that stand beside where nobody names any."""
+JUDGED = "nDCG@10"
+"""The measure by which judgments of passages choose, people's and a direct grader's."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What several evaluations choose.
+
+    Args:
+        found: their choices.
+        left_out: why a board could not be made or has no scores by query, by its name.
+    """
+
+    found: Choosing
+    left_out: dict[str, InputError]
+
+
+def boards_to_choose_by(project: Project, k: int, measure: str = JUDGED) -> dict[str, BoardChoice]:
+    """The boards of a project that choose a run, by the name that people read.
+
+    Source: llm-reteval specification, section 13: judgments of people, EXAM-Cover of the question bank, and judges of
+    passages.
+
+    Args:
+        k: depth of EXAM-Cover.
+        measure: of judgments and of direct graders.
+    """
+    found = {f"{source}: {measure}": BoardChoice(measure, source) for source in official_sources(project)}
+    for grader in graders(project):
+        if not grader.grades:
+            continue
+        name = grader.spec.name
+        if grader.spec.method == "direct":
+            found[f"{name}: {measure}"] = BoardChoice(measure, grader=name)
+        else:
+            found[f"EXAM-Cover@{k} by {name}"] = BoardChoice(f"EXAM-Cover@{k}", grader=name)
+    return found
 
 
 def score_table(board: Leaderboard) -> Table:
@@ -29,30 +72,28 @@ def score_table(board: Leaderboard) -> Table:
 
 def compare_choices(
     project: Project,
-    asked: Sequence[tuple[str, str]],
-    policy: Policy | None = None,
-    further: Mapping[str, Table] | None = None,
-    over: Over = "common",
+    asked: Mapping[str, BoardChoice],
+    policy: Policy,
+    further: Mapping[str, Table],
     samples: int = 1000,
-    seed: int = 0,
-) -> Choosing:
-    """Which run each of several evaluations chooses, with bootstrap intervals over queries.
+) -> Compared:
+    """Which run each of several evaluations chooses, over the queries that all have, with bootstrap intervals.
 
-    Source: llm-reteval specification, section 13: EXAM-Cover of answers, LLM-retEval of their retrievers, binary judges
-    of their passages and judgments side by side.
+    Source: llm-reteval specification, section 13.
 
     Args:
-        asked: (source, measure) of the boards, such as ("exam", "EXAM-Cover@20") and ("NIST", "nDCG@10"); a source is
-            `exam` for grades, or names judgments.
-        policy: of these boards; the default one for None.
+        asked: boards by name.
+        policy: says all that the boards leave open.
         further: tables that are no boards, such as LLM-retEval@5, by their name.
-        over, samples, seed: as for `core.measures.choosing`.
+        samples: resamples of the queries.
 
     Raises:
-        InputError: no such source or measure, an imported board, no run that all have, or no query in common.
+        InputError: no run that all have, or no query in common.
     """
-    tables: dict[str, Table] = {}
-    for source, measure in asked:
-        board = leaderboard(project, measure, source, policy or Policy())
-        tables[f"{board.measure} by {source}"] = score_table(board)
-    return choosing({**tables, **(further or {})}, over, samples, seed)
+    tables, left_out = dict(further), {}
+    for name, choice in asked.items():
+        try:
+            tables[name] = score_table(make_board(project, choice, policy))
+        except InputError as error:
+            left_out[name] = error
+    return Compared(choosing(tables, "common", samples=samples), left_out)

@@ -78,7 +78,7 @@ class Classification:
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class VerdictCounts:
     """What a judge said of the distinct passages that any run has in its top k; numbers of (query, passage).
 
     Args:
@@ -154,7 +154,7 @@ class Selection:
     choices: list[MeasureChoice]
     pearson: float | None
     undefined: str | None
-    verdicts: Verdicts
+    verdicts: VerdictCounts
     unreadable_no: bool
     queries: Queries
 
@@ -281,10 +281,10 @@ def _with_zeros(qrels: Qrels, pairs: Pairs) -> Qrels:
     return filled
 
 
-def _count_verdicts(looked_at: Pairs, said: Mapping[tuple[str, str], bool], unreadable: Pairs) -> Verdicts:
+def _count_verdicts(looked_at: Pairs, said: Mapping[tuple[str, str], bool], unreadable: Pairs) -> VerdictCounts:
     verdicts = [said[pair] for pair in looked_at if pair in said]
     failed = len(looked_at & unreadable)
-    return Verdicts(sum(verdicts), len(verdicts) - sum(verdicts), failed, len(looked_at) - len(verdicts) - failed)
+    return VerdictCounts(sum(verdicts), len(verdicts) - sum(verdicts), failed, len(looked_at) - len(verdicts) - failed)
 
 
 def classify(

@@ -23,7 +23,7 @@ Run = Callable[..., tuple[int, str, str]]
 def exam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a command on a project with four systems; its exit code, and what it printed and told."""
     path = tmp_path / "some.duckdb"
-    path.write_bytes(file_of(fill_audited))
+    file_of(fill_audited).write(path)
     monkeypatch.setenv("EXAM_PROJECT", str(path))
     monkeypatch.setenv("EXAM_AUTHOR", "ann")
     monkeypatch.chdir(tmp_path)

@@ -25,7 +25,7 @@ def grade_and_judge(project: Project) -> None:
 @pytest.fixture
 def shell(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exam:  # noqa: F811
     """`exam` on a project that is graded and judged."""
-    (tmp_path / "p.duckdb").write_bytes(file_of(grade_and_judge))
+    file_of(grade_and_judge).write(tmp_path / "p.duckdb")
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     return exam
 

@@ -120,6 +120,9 @@ BROKEN = [
      "its value is not there"),
     ("INSERT INTO members VALUES (999, 'ann@x.org', 'ann', 'king', NULL, 'ann', now()::TIMESTAMP)",
      "the role is none of"),
+    ("INSERT INTO guidelines VALUES (999, 4242, 'x', 'ann', now()::TIMESTAMP)", "the query is not among the queries"),
+    ("INSERT INTO guidelines VALUES (999, NULL, repeat('x', 20001), 'ann', now()::TIMESTAMP)", "too long"),
+    ("INSERT INTO query_marks VALUES (999, 1, '', true, now()::TIMESTAMP)", "who is done"),
     ("INSERT INTO members VALUES (999, '', 'ann', NULL, NULL, 'ann', now()::TIMESTAMP)", "no identity or no name"),
     ("INSERT INTO model_families VALUES (999, 'people', '', ['gpt'], 'ann', now()::TIMESTAMP)", "the part is none of"),
 ]  # fmt: skip

@@ -28,6 +28,8 @@ from email.utils import formatdate
 from pathlib import Path
 from typing import Any, Self
 
+from tests.made.batch_server import Shelf
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -211,6 +213,7 @@ class EndpointServer:
         counts: requests by prompt.
         in_flight, max_in_flight: requests read and not yet answered.
         poured: bytes that were sent of what has no end.
+        shelf: its files and batches.
     """
 
     def __init__(
@@ -227,6 +230,7 @@ class EndpointServer:
         self.counts: Counter[str] = Counter()
         self.in_flight = self.max_in_flight = self.poured = 0
         self.port = port
+        self.shelf = Shelf(self._answer_line)
         self._log_file = log
         self._clock = clock
         self._ready = threading.Event()
@@ -284,10 +288,16 @@ class EndpointServer:
         headers = {
             name.lower(): value.strip() for name, colon, value in (line.partition(":") for line in lines[1:]) if colon
         }
-        body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))))
-        prompt = body.get("prompt") or next(m["content"] for m in reversed(body["messages"]) if m["role"] == "user")
+        content = await self._content(headers, reader)
+        method, target = lines[0].split(" ")[:2]
+        if (done := self.shelf.handle(method, target, headers, content)) is not None:
+            self._write(Reply(done[0], done[1]), done[1], writer)
+            await writer.drain()
+            return True
+        body = json.loads(content)
+        prompt = _words(body)
         self.counts[prompt] += 1
-        seen = Seen(prompt, self.counts[prompt], body, headers, self._clock(), lines[0].split(" ")[1])
+        seen = Seen(prompt, self.counts[prompt], body, headers, self._clock(), target)
         self.seen.append(seen)
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
@@ -306,19 +316,34 @@ class EndpointServer:
         if self._log_file is not None and reply.status == 200 and not reply.torn:
             with self._log_file.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"prompt": seen.prompt, "attempt": seen.attempt}) + "\n")
-        length = {"content-length": str(len(reply.content))} if not reply.endless else {}
-        fields = {"content-type": "application/json", **length, **reply.headers}
-        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         content = reply.content[: len(reply.content) // 2] if reply.torn else reply.content
-        begin = f"HTTP/1.1 {reply.status} X\r\n{head}".encode("latin-1")
         if reply.endless_head:
-            writer.write(begin)
+            writer.write(_head(reply))
             await self._pour(reply.endless_head, reply.pause, writer)
-        writer.write(begin + b"\r\n" + content)
+        self._write(reply, content, writer)
         await writer.drain()
         if reply.endless:
             await self._pour(reply.endless, reply.pause, writer)
         return not reply.torn
+
+    def _write(self, reply: Reply, content: bytes, writer: asyncio.StreamWriter) -> None:
+        writer.write(_head(reply) + b"\r\n" + content)
+
+    async def _content(self, headers: Mapping[str, str], reader: asyncio.StreamReader) -> bytes:
+        if headers.get("transfer-encoding") != "chunked":
+            return await reader.readexactly(int(headers.get("content-length", 0)))
+        pieces = []
+        while size := int((await reader.readline()).strip(), 16):
+            pieces.append((await reader.readexactly(size + 2))[:-2])
+        await reader.readline()
+        return b"".join(pieces)
+
+    def _answer_line(self, body: Mapping[str, Any], path: str) -> tuple[int, bytes]:
+        """Answer a call of a batch as one that comes alone."""
+        prompt = _words(body)
+        self.counts[prompt] += 1
+        reply = self.behave(Seen(prompt, self.counts[prompt], body, {}, self._clock(), path))
+        return reply.status, reply.content
 
     async def _pour(self, piece: bytes, pause: float, writer: asyncio.StreamWriter) -> None:
         """Send the same for ever; it ends with an OSError once the other side is gone."""
@@ -327,6 +352,20 @@ class EndpointServer:
             self.poured += len(piece)
             await writer.drain()
             await asyncio.sleep(pause)
+
+
+def _head(reply: Reply) -> bytes:
+    length = {"content-length": str(len(reply.content))} if not reply.endless else {}
+    fields = {"content-type": "application/json", **length, **reply.headers}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return f"HTTP/1.1 {reply.status} X\r\n{head}".encode("latin-1")
+
+
+def _words(body: Mapping[str, Any]) -> str:
+    """What the user says, or the text to go on from."""
+    if "prompt" in body:
+        return str(body["prompt"])
+    return str(next(message["content"] for message in reversed(body["messages"]) if message["role"] == "user"))
 
 
 def main() -> None:

@@ -41,12 +41,34 @@ def examples(few: int) -> int:
     return few * int(os.environ.get("EXAMPLES_TIMES", "1"))
 
 
+PAGE = 4096
+"""Bytes of a file that are kept or left out together."""
+
+
+class File:
+    """A file that can be written again, with holes where it has nothing: that of a small project is nearly empty."""
+
+    def __init__(self, path: Path) -> None:
+        content, empty = path.read_bytes(), bytes(PAGE)
+        pages = ((at, content[at : at + PAGE]) for at in range(0, len(content), PAGE))
+        self._size = len(content)
+        self._pages = [(at, page) for at, page in pages if page != empty]
+
+    def write(self, path: Path) -> None:
+        """Write it, as a new file or over another one."""
+        with path.open("wb") as file:
+            for at, page in self._pages:
+                file.seek(at)
+                file.write(page)
+            file.truncate(self._size)
+
+
 @functools.cache
-def _empty() -> bytes:
+def _empty() -> File:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.duckdb"
         create(path).close()
-        return path.read_bytes()
+        return File(path)
 
 
 class _Late:
@@ -66,20 +88,16 @@ class _Late:
             self._made.close()
 
 
-def copied(raw: bytes, path: Path) -> Project:
-    """A project as a file of its own, for a test that may change it.
-
-    Args:
-        raw: what the file holds, as `file_of` gives it.
-    """
+def copied(file: File, path: Path) -> Project:
+    """A project as a file of its own, for a test that may change it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(raw)
+    file.write(path)
     return Project(database.Database(path, cast(Cursor, _Late(path))))
 
 
 @functools.cache
-def file_of(make: Callable[[Project], object], name: str = "made.duckdb") -> bytes:
-    """What the file of a project holds that is made once, to be copied for many tests.
+def file_of(make: Callable[[Project], object], name: str = "made.duckdb") -> File:
+    """The file of a project that is made once, to be copied for many tests.
 
     Args:
         make: puts into a new project what they need.
@@ -89,7 +107,7 @@ def file_of(make: Callable[[Project], object], name: str = "made.duckdb") -> byt
         project = new_project(Path(folder) / name)
         make(project)
         project.close()
-        return project.path.read_bytes()
+        return File(project.path)
 
 
 def made_project(path: Path, make: Callable[[Project], object]) -> Project:
@@ -115,14 +133,42 @@ def only_read(make: Callable[[Project], object], folder: Path) -> Iterator[Proje
 def new_project(path: Path) -> Project:
     """What `create` makes, copied: going through every migration again takes five times as long."""
     project = copied(_empty(), path)
-    _new[project] = project._database.last_commit
+    _made[project] = project._database.last_commit, ()
     return project
 
 
-_new: WeakKeyDictionary[Project, int] = WeakKeyDictionary()
-"""Projects as `new_project` made them, with the commit that each was at."""
-_filled: dict[str, bytes | None] = {}
-"""The file of a project by what `fill` put into it; None where that was done once."""
+_made: WeakKeyDictionary[Project, tuple[int, tuple[str, ...]]] = WeakKeyDictionary()
+"""Projects that only `new_project` and what is done by `_once` have written to: the commit that each is at, and what
+was done."""
+_files: dict[tuple[str, ...], File | None] = {}
+"""The file of a project by what was done to a new one; None where that was done once."""
+
+
+def _once(project: Project, what: str, do: Callable[[], object]) -> None:
+    """Do something to a project; what is done to many new ones is copied as a file from the third time on.
+
+    Args:
+        what: says all of it, as nothing else does.
+    """
+    at, before = _made.get(project, (None, ()))
+    if at != project._database.last_commit:
+        do()
+        return
+    done = (*before, what)
+    file = _files.get(done)
+    if file is None:
+        do()
+    _files[done] = _replaced(project, file) if done in _files else None
+    _made[project] = project._database.last_commit, done
+
+
+def _replaced(project: Project, file: File | None) -> File:
+    """Close a project's file, and open it, or another one in its place if there is one; that file."""
+    path = project.path
+    project.close()
+    found = File(path) if file is None else file
+    Project.__init__(project, copied(found, path)._database)
+    return found
 
 
 def fill(
@@ -134,33 +180,13 @@ def fill(
 ) -> None:
     """Put queries, passages, runs, questions and grades into a project.
 
-    What many tests put into a new project is copied as a file from the third time on.
-
     Args:
         questions: the bank; its queries are made.
         ratings: rating by (question text, passage id); None for a failed pair.
         runs: passage ids, best first, by query id by run.
     """
-    if _new.get(project) != project._database.last_commit:
-        _fill(project, questions, ratings, runs, spec)
-        return
-    key = repr((questions, list(ratings.items()), runs, spec))
-    raw = _filled.get(key)
-    if raw is None:
-        _fill(project, questions, ratings, runs, spec)
-    if key in _filled:
-        _filled[key] = _replaced(project, raw)
-    else:
-        _filled[key] = None
-
-
-def _replaced(project: Project, raw: bytes | None) -> bytes:
-    """Close a project's file, and open it, or another one in its place if there is one; what it holds."""
-    path = project.path
-    project.close()
-    found = path.read_bytes() if raw is None else raw
-    Project.__init__(project, copied(found, path)._database)
-    return found
+    what = repr((questions, list(ratings.items()), runs, spec))
+    _once(project, what, lambda: _fill(project, questions, ratings, runs, spec))
 
 
 def _fill(
@@ -191,11 +217,15 @@ def _fill(
         write_runs(cursor, [(run, run, "test.run") for run in runs])
         refresh_pool(cursor)
     bank.save(project, questions, "made for a test", "tester")
-    grade(project, ratings, spec)
+    _grade(project, ratings, spec)
 
 
 def grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec = SPEC) -> None:
     """Write grades by (question text, passage id)."""
+    _once(project, repr((list(ratings.items()), spec)), lambda: _grade(project, ratings, spec))
+
+
+def _grade(project: Project, ratings: Mapping[tuple[str, str], int | None], spec: GraderSpec) -> None:
     texts = dict(project.rows("SELECT text, text_key FROM question_texts"))
     passages = dict(project.rows("SELECT passage_id, text_key FROM passages"))
     outcomes = [
@@ -215,6 +245,10 @@ def import_bank(project: Project, questions: list[Question], preview: bool = Fal
 
 def judge(project: Project, values: Mapping[tuple[str, str], int], source: str = "assessors") -> None:
     """Write judgments by (query id, passage id)."""
+    _once(project, repr((source, list(values.items()))), lambda: _judge(project, values, source))
+
+
+def _judge(project: Project, values: Mapping[tuple[str, str], int], source: str) -> None:
     with project.transaction() as cursor:
         stage_judgments(cursor, [Judgment(q, p, value) for (q, p), value in values.items()])
         write_judgments(cursor, source)

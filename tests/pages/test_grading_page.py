@@ -367,6 +367,9 @@ class TestJobs:
             app = visit("question_bank")
             assert "Cancel the trial" not in [button.label for button in app.button]
             assert "See Grading" in [link.proto.label for link in app.main.get("page_link")]
+            assert f"of {PAIRS} pairs, paused" in "".join(
+                bar.proto.text for bar in visit("leaderboard").get("progress")
+            )
 
     def test_a_cancelled_job_keeps_what_it_has(self, asked: Project) -> None:
         with EndpointServer(latency=0.2) as server:
@@ -376,6 +379,24 @@ class TestJobs:
             app = ended(app, asked)
         assert "Last job cancelled" in said(app)
         assert jobs(asked)[0].state == "cancelled"
+
+    def test_a_batch_is_left_and_taken_up_again_and_says_what_it_cost_beside_what_was_told(
+        self, asked: Project
+    ) -> None:
+        set_price(asked, "mini", Price(1000.0, 1000.0), "ann")
+        with EndpointServer() as server:
+            server.shelf.states = ("validating", "completed")
+            app = endpoint(server)
+            assert "As a batch it costs" in said(app)
+            named(app.checkbox, "As a batch: half the price, within 24 hours").check()
+            server.shelf.away = 401
+            app = ended(press(app, "Grade"), asked)
+            assert "Last job failed: The endpoint did not take the file of calls: HTTP 401" in words(app)
+            assert "wait at the endpoint. 0 of 3 calls made; batches: 1 planned" in words(app)
+            server.shelf.away = 0
+            app = ended(press(app, "Look again"), asked)
+        assert f"Last job done: {PAIRS} pairs graded" in said(app) and "wait at the endpoint" not in said(app)
+        assert "Billed: 4 calls, 40 tokens read and 20 written" in words(app) and "Told before: 4 calls" in words(app)
 
     def test_a_cap_on_calls_stops_it_and_says_so(self, asked: Project) -> None:
         with EndpointServer() as server:

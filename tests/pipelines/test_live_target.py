@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -16,8 +17,17 @@ from click.testing import CliRunner
 
 from core.cli import cli
 from core.errors import GradingError, InputError
-from core.pipelines import Target, diff_of_runs, freeze, measure_fall, read_target
-from core.project import Project, add_queries, run_names
+from core.exchange import export_project, import_project
+from core.pipelines import (
+    Target,
+    diff_of_runs,
+    freeze,
+    frozen_runs,
+    measure_fall,
+    query_difference,
+    read_target,
+)
+from core.project import Project, add_queries, drop_freeze, freezes, run_names
 from core.types import Query
 from tests.made.projects import judge
 
@@ -44,7 +54,8 @@ class Searcher:
         order = [3, 2] if self.drift else [1, 2, 3]
         hits = [{"_id": f"{name}-{n}", "_score": 9.0 - at, "_source": {"text": f"{self.text} {name} {n}."}}
                 for at, n in enumerate(order)]  # fmt: skip
-        return 200, {}, {"hits": {"hits": hits}, "answer": f"An answer to {name}."}
+        said = "Nothing is known of" if self.drift and name == "q2" else "An answer to"
+        return 200, {}, {"hits": {"hits": hits}, "answer": f"{said} {name}."}
 
 
 @pytest.fixture
@@ -124,18 +135,67 @@ def test_a_query_that_fails_is_no_query_without_passages(filled: Project, url: s
         freeze(filled, described(url, passages="hits.nothing"), "tuesday", "ann")
 
 
+def test_an_interrupted_freeze_goes_on_where_it_was_and_asks_nothing_twice(
+    filled: Project, url: str, searcher: Searcher, tmp_path: Path
+) -> None:
+    def interrupt(done: int, total: int) -> None:
+        if done == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    target = described(url, answer="answer", concurrency=1)
+    with pytest.raises(GradingError, match="Stopped from the keyboard: 3 of 8 queries came and are kept"):
+        freeze(filled, target, "monday", "ann", watch=interrupt)
+    (one,) = freezes(filled)
+    assert one.open and one.came == 3 and run_names(filled) == []
+    # Another request would be another freeze; a query with other words is asked anew.
+    with pytest.raises(InputError, match="begun with another request"):
+        freeze(filled, described(url, k=2, answer="answer"), "monday", "ann")
+    with filled.transaction() as cursor:
+        add_queries(cursor, [Query("q1", "other words of q1")], replace=True)
+    # It goes into the export as it is, and goes on there; one query fails for now.
+    export_project(filled, tmp_path / "out", "ann")
+    copied = import_project(tmp_path / "out", tmp_path / "copy.duckdb")
+    searcher.faults = {"words of q5": [400]}
+    with pytest.raises(GradingError, match="1 query of 8 failed") as failure:
+        freeze(copied, target, "monday", "ann")
+    assert "7 came and are kept" in (failure.value.hint or "") and run_names(copied) == []
+    frozen = freeze(copied, described(url, answer="answer", rate=900, attempts=1), "monday", "ann")
+    assert (frozen.before, frozen.answered, frozen.queries, frozen.failed) == (7, 8, 8, {})
+    assert searcher.seen == {f"words of {name}": 1 for name in QUERIES} | {"words of q5": 2, "other words of q1": 1}
+    (ended,) = freezes(copied)
+    assert (ended.open, ended.queries, ended.failed, ended.came) == (False, 8, 0, 0)
+    assert ended.system == "monday-responses" and copied.value("SELECT count(*) FROM frozen_queries") == 0
+    assert copied.value("SELECT count(*) FROM rankings JOIN runs USING (run_key) WHERE name = 'monday'") == 24
+    copied.close()
+    with pytest.raises(InputError, match="no open freeze 'tuesday'"):
+        drop_freeze(filled, "tuesday", "ann")
+    assert drop_freeze(filled, "monday", "ann") == 3 and freezes(filled) == []
+
+
 def test_drift_is_seen_and_noise_is_not(filled: Project, url: str, searcher: Searcher) -> None:
-    freeze(filled, described(url), "monday", "ann")
-    freeze(filled, described(url), "tuesday", "ann")
+    target = described(url, answer="answer")
+    freeze(filled, target, "monday", "ann")
+    freeze(filled, target, "tuesday", "ann")
+    assert [one.name for one in frozen_runs(filled)] == ["tuesday", "monday"]
     assert diff_of_runs(filled, "monday", "tuesday") == []
     same = measure_fall(filled, "monday", "tuesday", "nDCG@10", "NIST")
     assert (same.difference, same.p, same.fell) == (0.0, None, False)
     searcher.drift, searcher.text = True, "New text"
-    later = freeze(filled, described(url), "wednesday", "ann")
+    later = freeze(filled, target, "wednesday", "ann")
     assert later.changed == 16
-    first = diff_of_runs(filled, "tuesday", "wednesday")[0]
+    changes = {one.query_id: one for one in diff_of_runs(filled, "tuesday", "wednesday")}
+    first = changes["q1"]
     assert first.overlap == 0 and first.gone[0] == "q1-1" and first.new[0].startswith("q1-3~")
+    assert [name for name, one in changes.items() if one.answer] == ["q2"]
+    # One level down: the texts of both tops, and which one has other words under the same id.
+    down = query_difference(filled, "tuesday", "wednesday", "q2")
+    assert down.answers == ("An answer to q2.", "Nothing is known of q2.")
+    assert [(one.rank, one.text, one.rewritten) for one in down.after] == [
+        (1, "New text q2 3.", "q2-3"), (2, "New text q2 2.", "q2-2"),
+    ]  # fmt: skip
+    assert [one.rewritten is None for one in down.before] == [True, False, False]
     fall = measure_fall(filled, "tuesday", "wednesday", "nDCG@10", "NIST")
+    assert fall.scores["q1"] == (1.0, 0.0)
     assert fall.fell and fall.after == 0 and fall.high < 0 and fall.p == pytest.approx(2 / 2**8)
 
 
@@ -162,6 +222,8 @@ def test_nightly_it_ends_with_an_exit_code(
     assert json.loads(fallen.stdout)["fall"]["fell"] and "secret-of" not in fallen.output
     told = json.loads(run("diff", "base", "night-2", "--json").stdout)["queries"]
     assert len(told) == 8 and told[0]["gone"] == ["q1-1"]
+    listed = json.loads(run("list", "--json").stdout)["freezes"]
+    assert [(one["name"], one["open"]) for one in listed] == [("night-2", False), ("night-1", False), ("base", False)]
 
 
 @pytest.mark.parametrize(

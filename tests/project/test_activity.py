@@ -141,6 +141,24 @@ def test_every_act_has_a_sentence_also_one_that_is_not_known(act, detail, expect
     assert sentence(act, detail) == expected
 
 
+def test_acts_on_answers_audits_and_targets_lead_to_their_screens(project):
+    fill(project, [Question("q1/a", "q1", "A?")], {}, {})
+    acts = {
+        "confirm case": ({"query": "q1", "run": "bm25", "k": 5, "case": "A", "generator": "m"},
+                         ("cases", {"at": "5|bm25|q1", "generator": "m"})),
+        "freeze target": ({"name": "monday"}, ("changes", {"freeze-to": "monday"})),
+        "answers done": ({"job": 3}, ("answers", {})),
+        "answers as responses": ({"name": "m"}, ("leaderboard", {})),
+        "import answer-verdicts": ({}, ("judges", {})),
+        "draw audit batch": ({"batch": 1}, ("audit", {})),
+    }  # fmt: skip
+    with project.transaction() as cursor:
+        for act, (detail, _) in acts.items():
+            log(cursor, "ann", act, **detail)
+    places = {act.act: act.place for act in activity(project).acts}
+    assert {act: places[act] for act in acts} == {act: place for act, (_, place) in acts.items()}
+
+
 def test_an_act_about_what_is_gone_still_reads(project):
     with project.transaction() as cursor:
         log(cursor, "ann", "override", question="gone", passage="lost", rating=3, reason="why")

@@ -47,11 +47,13 @@ from core.project import (
     identity_of,
     judging,
     judgments,
+    mark_done,
     official_sources,
     passage_texts,
     remove_member,
     run_names,
     run_sizes,
+    set_guidelines,
     set_member,
     undo_member,
 )
@@ -149,6 +151,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "settle disagreements": settled,
     "judge audits": lambda project, by: project.require("judge audits", ["q1"], by),
     "confirm cases": lambda project, by: add_gold_answer(project, "q1", f"an answer of {by}", by),
+    "mark work": lambda project, by: mark_done(project, "q1", True, by),
     "download": lambda project, by: recorded(project, by, "bank", "b", lambda: exporting.bank_jsonl(project)),
     "import files": imported,
     "grade": graded,
@@ -159,6 +162,7 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "take everything out": taken_out,
     "bring back": lambda project, by: bring_back(project, 1, by),
     "organize": lambda project, by: set_price(project, "m", None, by),
+    "set guidelines": lambda project, by: set_guidelines(project, "Read first.", by),
     "manage people": lambda project, by: set_member(project, f"new-{by}@x.org", "viewer", by),
 }
 
@@ -353,6 +357,7 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
         "override": lambda q: labels.override(lea, f"{q}/{'a' if q == 'q1' else 'b'}", "p1", 2, "no", LIMITED),
         "judge": lambda q: judging.judge(lea, q, "p1", 1, LIMITED),
         "settle": lambda q: review.settle_by_comment(lea, a_case(project, q), "so", LIMITED),
+        "mark": lambda q: mark_done(lea, q, True, LIMITED),
         "answer": lambda q: add_gold_answer(lea, q, "a new answer", LIMITED),
     }
     assert [name for name, do in tries.items() if refused(lambda do=do: do("q1"))] == []

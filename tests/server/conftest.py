@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.project import door_file, open_project
-from tests.cli.test_reading_together import fill_all
+from tests.cli.test_reading_together import fill_all, fill_planned
 from tests.made.browser import ROOT, free_port
 from tests.made.projects import file_of
 
@@ -35,34 +35,37 @@ def serve(*paths: Path) -> subprocess.Popen[bytes]:
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that nobody has open, equal to the one that is served."""
     path = tmp_path_factory.mktemp("apart") / "some.duckdb"
-    path.write_bytes(file_of(fill_all))
+    file_of(fill_all).write(path)
     open_project(path).close()
     return path
 
 
 @pytest.fixture(scope="session")
-def both(apart: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
-    """Two projects that one server has open from the first test that asks for it to the end."""
-    paths = tmp_path_factory.mktemp("read") / "some.duckdb", tmp_path_factory.mktemp("changed") / "some.duckdb"
-    for path in paths:
-        path.write_bytes(apart.read_bytes())
-    process = serve(*paths)
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a cascade of two graders."""
+    path = tmp_path_factory.mktemp("planned") / "some.duckdb"
+    file_of(fill_planned).write(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def held(apart: Path, planned: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """Projects that one server has open from the first test that asks for them to the end."""
+    paths = {}
+    for name, content in (("read", apart), ("planned", planned), ("changed", apart)):
+        paths[name] = tmp_path_factory.mktemp(name) / "some.duckdb"
+        paths[name].write_bytes(content.read_bytes())
+    process = serve(*paths.values())
     yield paths
     process.terminate()
     process.wait(timeout=60)
-    for path in paths:
+    for path in paths.values():
         assert not door_file(path).exists()
         # It let go of the file.
         open_project(path).close()
 
 
 @pytest.fixture(scope="session")
-def served(both: tuple[Path, Path]) -> Path:
-    """A project that a server has open and no test changes."""
-    return both[0]
-
-
-@pytest.fixture(scope="session")
-def changed(both: tuple[Path, Path]) -> Path:
+def changed(held: dict[str, Path]) -> Path:
     """A project that a server has open and tests change."""
-    return both[1]
+    return held["changed"]

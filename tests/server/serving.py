@@ -12,10 +12,10 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from core.project import database
+from core.project import CONFIG
 from core.server import hold, let_go, open_doors, routes
 
-database.CONFIG["threads"] = 1
+CONFIG["threads"] = 1
 
 
 @asynccontextmanager

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
-from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project
-from core.study import compare_choices, score_table
+from core.study import BoardChoice, boards_to_choose_by, compare_choices, score_table
 from tests.made.projects import fill, judge
 from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS
 
@@ -17,20 +14,19 @@ def test_boards_and_tables_from_elsewhere_choose_over_the_queries_that_all_have(
     fill(project, BANK, RATINGS, RUNS)
     judge(project, JUDGMENTS)
     reteval = {"x": {"q1": 0.0, "q2": 0.0}, "y": {"q1": 1.0, "q2": None}, "z": {"q1": 0.0, "q2": 0.0}}
-    asked = [("judgments", "P@1"), ("exam", "EXAM-Cover@1")]
-    found = compare_choices(project, asked, further={"LLM-retEval@1": reteval}, samples=50)
+    asked = {"people": BoardChoice("P@1", "judgments"), "cover": BoardChoice("EXAM-Cover@1")}
+    asked["nobody"] = BoardChoice("P@1", "nobody")
+    compared = compare_choices(project, asked, Policy(), {"LLM-retEval@1": reteval}, samples=50)
+    assert [*compared.left_out] == ["nobody"]
+    found = compared.found
     assert found.runs == ["x", "y", "z"]
     chosen = {one.evaluation: one.chosen for one in found.choices}
-    assert chosen == {
-        "P@1 by judgments": ["x"],
-        "EXAM-Cover@1 by exam": ["x", "y"],
-        "LLM-retEval@1": ["y"],
-    }
+    assert chosen == {"people": ["x"], "cover": ["x", "y"], "LLM-retEval@1": ["y"]}
     board = leaderboard(project, "P@1", "judgments", Policy())
-    scores = {run: mean for run, (mean, _) in found.choices[0].scores.items()}
+    scores = {run: mean for run, (mean, _) in found.choices[1].scores.items()}
     assert scores == board.scores
     same = {(one.one, one.other): one.same_choice for one in found.pairings}
-    assert same["P@1 by judgments", "EXAM-Cover@1 by exam"] and not same["EXAM-Cover@1 by exam", "P@1 by judgments"]
+    assert same["people", "cover"] and not same["cover", "people"]
 
 
 def test_a_query_that_a_run_skipped_counts_as_the_policy_says(project: Project) -> None:
@@ -40,5 +36,16 @@ def test_a_query_that_a_run_skipped_counts_as_the_policy_says(project: Project) 
         board = leaderboard(project, "P@1", "judgments", Policy(skipped=skipped))
         table = score_table(board)
         assert table["x"] == {"q1": 1.0, "q2": value}
-    with pytest.raises(InputError):
-        compare_choices(project, [("nobody", "P@1")])
+
+
+def test_judgments_and_every_grader_that_graded_are_offered_to_choose_by(project: Project) -> None:
+    assert boards_to_choose_by(project, 5) == {}
+    fill(project, BANK, RATINGS, RUNS)
+    judge(project, JUDGMENTS)
+    offered = boards_to_choose_by(project, 5)
+    assert [(one.source, one.measure) for one in offered.values()] == [
+        ("assessors", "nDCG@10"),
+        ("exam", "EXAM-Cover@5"),
+    ]
+    compared = compare_choices(project, offered, Policy(), {}, samples=10)
+    assert [one.evaluation for one in compared.found.choices] == list(offered) and not compared.left_out

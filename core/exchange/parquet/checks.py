@@ -7,6 +7,7 @@ doors of the program let in: a project that was made by it passes.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -23,8 +24,9 @@ from core.formats import LARGEST
 from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
-from core.project import PARTS, ROLES
-from core.text import LONGEST_ID
+from core.measures.cascade import AGREEMENTS, PROMISES
+from core.project import LONGEST_GUIDELINES, PARTS, ROLES, SETTING_OF_BACKUPS, read_schedule
+from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
 Cursor = duckdb.DuckDBPyConnection
@@ -95,6 +97,8 @@ _SHARE = "BETWEEN 0 AND 1"
 _PLACE = f"BETWEEN {-LARGEST_KEY} AND {LARGEST_KEY}"
 _COUNT = f"BETWEEN 0 AND {1 << 53}"
 
+_USED = ("calls", "input_tokens", "output_tokens", "cached_tokens", "thinking_tokens")
+
 RULES: Final = (
     Rule("settings", "length(name) > 0", "a setting has no name"),
     Rule(
@@ -135,8 +139,18 @@ RULES: Final = (
          "the probabilities of ratings are not numbers from 0 to 1"),
     *(
         Rule("jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "graded", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "graded", "failed", *_USED)
     ),
+    *(
+        Rule("call_batches", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
+        for column in ("calls", "wave", "done", "answered", "unanswered", *_USED[1:])
+    ),
+    Rule("call_batches", f"state IN {_one_of(('planned', 'uploaded', 'sent', 'taken', 'failed', 'dropped'))}",
+         "the state of a batch is none"),
+    Rule("call_batches", "(state IN ('planned', 'dropped') OR file_id IS NOT NULL)"
+         " AND (state <> 'sent' OR batch_id IS NOT NULL)", "a batch was sent and it is not said where"),
+    Rule("call_batch_pairs", "place >= 0", "the place in a batch is below 0"),
+    Rule("kept_replies", "(content IS NULL) = (error IS NOT NULL)", "what is kept is neither an answer nor a refusal"),
     Rule("jobs", "cost >= 0", "the cost is below 0"),
     Rule("jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
     Rule("activity", _json("detail", "OBJECT"), "the detail is no JSON object"),
@@ -172,7 +186,7 @@ RULES: Final = (
     Rule("student_factors", f"{_id('factor')} AND length(level) > 0", "a factor or its level has no name"),
     *(
         Rule("sittings", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "answered", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "answered", "failed", *_USED)
     ),
     Rule("sittings", "cost >= 0", "the cost is below 0"),
     Rule("sittings", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -190,7 +204,7 @@ RULES: Final = (
     ),
     *(
         Rule("answer_jobs", f"{column} {_COUNT}", f"{column.replace('_', ' ')} is no count")
-        for column in ("total", "written", "failed", "calls", "input_tokens", "output_tokens")
+        for column in ("total", "written", "failed", *_USED)
     ),
     Rule("answer_jobs", "cost >= 0", "the cost is below 0"),
     Rule("answer_jobs", _json("asked", "OBJECT"), "what was asked is no JSON object"),
@@ -211,6 +225,14 @@ RULES: Final = (
     Rule("answer_cases", "regexp_full_match(case_name, '[A-Z]') AND regexp_full_match(proposed, '[A-Z]?')",
          "a case is no letter"),
     Rule("answer_cases", "(withdrawn_by IS NULL) = (withdrawn_at IS NULL)", "it is not said who withdrew it, or when"),
+    Rule("freezes", f"{_id('name')} AND {_id('system')}", "the name of a freeze or of its responses is no name"),
+    Rule("freezes", "length(url) > 0 AND length(asked) > 0", "it is not said what was asked"),
+    Rule("freezes", f"queries {_COUNT} AND failed {_COUNT} AND failed <= queries", "the queries are no count"),
+    Rule("freezes", "(ended_at IS NULL) = (queries IS NULL) AND (ended_at IS NULL) = (failed IS NULL)",
+         "a freeze is neither open nor ended"),
+    Rule("frozen_queries", "(SELECT ended_at IS NULL FROM freezes f WHERE f.freeze_key = t.freeze_key)",
+         "the freeze has ended"),
+    Rule("frozen_queries", "seconds >= 0", "the time is below 0"),
     Rule("audits", f"{_id('name')} AND {_id('source')}", "the name of an audit or of its source is no name"),
     Rule("audits", f"{_json('policy', 'OBJECT')} AND {_json('goal', 'OBJECT')}",
          "the policy or the goal is no JSON object"),
@@ -230,8 +252,18 @@ RULES: Final = (
     Rule("audit_verdicts", f"said IN {_one_of(SAID)} AND (said = 'judged') = (value IS NOT NULL)",
          f"what was said is none of {', '.join(SAID)}, or its value is not there or too much"),
     Rule("audit_verdicts", f"abs(value::INTEGER) <= {LARGEST}", "a judgment is out of range"),
+    Rule("cascades", f"{_id('name')} AND {_json('policy', 'OBJECT')}",
+         "the name is no name, or the policy no JSON object"),
+    Rule("cascades", f"agreement IN {_one_of(AGREEMENTS)} AND promise IN {_one_of(PROMISES)}",
+         "what is promised is none of what can be"),
+    Rule("cascades", "alpha > 0 AND alpha < 1 AND delta > 0 AND delta < 1 AND seed >= 0",
+         "the seed is below 0, or alpha or delta is not between 0 and 1"),
+    Rule("cascade_passages", "weight >= 0 AND depth >= 1 AND learned >= 0 AND tested >= 0",
+         "a weight, a rank or a number of draws is out of range"),
     Rule("members", f"role IS NULL OR role IN {_one_of(ROLES)}", f"the role is none of {', '.join(ROLES)}"),
     Rule("members", "length(identity) > 0 AND length(name) > 0", "somebody has no identity or no name"),
+    Rule("guidelines", f"length(text) <= {LONGEST_GUIDELINES}", "the guidelines are too long"),
+    Rule("query_marks", "length(author) > 0", "it is not said who is done"),
     Rule("model_families", f"part IN {_one_of(PARTS)}", f"the part is none of {', '.join(PARTS)}"),
     *(
         Rule(table, f"position {_PLACE}", "the position is out of range")
@@ -271,6 +303,13 @@ REFERENCES: Final = tuple(
     failures passage_text_key passage_texts text_key
     failures job_key jobs job_key
     jobs grader_key graders grader_key
+    call_batches job_key jobs job_key
+    call_batch_pairs batch_key call_batches batch_key
+    call_batch_pairs question_text_key question_texts text_key
+    call_batch_pairs passage_text_key passage_texts text_key
+    kept_replies job_key jobs job_key
+    kept_replies question_text_key question_texts text_key
+    kept_replies passage_text_key passage_texts text_key
     overrides question_key questions question_key
     overrides passage_key passages passage_key
     overrides question_text_key question_texts text_key
@@ -328,7 +367,11 @@ REFERENCES: Final = tuple(
     answer_verdicts question_text_key question_texts text_key
     answer_verdicts answer_text_key answer_texts text_key
     answer_cases query_key queries query_key
+    guidelines query_key queries query_key
+    query_marks query_key queries query_key
     answer_cases generator_key generators generator_key
+    frozen_queries freeze_key freezes freeze_key
+    frozen_queries query_key queries query_key
     audit_runs audit_key audits audit_key
     audit_runs run_key runs run_key
     audit_queries audit_key audits audit_key
@@ -351,6 +394,9 @@ REFERENCES: Final = tuple(
     audit_looks passage_key passages passage_key
     audit_ends audit_key audits audit_key
     audit_ends batch_key audit_batches batch_key
+    cascade_passages cascade_key cascades cascade_key
+    cascade_passages query_key queries query_key
+    cascade_passages passage_key passages passage_key
     """.strip().splitlines()
 )
 """Table and column, and the table and column in which every value of it is found; columns may hold lists."""
@@ -376,11 +422,15 @@ KEYS: Final = {
     "proposed_items": ("proposal_key",),
     "item_categories": ("question_key", "scheme"),
     "answer_texts": ("text",),
+    "frozen_queries": ("freeze_key", "query_key"),
+    "call_batch_pairs": ("batch_key", "question_text_key", "passage_text_key"),
+    "kept_replies": ("job_key", "name"),
     "audit_runs": ("audit_key", "run_key"),
     "audit_queries": ("audit_key", "query_key"),
     "audit_ranks": ("audit_key", "run_key", "query_key", "passage_key"),
     "audit_batches": ("audit_key", "number"),
     "audit_chances": ("batch_key", "query_key", "passage_key"),
+    "cascade_passages": ("cascade_key", "query_key", "passage_key"),
 }
 """Columns whose values together occur once, where the table itself does not see to that."""
 
@@ -400,26 +450,48 @@ def faults(cursor: Cursor) -> Iterator[Fault]:
     Args:
         cursor: to a project whose tables may hold anything that their columns can.
     """
+    for part in (broken_rules, repeated, strays, unreadable):
+        yield from part(cursor)
+
+
+def broken_rules(cursor: Cursor) -> Iterator[Fault]:
+    """Rows with a value that no row can have."""
     for rule in (*_by_column(cursor), *RULES):
         count, first = cursor.execute(
             f"SELECT count(*), min(t.rowid) FROM {rule.table} t {rule.beside} WHERE NOT ({rule.holds})"
         ).fetchall()[0]
         if count:
             yield Fault(rule.table, rule.reason, count, first + 1)
-    for table, columns in KEYS.items():
+
+
+def repeated(cursor: Cursor) -> Iterator[Fault]:
+    """Rows that are there twice, by the columns that tell one from another; those of an index are not asked of it."""
+    declared = cursor.execute(
+        "SELECT table_name, constraint_column_names FROM duckdb_constraints()"
+        " WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') ORDER BY ALL"
+    ).fetchall()
+    for table, columns in (*KEYS.items(), *declared):
         names = ", ".join(columns)
         given = " AND ".join(f"{column} IS NOT NULL" for column in columns)
-        rows, times = cursor.execute(
-            f"SELECT coalesce(sum(n), 0), count(*) FROM (SELECT count(*) AS n FROM {table} WHERE {given}"
-            f" GROUP BY {names} HAVING n > 1)"
+        rows, first = cursor.execute(
+            f"SELECT coalesce(sum(n), 0), min(first) FROM (SELECT count(*) AS n, min(rowid) AS first FROM {table}"
+            f" WHERE {given} GROUP BY {names} HAVING n > 1)"
         ).fetchall()[0]
-        if times:
-            yield Fault(table, f"the same {' and '.join(map(_called, columns))} twice", int(rows), None)
+        if rows:
+            yield Fault(table, f"the same {' and '.join(map(_called, columns))} twice", int(rows), first + 1)
+
+
+def strays(cursor: Cursor) -> Iterator[Fault]:
+    """Rows with a key that points nowhere."""
     lists = {(table, column) for table, column, type_ in _columns(cursor) if type_.endswith("[]")}
     for table, column, other, key in REFERENCES:
         yield from _strays(cursor, table, column, other, key, (table, column) in lists)
-    for table, columns_read, read in _READ:
-        yield from _unreadable(cursor, table, columns_read, read)
+
+
+def unreadable(cursor: Cursor) -> Iterator[Fault]:
+    """Rows of small tables that only Python can read, and cannot: forms of their own, fingerprints."""
+    for table, columns, read in _READ:
+        yield from _unreadable(cursor, table, columns, read)
 
 
 def _columns(cursor: Cursor) -> list[tuple[str, str, str]]:
@@ -520,7 +592,9 @@ def _read_grader(fingerprint: str, *row: Any) -> None:
         raise ValueError("the fingerprint is that of another grader")
 
 
-def _read_prices(name: str, value: str) -> None:
+def _read_setting(name: str, value: str) -> None:
+    if name == SETTING_OF_BACKUPS:
+        read_schedule(value)
     if name == "prices":
         for model, price in json.loads(value).items():
             if len(price) != 2 or not all(type(amount) in (int, float) and amount >= 0 for amount in price):
@@ -544,15 +618,33 @@ def _read_audit(measure: str, policy: str, goal: str) -> None:
         raise ValueError("the goal of the audit is none")
 
 
+def _read_given(given: str) -> None:
+    said = json.loads(given)
+    if set(said) != {"passages", "answer"} or not isinstance(said["answer"], str | None):
+        raise ValueError("it is not what a target gave")
+    for passage_id, text, score in said["passages"]:
+        if fault_of_id(passage_id, True) or not isinstance(text, str | None):
+            raise ValueError("a passage is none")
+        if type(score) not in (int, float) or not math.isfinite(score):
+            raise ValueError("a score is no finite number")
+
+
+def _read_cascade(measure: str, policy: str) -> None:
+    linear_measure(measure)
+    Policy(**json.loads(policy))
+
+
 _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "budget": {"budget"}}
 
 
 _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
-    ("settings", "name, value", _read_prices),
+    ("settings", "name, value", _read_setting),
     ("graders", f"fingerprint, {SPEC_COLUMNS}", _read_grader),
     ("drafts", "content, question_id", _read_draft),
     ("draft_steps", 'question_id, "before", "after"', _read_step),
     ("prompts", "name, content", _read_prompt),
     ("audits", "measure, policy, goal", _read_audit),
+    ("frozen_queries", "given", _read_given),
+    ("cascades", "measure, policy", _read_cascade),
 )
 """Tables with columns whose content has a form of its own, and what reads them."""

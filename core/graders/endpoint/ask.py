@@ -11,6 +11,7 @@ from typing import Any
 import openai
 
 from core.errors import GradingError
+from core.graders.control import Tokens
 from core.graders.endpoint.chat import (
     SHORTEST_PASSAGE,
     Dialect,
@@ -32,6 +33,7 @@ from core.limits import limit
 CONNECT_SECONDS = 10.0
 PASSED_OVER = 3
 """Pairs for which an endpoint that never kept a schema passes it over until none is asked for any more."""
+NOTHING = Tokens()
 UNSENT = ("ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol", "LocalProtocolError")
 """Faults of a connection, by type, before which nothing was sent that could be charged."""
 
@@ -56,6 +58,7 @@ class Endpoint:
         heeds_schemas: whether it has given an answer of a schema that was asked for.
         passed_over: pairs for which it answered in words where a schema was asked for.
         clock: gives a time in seconds that never goes back; waits are measured by it.
+        thinking: tokens of room for what a reasoning model writes before its answer.
         in_flight: calls in flight at most, by the owner's setting; None for no limit.
         is_openai: whether OpenAI's variables of the environment, such as that of the organization, are for it.
     """
@@ -72,6 +75,7 @@ class Endpoint:
     may_adapt_structure: bool
     dialect: Dialect
     clock: Callable[[], float]
+    thinking: int = 0
     in_flight: int | None = None
     is_openai: bool = False
     pace: Pace = field(init=False)
@@ -88,12 +92,12 @@ class Answered:
 
     Args:
         completion: what it gave, maybe with an error about this pair.
-        used: tokens read and written.
+        used: tokens.
         model: the model that it says gave it; empty where it does not say.
     """
 
     completion: Completion
-    used: tuple[int, int]
+    used: Tokens
     model: str = ""
 
 
@@ -106,14 +110,14 @@ class Faulted:
         detail: the endpoint's own words; empty where there are none.
         wait: seconds that the endpoint asks to wait; None where it says nothing.
         for_all: whether every call has to wait, not this one alone.
-        used: tokens read and written, where the endpoint did its work, or may have.
+        used: tokens, where the endpoint did its work, or may have.
     """
 
     reason: str
     detail: str = ""
     wait: float | None = None
     for_all: bool = False
-    used: tuple[int, int] = (0, 0)
+    used: Tokens = NOTHING
 
 
 @dataclass(frozen=True)
@@ -122,11 +126,11 @@ class Refused:
 
     Args:
         reason: why.
-        used: tokens read and written, where the endpoint did its work.
+        used: tokens, where the endpoint did its work.
     """
 
     reason: str
-    used: tuple[int, int] = (0, 0)
+    used: Tokens = NOTHING
 
 
 @dataclass(frozen=True)
@@ -137,13 +141,13 @@ class Adapted:
         reason: what is done differently.
         keep: characters of the passage to keep, where it was too long; None where something else changed.
         plain: whether this call alone is made in plain text.
-        used: tokens read and written, where the endpoint did its work.
+        used: tokens, where the endpoint did its work.
     """
 
     reason: str
     keep: int | None = None
     plain: bool = False
-    used: tuple[int, int] = (0, 0)
+    used: Tokens = NOTHING
 
 
 @dataclass(frozen=True)
@@ -178,7 +182,10 @@ def open_client(endpoint: Endpoint, key: str) -> openai.AsyncOpenAI:
             base_url=endpoint.base_url,
             timeout=timeout,
             max_retries=0,
-            http_client=BoundedClient(most, key, timeout=timeout, trust_env=proxied),
+            # To read all certificates of the system takes a tenth of a second, and http asks for none.
+            http_client=BoundedClient(
+                most, key, timeout=timeout, trust_env=proxied, verify=not endpoint.base_url.lower().startswith("http:")
+            ),
         )
     except Exception as error:
         # Any may come of what the environment says, as the name and password of a proxy, and repeat it.
@@ -232,7 +239,7 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     except UnsentError as error:
         return Faulted("the connection failed", str(error))
     except UnreadableAnswerError as error:
-        return Refused(str(error), request.reserved)
+        return Refused(str(error), Tokens(*request.reserved))
     except UnusableBodyError as error:
         return Faulted("the answer cannot be used", str(error), used=estimated_usage(request))
     except openai.APIStatusError as error:
@@ -260,9 +267,9 @@ async def ask(client: openai.AsyncOpenAI, endpoint: Endpoint, request: Request, 
     return Answered(completion, answer.used, answer.model)
 
 
-def _charged(error: Exception, request: Request) -> tuple[int, int]:
+def _charged(error: Exception, request: Request) -> Tokens:
     """Tokens that a call may have used whose answer never came: all that was set aside, unless it was never sent."""
-    return (0, 0) if type(error.__cause__).__name__ in UNSENT else request.reserved
+    return NOTHING if type(error.__cause__).__name__ in UNSENT else Tokens(*request.reserved)
 
 
 def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Request, key: str) -> Verdict:
@@ -290,9 +297,9 @@ def _of_status(error: openai.APIStatusError, endpoint: Endpoint, request: Reques
     if against == "too long":
         if request.kept // 2 >= SHORTEST_PASSAGE:
             return Adapted("the prompt is too long, so the passage is shortened", request.kept // 2)
-        return Answered(Completion(error=f"{said} (the passage is as short as it can be)"), (0, 0))
+        return Answered(Completion(error=f"{said} (the passage is as short as it can be)"), NOTHING)
     if against == "filtered":
-        return Answered(Completion(error=f"stopped by the endpoint's content filter: {told}"), (0, 0))
+        return Answered(Completion(error=f"stopped by the endpoint's content filter: {told}"), NOTHING)
     adapted = _adapted(endpoint, against)
     if adapted is None:
         return Refused(said)

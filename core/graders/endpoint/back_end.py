@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Literal, get_args
 
 from core.errors import GradingError, InputError
@@ -16,7 +16,8 @@ from core.graders.access.keys import VARIABLE
 from core.graders.base import Outcome, Pair
 from core.graders.control import Control
 from core.graders.endpoint.ask import Endpoint
-from core.graders.endpoint.chat import Api, Dialect, Request, prepare
+from core.graders.endpoint.batches import BatchEndpoint
+from core.graders.endpoint.chat import MOST_THINKING, Api, Dialect, Request, prepare
 from core.graders.endpoint.session import Session
 from core.graders.reading.calls import Call, Completion, Steps
 from core.types import Grade
@@ -61,6 +62,8 @@ class EndpointBackEnd:
         extra: further fields of every request, as {"seed": 1}.
         api: `chat` for chat completions; `completions` for models that only go on from a text: the whole prompt is
             one text, the answer ends at a blank line, and no structured output is asked for.
+        thinking_tokens: room for what a reasoning model writes for itself before its answer, beyond the few tokens of
+            the answer; without it, it is cut off before it answers. Up to `MOST_THINKING`.
         clock: gives a time in seconds that never goes back; waits are measured by it.
 
     Raises:
@@ -79,6 +82,7 @@ class EndpointBackEnd:
         temperature: float = 0.0,
         extra: Mapping[str, Any] | None = None,
         api: Api = "chat",
+        thinking_tokens: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not model.strip():
@@ -90,11 +94,12 @@ class EndpointBackEnd:
         if api == "completions" and structured == "json":
             raise InputError("Plain completions have no structured output.", "Use structured auto or text.")
         sound = attempts >= 1 and 0 < timeout_s <= LONGEST_CALL and 0 <= temperature < math.inf
+        sound = sound and 0 <= thinking_tokens <= MOST_THINKING
         if not sound or (max_tokens_in is not None and max_tokens_in < 1):
             raise InputError(
                 "A number of the endpoint's parameters is out of range.",
                 f"attempts and max_tokens_in are at least 1, timeout_s is above 0 and at most {LONGEST_CALL:,}, "
-                "temperature is not below 0.",
+                f"temperature is not below 0, thinking_tokens is from 0 to {MOST_THINKING:,}.",
             )
         if taken := sorted(name for name in extra or {} if name.strip().lower() in OWN_FIELDS):
             raise InputError(
@@ -124,6 +129,7 @@ class EndpointBackEnd:
             may_adapt_structure=structured == "auto",
             dialect=Dialect(api=api, structured=structured != "text" and api == "chat"),
             clock=clock,
+            thinking=thinking_tokens,
         )
 
     def complete(self, calls: Sequence[Call], control: Control) -> list[Completion]:
@@ -168,6 +174,11 @@ class EndpointBackEnd:
         return self._endpoint.model
 
     @property
+    def thinking_tokens(self) -> int:
+        """Tokens of room for what a reasoning model writes before its answer."""
+        return self._endpoint.thinking
+
+    @property
     def api(self) -> Api:
         """What is asked for: an answer in a chat, or how a text goes on."""
         return self._endpoint.dialect.api
@@ -179,8 +190,30 @@ class EndpointBackEnd:
             The request with all its fields, or a completion with an error where none can be made of the call.
         """
         end = self._endpoint
-        made = prepare(call, end.model, end.temperature, end.dialect, None, end.max_tokens_in)
+        made = prepare(call, end.model, end.temperature, end.dialect, None, end.max_tokens_in, end.thinking)
         return made if isinstance(made, Completion) else replace(made, body={**made.body, **end.extra})
+
+    def batches(self) -> BatchEndpoint:
+        """The files and batches of the endpoint.
+
+        Raises:
+            GradingError: there is no key, or no access.
+        """
+        return BatchEndpoint(self._endpoint, self._key())
+
+    @property
+    def address(self) -> str:
+        """Where the endpoint is."""
+        return self._endpoint.base_url
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """What the endpoint takes as far as known, to be kept: `speak` takes it."""
+        return asdict(self._endpoint.dialect)
+
+    def speak(self, dialect: Mapping[str, Any]) -> None:
+        """Ask as a dialect says that was kept."""
+        self._endpoint.dialect = Dialect(**dialect)
 
     def count_tokens(self, text: str) -> int | None:
         """None: the tokenizer of a model behind an endpoint is not at hand."""

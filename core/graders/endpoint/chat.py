@@ -10,8 +10,10 @@ from typing import Any, Literal
 
 import orjson
 
+from core.graders.control import Tokens
 from core.graders.prompts.prompt import Messages, fill, variables
 from core.graders.reading.calls import Call, Completion
+from core.graders.reading.parsing import without_thoughts
 from core.graders.reading.settled import settled
 from core.limits import limit
 
@@ -32,6 +34,10 @@ SHORTEST_PASSAGE = 80
 """Characters below which a passage is not shortened further: such a rest says nothing of the passage."""
 END = ("\n\n",)
 """Where a completion stops: a model that only goes on writes no end of its answer, but the next question."""
+MOST_THINKING = 200_000
+"""Tokens of room for thinking at most."""
+CUT_OFF_THINKING = "it was cut off while it was thinking; thinking_tokens gives it more room"
+"""Why there is no answer where a reasoning model used all the room that it had."""
 SHOWN = 200
 """Characters of an endpoint's own words in a message."""
 
@@ -78,10 +84,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a body holds: the completion, the tokens read and written, and the model that is said to have given it."""
+    """What a body holds: the completion, the tokens that it took, and the model that is said to have given it."""
 
     completion: Completion
-    used: tuple[int, int]
+    used: Tokens
     model: str
 
 
@@ -90,7 +96,13 @@ class UnusableBodyError(Exception):
 
 
 def prepare(
-    call: Call, model: str, temperature: float, dialect: Dialect, keep: int | None, max_tokens_in: int | None
+    call: Call,
+    model: str,
+    temperature: float,
+    dialect: Dialect,
+    keep: int | None,
+    max_tokens_in: int | None,
+    thinking: int = 0,
 ) -> Request | Completion:
     """Turn a call into a request.
 
@@ -101,6 +113,7 @@ def prepare(
         dialect: what the endpoint takes.
         keep: characters of the passage to keep; all for None.
         max_tokens_in: tokens of the prompt at most, by estimate; the passage is shortened to that.
+        thinking: tokens beyond those of the answer, for what a reasoning model writes before it.
 
     Returns:
         The request, or a completion with an error where no request can be made of the call.
@@ -121,7 +134,7 @@ def prepare(
         messages = _filled(call, passage)
     schema = _response_format(call, messages) if dialect.structured else None
     structured = schema is not None and schema["type"] == "json_schema"
-    room = max(call.max_tokens, STRUCTURED_ROOM) if structured else call.max_tokens
+    room = thinking + (max(call.max_tokens, STRUCTURED_ROOM) if structured else call.max_tokens)
     body: dict[str, Any] = {"model": model, dialect.limit: room}
     if dialect.api == "completions":
         body |= {"prompt": messages.joined(), "stop": list(END)}
@@ -178,13 +191,26 @@ def read_answer(content: bytes, request: Request, clean: Clean) -> Answer:
         completion = replace(completion, error="stopped by the endpoint's content filter")
     named = body.get("model")
     model = brief(clean(named)) if isinstance(named, str) else ""
-    return Answer(completion, _usage(body.get("usage"), request, completion.text), model)
+    thoughts = _thoughts(message, completion.text)
+    used = _usage(body.get("usage"), request, completion.text)
+    if thoughts and not used.thinking:
+        used = used._replace(thinking=min(math.ceil(len(thoughts) / CHARACTERS_PER_TOKEN), used.written))
+    if completion.error is None and ended == "length" and used.thinking and not completion.text.strip():
+        completion = replace(completion, error=CUT_OFF_THINKING)
+    return Answer(completion, used, model)
 
 
-def estimated_usage(request: Request, text: str = "") -> tuple[int, int]:
+def _thoughts(message: Mapping[str, Any], text: str) -> str:
+    """What a model is said, or seen, to have thought before its answer; empty where nothing is known of that."""
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(said := message.get(name), str) and said:
+            return said
+    return text.removesuffix(without_thoughts(text)) if text.lstrip().startswith("<think>") else ""
+
+
+def estimated_usage(request: Request, text: str = "") -> Tokens:
     """Tokens read and written, by a rule of thumb, where an endpoint does not say."""
-    lengths = (request.length, len(text))
-    return math.ceil(lengths[0] / CHARACTERS_PER_TOKEN), math.ceil(lengths[1] / CHARACTERS_PER_TOKEN)
+    return Tokens(math.ceil(request.length / CHARACTERS_PER_TOKEN), math.ceil(len(text) / CHARACTERS_PER_TOKEN))
 
 
 def explanation(body: object, clean: Clean) -> str:
@@ -299,14 +325,27 @@ def _response_format(call: Call, messages: Messages) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": {"name": "grade", "strict": True, "schema": schema}}
 
 
-def _usage(usage: object, request: Request, text: str) -> tuple[int, int]:
-    """Tokens read and written, as reported, or where that cannot be, estimated."""
+def _usage(usage: object, request: Request, text: str) -> Tokens:
+    """The tokens of a call, as reported, or where that cannot be, estimated."""
+    return told_tokens(usage, estimated_usage(request, text))
+
+
+def told_tokens(usage: object, estimate: Tokens) -> Tokens:
+    """The tokens that an endpoint reports for a call.
+
+    Args:
+        usage: the field of its answer, in OpenAI's form; `prompt_cache_hit_tokens` is DeepSeek's word for cached ones.
+        estimate: what counts where it reports none, or what is no such number.
+    """
     reported = usage if isinstance(usage, dict) else {}
-    read, written = estimated_usage(request, text)
-    return (
-        _tokens(reported.get("prompt_tokens"), read),
-        _tokens(reported.get("completion_tokens"), written),
-    )
+    read = _tokens(reported.get("prompt_tokens"), estimate.read)
+    written = _tokens(reported.get("completion_tokens"), estimate.written)
+    of_read = reported.get("prompt_tokens_details")
+    of_written = reported.get("completion_tokens_details")
+    cached = of_read.get("cached_tokens") if isinstance(of_read, dict) else reported.get("prompt_cache_hit_tokens")
+    thinking = of_written.get("reasoning_tokens") if isinstance(of_written, dict) else None
+    # Both are parts: of more than the whole nothing can be said.
+    return Tokens(read, written, min(_tokens(cached, 0), read), min(_tokens(thinking, 0), written))
 
 
 def _tokens(reported: object, estimate: int) -> int:

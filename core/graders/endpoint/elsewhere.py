@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from core.errors import GradingError
-from core.graders.base import Grader
-from core.graders.endpoint.chat import Api, Request, UnusableBodyError, read_answer
+from core.graders.base import Grader, Pair
+from core.graders.control import Tokens
+from core.graders.endpoint.chat import Api, Request, UnusableBodyError, read_answer, told_tokens
+from core.graders.endpoint.redaction import redact, without_keys
 from core.graders.reading.calls import Completion
 from core.graders.reading.grader import EMPTY_PASSAGE, ReadingGrader
 from core.types import Asked, Grade
 
 if TYPE_CHECKING:
     from core.graders.endpoint.back_end import EndpointBackEnd
+    from core.graders.endpoint.batches import BatchEndpoint
+
+NOTHING = Tokens()
 
 
 @dataclass(frozen=True)
@@ -37,14 +44,23 @@ class Played:
     Args:
         grade: what came of it; None where a call is not answered yet.
         body: fields of the request of that call; None where there is a grade.
-        used: tokens read and written by the calls that were answered.
+        used: tokens of the calls that were answered.
         models: the models that are said to have answered, where that is said.
+        reserved: tokens that the call of `body` may read and write at most.
     """
 
     grade: Grade | None
     body: Mapping[str, Any] | None
-    used: tuple[int, int] = (0, 0)
+    used: Tokens = NOTHING
     models: tuple[str, ...] = ()
+    reserved: tuple[int, int] = (0, 0)
+
+
+def is_remote(grader: Grader) -> bool:
+    """Whether a grader asks an endpoint, whose calls can be made elsewhere or in batches."""
+    from core.graders.endpoint.back_end import EndpointBackEnd
+
+    return isinstance(grader, ReadingGrader) and isinstance(grader.back_end, EndpointBackEnd)
 
 
 def asked_by(grader: Grader) -> Api:
@@ -56,7 +72,63 @@ def asked_by(grader: Grader) -> Api:
     return _back_end(grader)[1].api
 
 
-def play(grader: Grader, asked: Asked, passage: str, told: Callable[[Mapping[str, Any]], Told | None]) -> Played:
+def batches_of(grader: Grader) -> BatchEndpoint:
+    """The files and batches of the endpoint that a grader asks.
+
+    Raises:
+        GradingError: the grader asks no endpoint, or there is no key, or no access.
+    """
+    return _back_end(grader)[1].batches()
+
+
+def address_of(grader: Grader) -> str:
+    """Where the endpoint is that a grader asks.
+
+    Raises:
+        GradingError: the grader asks no endpoint.
+    """
+    return _back_end(grader)[1].address
+
+
+def spoken(grader: Grader) -> dict[str, Any]:
+    """How a grader's endpoint is asked, as far as it is known what it takes: to be kept, and given to `speak`."""
+    return _back_end(grader)[1].dialect
+
+
+def speak(grader: Grader, dialect: Mapping[str, Any]) -> None:
+    """Let a grader's endpoint be asked as was kept: what was sent is only known again by being said the same way."""
+    _back_end(grader)[1].speak(dialect)
+
+
+def tokens_told(content: bytes, estimate: Tokens) -> Tokens:
+    """The tokens that an answer in JSON says it took.
+
+    Args:
+        estimate: what counts where it does not say.
+    """
+    try:
+        body = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return estimate
+    return told_tokens(body.get("usage") if isinstance(body, dict) else None, estimate)
+
+
+def in_order(grader: Grader, pairs: Sequence[Pair]) -> list[Pair]:
+    """Pairs in the order in which prompts that begin alike follow each other.
+
+    Raises:
+        GradingError: the grader asks no endpoint.
+    """
+    return _back_end(grader)[0].ordered(pairs)
+
+
+def play(
+    grader: Grader,
+    asked: Asked,
+    passage: str,
+    told: Callable[[Mapping[str, Any]], Told | None],
+    key: str = "",
+) -> Played:
     """Take a pair through its steps, as far as its calls are answered.
 
     Args:
@@ -64,6 +136,7 @@ def play(grader: Grader, asked: Asked, passage: str, told: Callable[[Mapping[str
         asked: the question.
         passage: text of the passage.
         told: what is known of a call, by the fields of its request; None where it is not answered.
+        key: is kept out of every text; empty where the answers come from files.
 
     Raises:
         GradingError: the grader asks no endpoint.
@@ -71,7 +144,7 @@ def play(grader: Grader, asked: Asked, passage: str, told: Callable[[Mapping[str
     reading, back_end = _back_end(grader)
     if not passage.strip():
         return Played(EMPTY_PASSAGE, None)
-    used = (0, 0)
+    used = NOTHING
     models: list[str] = []
     steps = reading.steps(asked, passage)
     try:
@@ -83,9 +156,9 @@ def play(grader: Grader, asked: Asked, passage: str, told: Callable[[Mapping[str
                 continue
             reply = told(made.body)
             if reply is None:
-                return Played(None, made.body, used, tuple(models))
-            completion, tokens, model = _heard(reply, made, back_end.model)
-            used = (used[0] + tokens[0], used[1] + tokens[1])
+                return Played(None, made.body, used, tuple(models), made.reserved)
+            completion, tokens, model = _heard(reply, made, back_end.model, key)
+            used = used.plus(tokens)
             models += [model] if model else []
             call = steps.send(completion)
     except StopIteration as end:
@@ -105,13 +178,18 @@ def _back_end(grader: Grader) -> tuple[ReadingGrader, EndpointBackEnd]:
     )
 
 
-def _heard(reply: Told, request: Request, asked: str) -> tuple[Completion, tuple[int, int], str]:
+def _heard(reply: Told, request: Request, asked: str, key: str) -> tuple[Completion, Tokens, str]:
     """An answer's completion, the tokens that it took, and the model that it names."""
+
+    def clean(text: str) -> str:
+        return redact(text, [key]) if key else text
+
     if reply.content is None:
-        return Completion(error=reply.error), (0, 0), ""
+        return Completion(error=clean(reply.error)), NOTHING, ""
     try:
-        answer = read_answer(reply.content, request, str)
+        answer = read_answer(reply.content, request, clean)
     except UnusableBodyError as error:
-        return Completion(error=str(error)), (0, 0), ""
+        return Completion(error=str(error)), NOTHING, ""
     other = answer.model if answer.model and answer.model != asked else None
-    return replace(answer.completion, model=other), answer.used, answer.model
+    text = without_keys(answer.completion.text, [key])
+    return replace(answer.completion, text=text, model=other), answer.used, answer.model

@@ -20,6 +20,7 @@ def fetch_all(
     key_variable: str | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
     stopped: Callable[[], bool] = lambda: False,
+    came: Callable[[int, Fetched], None] = lambda at, one: None,
 ) -> list[Fetched]:
     """Make requests to one address and read their answers as JSON.
 
@@ -34,6 +35,7 @@ def fetch_all(
         key_variable: variable of the environment with the key, which goes as a bearer token; None to send none.
         watch: is told how many came back, out of how many.
         stopped: whether no further request is to be made; what was not asked has failed.
+        came: is given each answer as it comes, with the place of its body; an interrupt loses those in flight alone.
 
     Returns:
         n answers, in the order of the bodies.
@@ -61,5 +63,5 @@ def fetch_all(
     # With it comes the library of the model endpoints, which whoever asks nothing need not load.
     from core.graders.endpoint.requests import Requests
 
-    fetching = Requests(url, method, manners, key, is_loopback(host), watch, stopped)
+    fetching = Requests(url, method, manners, key, is_loopback(host), watch, stopped, came)
     return asyncio.run(fetching.all(bodies))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import zlib
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import Any, BinaryIO
 
 import openai
 
@@ -37,6 +38,9 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         super().__init__(follow_redirects=False, **options)
         self._most = most
         self._key = key
+        self.spool: BinaryIO | None = None
+        """Gets the body of an answer of success in the place of the memory, up to `spool_most` bytes."""
+        self.spool_most = most
         # Their lines repeat what an endpoint sends, as the words beside a status, before anybody could look at it.
         for name in ("httpx2", "httpcore2"):
             logging.getLogger(name).setLevel(logging.WARNING)
@@ -59,7 +63,12 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
             raise UnsentError(type(error).__name__) from None
         try:
             self.cookies.clear()
-            content = await _body(response, self._most)
+            if self.spool is not None and response.status_code == 200:
+                async for piece in _pieces(response, self.spool_most):
+                    self.spool.write(piece)
+                content = b""
+            else:
+                content = b"".join([piece async for piece in _pieces(response, self._most)])
         finally:
             await response.aclose()
         # A response anew: what the other one says of type and encoding would be believed where the body is read.
@@ -74,21 +83,21 @@ class BoundedClient(openai.DefaultAsyncHttpxClient):
         return type(response)(response.status_code, headers=headers, content=content, request=request)
 
 
-async def _body(response: Any, most: int) -> bytes:
-    """The bytes of a body, expanded where it is compressed, never more of them in memory than a little over `most`."""
+async def _pieces(response: Any, most: int) -> AsyncIterator[bytes]:
+    """A body piece by piece, expanded where it is compressed, and no more of it than `most` bytes."""
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
         raise UnreadableAnswerError("the answer is compressed in a way that was not asked for")
     expand = None if encoding in ("", "identity") else zlib.decompressobj(GZIP)
-    content = bytearray()
-    received = 0
+    expanded = received = 0
     async for chunk in response.aiter_raw(CHUNK):
         received += len(chunk)
         try:
-            content += chunk if expand is None else expand.decompress(chunk, most + 1 - len(content))
+            piece = chunk if expand is None else expand.decompress(chunk, most + 1 - expanded)
         except zlib.error:
             raise UnreadableAnswerError("the answer does not expand") from None
+        expanded += len(piece)
         # What comes after the end of what is compressed adds nothing to the content.
-        if max(len(content), received) > most:
+        if max(expanded, received) > most:
             raise UnreadableAnswerError(f"the answer is longer than {most:,} bytes")
-    return bytes(content)
+        yield piece

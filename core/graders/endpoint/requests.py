@@ -34,6 +34,7 @@ class Requests:
     on_this_computer: bool
     watch: Callable[[int, int], None]
     stopped: Callable[[], bool]
+    came: Callable[[int, Fetched], None]
     closed_until: float = 0.0
     next_start: float = 0.0
     done: int = 0
@@ -46,14 +47,15 @@ class Requests:
         proxied = not self.on_this_computer and (not self.key or self.url.lower().startswith("https:"))
         async with BoundedClient(limit("ENDPOINT_ANSWER"), self.key, timeout=timeout, trust_env=proxied) as client:
 
-            async def one(body: Mapping[str, Any]) -> Fetched:
+            async def one(at: int, body: Mapping[str, Any]) -> Fetched:
                 async with slots:
                     found = await self._fetch(client, body)
+                self.came(at, found)
                 self.done += 1
                 self.watch(self.done, len(bodies))
                 return found
 
-            return list(await asyncio.gather(*map(one, bodies)))
+            return list(await asyncio.gather(*(one(at, body) for at, body in enumerate(bodies))))
 
     async def _fetch(self, client: BoundedClient, body: Mapping[str, Any]) -> Fetched:
         reason, seconds = "not asked, as it was stopped", 0.0

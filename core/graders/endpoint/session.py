@@ -17,7 +17,7 @@ import openai
 
 from core.errors import GradingError
 from core.graders.base import Outcome, Pair
-from core.graders.control import Control
+from core.graders.control import Control, Tokens
 from core.graders.endpoint.ask import Adapted, Answered, Endpoint, Faulted, Refused, ask, open_client
 from core.graders.endpoint.chat import Request, prepare
 from core.graders.endpoint.outbox import Outbox
@@ -71,7 +71,7 @@ class Session:
         self._ages = itertools.count()
         self._exhausted = False
         self._waiting: list[_Asked] = []
-        self._flying: dict[asyncio.Task[tuple[int, int]], tuple[_Asked, Request]] = {}
+        self._flying: dict[asyncio.Task[Tokens], tuple[_Asked, Request]] = {}
         self._silent = 0
         self._answered = -1
         self._failure: BaseException | None = None
@@ -170,7 +170,7 @@ class Session:
         """Make a pair's call, where one can be made of it; whether the budget has room for another one now."""
         end = self._endpoint
         dialect = replace(end.dialect, structured=False) if asked.plain else end.dialect
-        request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in)
+        request = prepare(asked.call, end.model, end.temperature, dialect, asked.keep, end.max_tokens_in, end.thinking)
         if isinstance(request, Completion):
             self._go_on(asked, request)
         elif not self._control.reserve(*request.reserved, patient=True):
@@ -186,9 +186,9 @@ class Session:
             task.add_done_callback(self._landed)
         return True
 
-    def _landed(self, task: asyncio.Task[tuple[int, int]]) -> None:
+    def _landed(self, task: asyncio.Task[Tokens]) -> None:
         asked, request = self._flying.pop(task)
-        used = (0, 0)
+        used = Tokens()
         if task.cancelled():
             asked.steps.close()
         elif (error := task.exception()) is not None:
@@ -203,8 +203,8 @@ class Session:
             self._failure = error
             self._failed_at = asyncio.get_running_loop().time()
 
-    async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> tuple[int, int]:
-        """Make one call, do what its verdict says, and return the tokens read and written."""
+    async def _call(self, client: openai.AsyncOpenAI, asked: _Asked, request: Request) -> Tokens:
+        """Make one call, do what its verdict says, and return the tokens that it used."""
         verdict = await ask(client, self._endpoint, request, self._key)
         if isinstance(verdict, Answered):
             self._silent, self._answered = 0, max(self._answered, asked.age)
@@ -233,7 +233,7 @@ class Session:
         asked.steps.close()
         self._report(verdict.error.message)
         self._fail(verdict.error)
-        return 0, 0
+        return Tokens()
 
     def _retry(self, asked: _Asked, fault: Faulted) -> None:
         """Let a pair wait for its next attempt, or give it up."""

@@ -42,11 +42,15 @@ class ReadingGrader:
         """How one pair is graded."""
         return self._method(asked, passage)
 
+    def ordered(self, pairs: Sequence[Pair]) -> list[Pair]:
+        """Pairs in the order in which prompts that begin alike follow each other, for models that keep beginnings."""
+        return sorted(pairs, key=lambda pair: pair[::-1] if self._by_passage else pair)
+
     def grade(
         self, questions: Mapping[int, Asked], passages: Mapping[int, str], pairs: Sequence[Pair], control: Control
     ) -> Iterator[list[Outcome]]:
         """Grade pairs, as many at a time as suits the model; as `Grader.grade` says."""
-        order = sorted(pairs, key=lambda pair: pair[::-1] if self._by_passage else pair)
+        order = self.ordered(pairs)
         empty = [(question, passage, EMPTY_PASSAGE) for question, passage in order if not passages[passage].strip()]
         if empty:
             yield empty

@@ -38,7 +38,7 @@ _TEXTS = (
 _KINDS: Mapping[str, tuple[Is, str]] = {
     **dict.fromkeys(_TEXTS, (_is_text, 'a text; a command takes one of digits alone as NAME="1234"')),
     **dict.fromkeys(("model", "verify_model"), (_is_name, "the name of a model")),
-    **dict.fromkeys(("attempts", "max_tokens_in", "num_beams"), (_is_whole, "a whole number")),
+    **dict.fromkeys(("attempts", "max_tokens_in", "num_beams", "thinking_tokens"), (_is_whole, "a whole number")),
     **dict.fromkeys(("timeout_s", "temperature"), (_is_number, "a number")),
     "extra": (_is_mapping, 'a JSON object as {"seed": 1}'),
 }

@@ -257,28 +257,6 @@ def _kappa(counts: Array) -> float:
     return float((np.trace(counts) / total - chance) / (1 - chance)) if chance < 1 else float("nan")
 
 
-def kappa_of_levels(table: Confusion, confidence: float = CONFIDENCE) -> Rate:
-    """Cohen's kappa of labels and judgments on one scale, level by level.
-
-    Raises:
-        InputError: where the machine's levels are not those of people.
-    """
-    levels = sorted({*table.labels, *table.judgments})
-    if not set(table.labels) <= set(table.judgments):
-        raise InputError(
-            "labels and judgments are not on one scale", "map the labels to judgments first, or ask for `quality`"
-        )
-    rows = [levels.index(label) for label in table.labels]
-    columns = [levels.index(judgment) for judgment in table.judgments]
-
-    def of(counts: Array) -> float:
-        square = np.zeros((len(levels), len(levels)))
-        square[np.ix_(rows, columns)] = counts
-        return _kappa(square)
-
-    return statistic(table, of, share=False, confidence=confidence)
-
-
 def rogan_gladen(
     labelled: int,
     n: int,

@@ -13,6 +13,8 @@ from core.pipelines.answers.generating import KS, TEMPERATURE
 from core.project import AnswerModel
 
 Said = Literal["recall", "reteval", "gpteval"]
+Measured = Literal["LLM-retEval", "GPT-Eval", "Recall", "Precision", "F1"]
+"""The measures of the table, as people read them."""
 AnswerState = Literal["answered", "failed", "waiting", "skipped"]
 
 
@@ -150,6 +152,13 @@ class Evaluation:
     def verdicts_of(self, what: Said, k: int) -> dict[str, dict[str, float | None]]:
         """The scores of queries at a depth by run and query id; None where it failed, absent where it waits."""
         return {run: numbers(self.lines[run, k], what) for run in self.view.runs or ()}
+
+
+def query_values(lines: Mapping[str, Line], measure: Measured) -> dict[str, float | None]:
+    """The scores of queries by a measure, by query id: None where it failed, absent where it waits, 0 where skipped."""
+    if measure in ("LLM-retEval", "GPT-Eval"):
+        return numbers(lines, "reteval" if measure == "LLM-retEval" else "gpteval")
+    return {query_id: float(getattr(line.found, measure.lower())) for query_id, line in lines.items()}
 
 
 def numbers(lines: Mapping[str, Line], what: Said) -> dict[str, float | None]:

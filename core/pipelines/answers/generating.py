@@ -11,11 +11,20 @@ from typing import Literal
 from core.bank import question_text_key
 from core.catalogue import prices
 from core.errors import InputError
-from core.graders import CUT_OFF, EMPTY, Call, Completion, Control, Sampling, current, fill, without_thoughts
+from core.graders import (
+    CUT_OFF,
+    EMPTY,
+    Call,
+    Completion,
+    Control,
+    Sampling,
+    current,
+    fill,
+    without_thoughts,
+)
 from core.grading import CHARACTERS_A_TOKEN, PriceTag, Progress, answers
 from core.pipelines.answers.contexts import (
     USUAL_GOLD,
-    AskedQuery,
     Gold,
     asked_queries,
     context_of,
@@ -24,10 +33,11 @@ from core.pipelines.answers.contexts import (
     passage_texts,
     tops,
 )
-from core.pipelines.answers.generators import PARTING, ReadyGenerator, nearest_sentences
+from core.pipelines.answers.generators import PARTING, Order, ReadyGenerator, nearest_sentences
 from core.pipelines.answers.jobs import ANSWERS, UNCAPPED, Caps, Report, Work, run_job
+from core.pipelines.answers.lines import Line, join, parts_of, place_of, wanted_place
 from core.pipelines.reins import Reins
-from core.project import Cursor, Generated, Project, add_generated, answer_models, generated_of
+from core.project import AnswerPlace, Cursor, Generated, Project, add_generated, answer_models, generated_of
 from core.text import how_many
 
 KS = (1, 5, 10)
@@ -37,6 +47,8 @@ TEMPERATURE = 0.5
 """Draws from the gold passages, and their temperature (llm-reteval, section 3.2)."""
 SEED = 1
 SAMPLE = 200
+BEST_LAST: Order = "best last"
+NO_ROOM = "the passages do not fit, and the best, which is the last, would be cut off: ask for fewer, or best first"
 BLOCK = 512
 """Answers whose contexts are in memory at a time."""
 
@@ -67,19 +79,10 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Line:
-    """One answer that is asked for."""
-
-    query: AskedQuery
-    context: tuple[int, ...]
-    temperature: float
-    draw: int
-    seed: int | None
-
-
-@dataclass(frozen=True)
 class AnswerPlan:
     """What generating would ask.
+
+    Of a generator that reads passages one by one, the answers from single passages are among them.
 
     Args:
         needed: answers that are wanted, each context once.
@@ -123,13 +126,13 @@ def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: 
                 if not context:
                     skipped, without_text = (skipped + (not passages), without_text + bool(passages))
                     continue
-                place = (query.text, context, 0.0, 1)
-                shared += place in lines
-                lines[place] = Line(query, context, 0.0, 1, None)
+                line = Line(query, context, 0.0, 1, None)
+                shared += wanted_place(line) in lines
+                lines |= {wanted_place(one): one for one in (*parts_of(ready, line), line)}
         if wanted.from_gold and (context := context_of(gold.get(query.query_id, []))):
             for draw, temperature, seed in _draws(ready, wanted):
-                place = (query.text, context, temperature, draw)
-                lines[place] = Line(query, context, temperature, draw, seed)
+                line = Line(query, context, temperature, draw, seed)
+                lines |= {wanted_place(one): one for one in (*parts_of(ready, line), line)}
     stored = next(
         (one for one in answer_models(project, "generator") if one.fingerprint == ready.model.fingerprint), None
     )
@@ -141,7 +144,14 @@ def plan_answers(project: Project, ready: ReadyGenerator, wanted: Wanted, caps: 
             to_ask.append(line)
         elif found is not None:
             known, failed = known + (found.text is not None), failed + (found.text is None)
-    return AnswerPlan(len(lines), known, failed, to_ask[: caps.limit], shared, skipped, without_text)
+    return AnswerPlan(len(lines), known, failed, _first(ready, to_ask, caps), shared, skipped, without_text)
+
+
+def _first(ready: ReadyGenerator, lines: list[Line], caps: Caps) -> list[Line]:
+    """As many as may be asked; what is joined of others comes after them."""
+    asked = [line for line in lines if not parts_of(ready, line)][: caps.limit]
+    joined = [line for line in lines if parts_of(ready, line)]
+    return asked + (joined if caps.limit is None else joined[: max(0, caps.limit - len(asked))])
 
 
 def _draws(ready: ReadyGenerator, wanted: Wanted) -> list[tuple[int, float, int | None]]:
@@ -168,9 +178,9 @@ def _check(wanted: Wanted) -> None:
 
 def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> PriceTag:
     """Estimate what a plan would take, from a sample of it; nothing is asked."""
-    lines = plan.to_ask
+    lines = [line for line in plan.to_ask if not parts_of(ready, line)]
     if not ready.asks or not lines:
-        return PriceTag(len(lines), 0, 0, 0, 0.0, None, True)
+        return PriceTag(len(plan.to_ask), 0, 0, 0, 0.0, None, True)
     sample = random.Random(0).sample(lines, min(SAMPLE, len(lines)))
     texts = passage_texts(project, {key for line in sample for key in line.context})
     back_end = ready.back_end()
@@ -183,11 +193,12 @@ def answers_price(project: Project, ready: ReadyGenerator, plan: AnswerPlan) -> 
     tokens_in, tokens_out = round(read * len(lines) / len(sample)), len(lines) * (ready.n_tokens + 1)
     price = prices(project).get(ready.model.model)
     cost = None if price is None else price.of(tokens_in, tokens_out)
-    return PriceTag(len(lines), len(lines), tokens_in, tokens_out, cost, None, counted)
+    return PriceTag(len(plan.to_ask), len(lines), tokens_in, tokens_out, cost, None, counted)
 
 
 def _values(ready: ReadyGenerator, line: Line, texts: dict[int, str]) -> dict[str, str]:
-    context = PARTING.join(texts[key] for key in line.context if key in texts)
+    keys = line.context[::-1] if ready.order == BEST_LAST else line.context
+    context = PARTING.join(texts[key] for key in keys if key in texts)
     return {"question": line.query.text, "context": context, "n_tokens": str(ready.n_tokens)}
 
 
@@ -203,7 +214,8 @@ def generate_answers(
     """Let a generator write the answers that are missing, in this thread; what came before is kept whatever happens.
 
     All passages go into one prompt, the best first. Where they do not fit, their end is cut off, which is the last
-    passage first, never the question (llm-reteval specification, section 4.1).
+    passage first, never the question (llm-reteval specification, section 4.1). With the best one last that would be the
+    best: then the answer has failed. One by one, an answer is joined of those from its passages as `join` says.
 
     Args:
         report: is told the generator's name and the progress after every commit.
@@ -222,8 +234,10 @@ def generate_answers(
         f"{how_many(plan.without_text, 'places')} of which no passage has a text" if plan.without_text else "",
     ]:
         remark = ", ".join(filter(None, left))
+    # By name: runs that come later were not asked for.
+    runs = wanted.runs if wanted.runs == () else named_runs(project, wanted.runs)
     asked = {
-        "runs": wanted.runs, "ks": list(wanted.ks), "from_gold": wanted.from_gold, "draws": wanted.draws,
+        "runs": runs, "ks": list(wanted.ks), "from_gold": wanted.from_gold, "draws": wanted.draws,
         "temperature": wanted.temperature, "left_out": remark, "max_calls": caps.max_calls, "max_cost": caps.max_cost,
     }  # fmt: skip
     kept = {name: value for name, value in asked.items() if value not in (None, "", False)}
@@ -232,13 +246,32 @@ def generate_answers(
 
     def batches(cursor: Cursor) -> Callable[[Control], Iterator[list[Generated]]]:
         keys = {text: question_text_key(cursor, text) for text in {line.query.text for line in plan.to_ask}}
-        return lambda control: _written(project, ready, plan.to_ask, keys, control)
+        return lambda control: _with_joined(project, ready, plan.to_ask, keys, control)
 
     return run_job(
         project, work, author, report, reins or Reins(), batches,
         lambda cursor, key, some, job: add_generated(cursor, key, some, job),
         failed=lambda one: one.text is None,
     )  # fmt: skip
+
+
+def _with_joined(
+    project: Project, ready: ReadyGenerator, lines: Sequence[Line], keys: dict[str, int], control: Control
+) -> Iterator[list[Generated]]:
+    """Answers in batches as they come, and after them those that are joined of others; what lacks a part waits."""
+    came: dict[AnswerPlace, Generated] = {}
+    for batch in _written(project, ready, [line for line in lines if not parts_of(ready, line)], keys, control):
+        came |= {one.place: one for one in batch}
+        yield batch
+    joined = [line for line in lines if parts_of(ready, line)]
+    if not joined:
+        return
+    stored = next(one for one in answer_models(project, "generator") if one.fingerprint == ready.model.fingerprint)
+    known = generated_of(project, stored.key) | came
+    for line in joined:
+        parts = [known.get(place_of(part, keys)) for part in parts_of(ready, line)]
+        if None not in parts:
+            yield [join(place_of(line, keys), [part for part in parts if part is not None], line.seed)]
 
 
 def _written(
@@ -257,7 +290,7 @@ def _written(
             if back_end is None:
                 read = [(line.query.text, [texts[key] for key in line.context]) for line in block]
                 yield [
-                    Generated(_place(line, keys), said or None, None if said else EMPTY)
+                    Generated(place_of(line, keys), said or None, None if said else EMPTY)
                     for line, said in zip(block, nearest_sentences(read), strict=True)
                 ]
                 continue
@@ -267,7 +300,7 @@ def _written(
                 for line in block
             ]
             for batch in answers(back_end, calls, control):
-                yield [_read(block[i], completion, keys) for i, completion in batch]
+                yield [_read(ready, block[i], completion, keys) for i, completion in batch]
 
 
 def _sampling(line: Line) -> Sampling | None:
@@ -278,15 +311,13 @@ def _samplings(lines: Collection[Line]) -> list[Sampling | None]:
     return list(dict.fromkeys(map(_sampling, lines)))
 
 
-def _place(line: Line, keys: dict[str, int]) -> tuple[int, tuple[int, ...], float, int]:
-    return keys[line.query.text], line.context, line.temperature, line.draw
-
-
-def _read(line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
+def _read(ready: ReadyGenerator, line: Line, completion: Completion, keys: dict[str, int]) -> Generated:
     """What came back as an answer: its text without the thoughts before it, or why there is none."""
-    place = _place(line, keys)
+    place = place_of(line, keys)
     if completion.error is not None:
         return Generated(place, None, completion.error, line.seed, completion.shortened)
+    if completion.shortened and ready.order == BEST_LAST and len(line.context) > 1:
+        return Generated(place, None, NO_ROOM, line.seed, completion.shortened)
     text = without_thoughts(completion.text).strip()
     if not text:
         return Generated(place, None, EMPTY if completion.complete else CUT_OFF, line.seed, completion.shortened)

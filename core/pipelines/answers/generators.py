@@ -31,7 +31,14 @@ N_TOKENS = 5
 """As many tokens as the prompt allows where nobody says: the authors' number, which fits NQ-open."""
 MAX_TOKENS = 32
 """Tokens that a model may write: room for words around the answer."""
-ORDER = "best first"
+Order = Literal["best first", "best last", "one by one"]
+ORDERS: dict[Order, str] = {
+    "best first": "All passages in one prompt, the best at the beginning.",
+    "best last": "All passages in one prompt, the best at the end, next to the question that is asked again.",
+    "one by one": "A prompt for each passage, the best first; the last answer that is not 'unanswerable' counts.",
+}
+"""How a model is given its passages (llm-reteval specification, section 4.1), and what each means."""
+ORDER: Order = "best first"
 PARTING = "\n\n"
 """Stands between the passages of a context."""
 
@@ -55,6 +62,7 @@ class GeneratorPlan:
         n_tokens: how long an answer may be by the words of the prompt.
         max_tokens: how long it may be before it is cut off.
         name: what people call it; None for a name made of the model's.
+        order: how a model is given its passages.
     """
 
     settings: Mapping[str, Any] | None = None
@@ -63,6 +71,7 @@ class GeneratorPlan:
     n_tokens: int = N_TOKENS
     max_tokens: int = MAX_TOKENS
     name: str | None = None
+    order: Order = ORDER
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,7 @@ class ReadyGenerator:
         rule: None for a model with a prompt.
         prompt: with places for question, context and number of tokens; of a rule that of an extractive model.
         fence: whether passages are marked as data.
-        n_tokens, max_tokens: see `GeneratorPlan`.
+        n_tokens, max_tokens, order: see `GeneratorPlan`.
         settings: of the model.
     """
 
@@ -85,6 +94,7 @@ class ReadyGenerator:
     n_tokens: int
     max_tokens: int
     settings: Mapping[str, Any]
+    order: str = ORDER
 
     @property
     def draws_differ(self) -> bool:
@@ -117,7 +127,11 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
         InputError: a setting makes no sense, there is no such prompt, or no model is named.
     """
     settings = {name: value for name, value in (plan.settings or {}).items() if value not in (None, "")}
+    if plan.order not in ORDERS:
+        raise InputError(f"There is no order '{plan.order}' of passages.", f"There are: {', '.join(ORDERS)}.")
     if plan.rule is not None:
+        if plan.order != ORDER:
+            raise InputError(f"The rule {plan.rule} takes passages {ORDER} alone.", "Name a model, or no order.")
         return _by_rule(plan.rule, settings, plan.name)
     if "temperature" in settings:
         raise InputError(
@@ -135,15 +149,16 @@ def make_generator(project: Project, plan: GeneratorPlan) -> ReadyGenerator:
     }
     if where == "transformers":
         own["dtype"] = settings["dtype"] = _dtype(settings)
-    told = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": ORDER, "fence": fence, "at": where}
+    told = {"n_tokens": plan.n_tokens, "max_tokens": plan.max_tokens, "order": plan.order, "fence": fence, "at": where}
     parameters = {"settings": settings, "prompt": prompt.name} | told
     return ReadyGenerator(
         AnswerModel(
-            plan.name or _short(model) + ("" if prompt.name == PROMPT else f", {prompt.name}"),
+            plan.name or _short(model) + ("" if prompt.name == PROMPT else f", {prompt.name}")
+            + ("" if plan.order == ORDER else f", {plan.order}"),
             fingerprint_of(["generator", model, prompt.hash, told, own]),
             model, prompt.name, prompt.hash, parameters,
         ),
-        None, prompt, fence, plan.n_tokens, plan.max_tokens, settings,
+        None, prompt, fence, plan.n_tokens, plan.max_tokens, settings, plan.order,
     )  # fmt: skip
 
 
@@ -166,7 +181,10 @@ def generator_again(project: Project, model: AnswerModel) -> ReadyGenerator:
     else:
         settings = dict(kept["settings"]) | {"fence": kept["fence"]}
         ready = make_generator(
-            project, GeneratorPlan(settings, None, kept["prompt"], kept["n_tokens"], kept["max_tokens"], model.name)
+            project,
+            GeneratorPlan(
+                settings, None, kept["prompt"], kept["n_tokens"], kept["max_tokens"], model.name, kept["order"]
+            ),
         )
     if ready.model.fingerprint != model.fingerprint:
         raise GradingError(

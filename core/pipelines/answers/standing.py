@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from statistics import median
 
+from core.measures import choosing
 from core.pipelines.answers.comparing import verdicts
 from core.pipelines.answers.contexts import asked_queries, gold_sources, named_runs
 from core.pipelines.answers.evaluation import Evaluation
 from core.pipelines.answers.generating import KS
 from core.pipelines.answers.jobs import answer_jobs
-from core.pipelines.answers.studying import PeopleSaid, choice_of_runs
+from core.pipelines.answers.studying import PeopleSaid, choice_tables
 from core.project import AnswerModel, Project, answer_models, run_names
 
 SHORT = 5
 """Words up to which a gold answer is a phrase that can stand within a sentence."""
+SAMPLES = 1000
 SURE = 0.95
 """Share of the resamples in which a run has to lead for its lead to be more than noise."""
 
@@ -97,7 +99,10 @@ def clear_best(project: Project, evaluation: Evaluation) -> dict[tuple[int, str]
         return {
             (k, choice.evaluation.removesuffix(f"@{k}")): choice.chosen[0]
             for k in evaluation.view.ks
-            for choice in choice_of_runs(evaluation, k).choices
+            # Each over its own runs: a run that waits for answers may lead by Recall all the same.
+            for name, table in choice_tables(evaluation, k).items()
+            if len(table) > 1
+            for choice in choosing({name: table}, samples=SAMPLES).choices
             if len(choice.chosen) == 1 and choice.chance.get(choice.chosen[0], 0.0) >= SURE
         }
 

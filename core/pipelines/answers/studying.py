@@ -23,7 +23,7 @@ from core.pipelines.answer_judges import JUDGES, AnswerJudge
 from core.pipelines.answers.casework import cases
 from core.pipelines.answers.comparing import Pair, pair, verdicts
 from core.pipelines.answers.contexts import asked_queries
-from core.pipelines.answers.evaluation import Evaluation, numbers
+from core.pipelines.answers.evaluation import Evaluation, Measured, numbers, query_values
 from core.project import AnswerModel, Project, answer_models, answer_texts, answer_verdicts, confirmed_cases
 from core.text import first_few
 
@@ -88,33 +88,40 @@ def choice_tables(evaluation: Evaluation, k: int) -> dict[str, Table]:
 
     Returns:
         Tables by the name of the measure, such as Recall@5 and LLM-retEval@5; GPT-Eval over the queries with gold
-        answers alone.
+        answers alone. A run of which answers or comparisons wait is not in the table of a measure that needs them: what
+        is known of it is of some queries, which may be the easy ones. See `waiting_runs`.
 
     Raises:
         InputError: the depth is not looked at.
     """
     if k not in evaluation.view.ks:
         raise InputError(f"The depth {k} is not looked at.", f"Use one of {first_few(evaluation.view.ks)}.")
-    tables: dict[str, Table] = {
-        f"Recall@{k}": _measure(evaluation, k, "recall"),
-        f"Precision@{k}": _measure(evaluation, k, "precision"),
-        f"F1@{k}": _measure(evaluation, k, "f1"),
-        f"LLM-retEval@{k}": evaluation.verdicts_of("reteval", k),
-    }
-    if any(side.query.answers for side in evaluation.gold.values()):
-        known = [query_id for query_id, side in evaluation.gold.items() if side.query.answers]
-        tables[f"GPT-Eval@{k}"] = {
-            run: {query_id: said for query_id, said in by_query.items() if query_id in set(known)}
-            for run, by_query in evaluation.verdicts_of("gpteval", k).items()
-        }
-    return {name: table for name, table in tables.items() if any(table.values())}
+    every = list(evaluation.gold)
+    with_answers = [query_id for query_id in every if evaluation.gold[query_id].query.answers]
+    told: dict[Measured, list[str]] = {
+        "Recall": every, "Precision": every, "F1": every, "LLM-retEval": every, "GPT-Eval": with_answers,
+    }  # fmt: skip
+    tables = {f"{measure}@{k}": _table(evaluation, k, measure, queries) for measure, queries in told.items() if queries}
+    return {name: table for name, table in tables.items() if table}
 
 
-def _measure(evaluation: Evaluation, k: int, name: str) -> dict[str, dict[str, float | None]]:
-    return {
-        run: {query_id: float(getattr(line.found, name)) for query_id, line in evaluation.lines[run, k].items()}
-        for run in evaluation.view.runs or ()
+def _table(evaluation: Evaluation, k: int, measure: Measured, queries: Sequence[str]) -> Table:
+    """Scores by run and query; None where one failed, which is not the 0 of a query that a run skipped."""
+    found: dict[str, dict[str, float | None]] = {}
+    for run in evaluation.view.runs or ():
+        lines = evaluation.lines[run, k]
+        values = query_values(lines, measure)
+        if all(query_id in values for query_id in queries):
+            found[run] = {query_id: values[query_id] for query_id in queries}
+    return found
+
+
+def waiting_runs(evaluation: Evaluation, k: int) -> dict[str, int]:
+    """Of how many queries the answer or its comparison waits at a depth, by run; whole runs are not there."""
+    told = {
+        run: len(lines) - len(numbers(lines, "reteval")) for (run, at), lines in evaluation.lines.items() if at == k
     }
+    return {run: count for run, count in told.items() if count}
 
 
 @dataclass(frozen=True)

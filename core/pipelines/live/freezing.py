@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from core.errors import GradingError, InputError, Report
-from core.graders import fetch_all
+from core.graders import Fetched, fetch_all
 from core.pipelines.answers.contexts import AskedQuery, asked_queries
-from core.pipelines.live.target import Given, Target, at_path
+from core.pipelines.live.target import DECIDING, Given, Target, at_path
 from core.project import (
     Cursor,
+    FrozenQuery,
     Project,
+    add_frozen,
     add_passages,
+    begin_freeze,
+    drop_freeze,
+    end_freeze,
+    fingerprint_of,
+    freezes,
+    frozen_so_far,
     log,
     refresh_pool,
     run_names,
@@ -28,6 +38,10 @@ from core.types import Passage, Ranked, Response
 
 DIGITS = 12
 """Of the digest that is an id where a target gives none, or tells a text from another under the same id."""
+
+
+COMMIT_SECONDS = 1.0
+"""What came is written at least this often: a process that dies loses no more."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,7 @@ class Frozen:
         failed: reason by query id, of those that it did not answer at all.
         changed: passages whose text is another than the project has under their id; they got ids of their own.
         seconds: median time of an answer; None where there was none.
+        before: queries that had come before, when the freeze was interrupted; they were not asked again.
     """
 
     run: str | None
@@ -53,6 +68,7 @@ class Frozen:
     failed: dict[str, str]
     changed: int
     seconds: float | None
+    before: int = 0
 
 
 def freeze(
@@ -66,41 +82,53 @@ def freeze(
 ) -> Frozen:
     """Ask a target for every query and keep what it gave: passages as a run, answers as responses.
 
+    What comes is kept as it comes. A freeze that was interrupted, or in which queries failed, stays open: under the
+    same name it goes on with the queries that did not come, and asks none of the others again.
+
     A query that it does not answer, after all attempts, has failed: it is no query for which nothing was found, so that
-    nothing is kept where one failed, unless that is allowed.
+    there is no run where one failed, unless that is allowed.
 
     Args:
         name: of the run, which must be new; responses are called the same, or NAME-responses beside a run.
         query_ids: only these; all queries with words for None.
-        allow_failed: whether a run is kept from which failed queries are absent.
-        watch: is told how many queries came back, out of how many.
+        allow_failed: whether a run is made from which failed queries are absent.
+        watch: is told how many queries came back, out of how many that were asked now.
 
     Raises:
-        InputError: the name is taken, or there are no queries.
-        GradingError: a query failed and that is not allowed, or all did; nothing is kept then.
+        InputError: the name is taken or is none, the freeze that is open under it was begun otherwise, or there are no
+            queries.
+        GradingError: a query failed and that is not allowed, or all did, or it was stopped from the keyboard; what
+            came is kept then, and there is no run.
     """
     if name in run_names(project):
         raise InputError(f"There is a run '{name}' already.", "A frozen run stays as it is: choose another name.")
     queries = asked_queries(project, query_ids)
     if not queries:
         raise InputError("There are no queries with words.", "Import queries.")
-    bodies = [target.body(query.query_id, query.text) for query in queries]
-    came = fetch_all(target.url, target.method, bodies, target.manners, target.key_variable or None, watch)
-    failed: dict[str, str] = {}
-    given: dict[str, Given] = {}
-    for query, one in zip(queries, came, strict=True):
-        found = one.reason if one.reason is not None else read_answer(one.value, target)
-        if isinstance(found, str):
-            failed[query.query_id] = found
-        else:
-            given[query.query_id] = found
-    if not given or (failed and not allow_failed):
+    asked = fingerprint_of(["target", *(getattr(target, part) for part in DECIDING)])
+    opened = next((one for one in freezes(project) if one.name == name), None)
+    if opened is not None and opened.asked != asked:
+        raise InputError(
+            f"The freeze '{name}' was begun with another request.",
+            f"Go on with the file as it was, or give it up: exam target drop {name}.",
+        )
+    key = begin_freeze(project, name, target.url, asked, author) if opened is None else opened.key
+    words = {query.query_id: query.text for query in queries}
+    kept = _kept(project, key, words)
+    before = len(kept)
+    rest = [query for query in queries if query.query_id not in kept]
+    failed = _ask(project, target, key, rest, watch)
+    kept = _kept(project, key, words)
+    if not kept or (failed and not allow_failed):
         first, reason = next(iter(failed.items()))
+        if not kept:
+            drop_freeze(project, name, author)
+        hint = f"{len(kept):,} came and are kept. Freeze again as {name} to ask the others, or add --allow-failed."
         raise GradingError(
             f"{how_many(len(failed), 'queries')} of {len(queries):,} failed; the first is {first}: {reason}.",
-            "Nothing was kept. See that the target is well, or keep the rest with --allow-failed.",
+            hint if kept else "Nothing was kept. See that the target is well.",
         )
-    seconds = sorted(one.seconds for one in came if one.reason is None)
+    given = {query_id: _read_back(one.given) for query_id, one in kept.items()}
     with project.transaction() as cursor:
         changed = _write(cursor, target, name, queries, given)
         system = None
@@ -115,6 +143,7 @@ def freeze(
                 ((system,),) = cursor.execute(
                     "SELECT name FROM runs WHERE tag = ? AND run_key IN (SELECT run_key FROM responses)", [name]
                 ).fetchall()
+        end_freeze(cursor, key, system, len(queries), len(failed))
         refresh_pool(cursor)
         log(
             cursor, author, "freeze target", name=name, url=target.url, queries=len(queries), failed=len(failed),
@@ -122,8 +151,63 @@ def freeze(
         )  # fmt: skip
     empty = sum(not one.passages and one.answer is None for one in given.values())
     run = name if target.passages else None
-    middle = seconds[len(seconds) // 2] if seconds else None
-    return Frozen(run, system, len(queries), len(given) - empty, empty, failed, changed, middle)
+    middle = sorted(one.seconds for one in kept.values())[len(kept) // 2]
+    return Frozen(run, system, len(queries), len(given) - empty, empty, failed, changed, middle, before)
+
+
+def _kept(project: Project, key: int, words: Mapping[str, str]) -> dict[str, FrozenQuery]:
+    """What came so far for queries with these words, by query id."""
+    return {query_id: one for query_id, one in frozen_so_far(project, key).items() if one.words == words.get(query_id)}
+
+
+def _ask(
+    project: Project, target: Target, key: int, queries: Sequence[AskedQuery], watch: Callable[[int, int], None]
+) -> dict[str, str]:
+    """Ask for queries and keep what comes while it comes; why the others failed, by query id.
+
+    Raises:
+        GradingError: it was stopped from the keyboard.
+    """
+    failed: dict[str, str] = {}
+    waiting: list[FrozenQuery] = []
+    committed = time.monotonic()
+    came = 0
+
+    def commit() -> None:
+        nonlocal waiting, committed, came
+        some, waiting = waiting, []
+        if some:
+            project.write(lambda cursor: add_frozen(cursor, key, some))
+        came += len(some)
+        committed = time.monotonic()
+
+    def take(at: int, one: Fetched) -> None:
+        found = one.reason if one.reason is not None else read_answer(one.value, target)
+        if isinstance(found, str):
+            failed[queries[at].query_id] = found
+            return
+        given = json.dumps({"passages": found.passages, "answer": found.answer}, ensure_ascii=False)
+        waiting.append(FrozenQuery(queries[at].query_id, queries[at].text, given, one.seconds))
+        if time.monotonic() - committed >= COMMIT_SECONDS:
+            commit()
+
+    bodies = [target.body(query.query_id, query.text) for query in queries]
+    try:
+        fetch_all(target.url, target.method, bodies, target.manners, target.key_variable or None, watch, came=take)
+    except KeyboardInterrupt:
+        commit()
+        raise GradingError(
+            f"Stopped from the keyboard: {came:,} of {len(queries):,} queries came and are kept.",
+            "Freeze again under the same name to ask the rest.",
+        ) from None
+    finally:
+        commit()
+    return {query.query_id: failed[query.query_id] for query in queries if query.query_id in failed}
+
+
+def _read_back(given: str) -> Given:
+    said = json.loads(given)
+    return Given(tuple((passage_id, text, score) for passage_id, text, score in said["passages"]), said["answer"])
 
 
 def read_answer(value: Any, target: Target) -> Given | str:

@@ -62,6 +62,10 @@ class Target:
         return filled
 
 
+DECIDING = ("url", "method", "request", "k", "passages", "id", "text", "score", "answer")
+"""What of a target decides what is sent and what is read of it; how fast and how patiently it is asked does not."""
+
+
 @dataclass(frozen=True)
 class Given:
     """What a target gave for a query.

@@ -1,7 +1,8 @@
-"""Watching a live target: what differs between two freezes, and whether a measure fell by more than noise."""
+"""Watching a live target: whether a measure fell between two freezes by more than noise."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,61 +11,11 @@ from core.errors import InputError
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.measures import randomisation_test
-from core.pipelines.answers.contexts import passage_id_of, tops
 from core.project import Project, check_runs
 
 LEVEL = 0.05
 """Chance of a fall at least as large by noise alone below which it counts."""
 SAMPLES = 2000
-
-
-@dataclass(frozen=True)
-class QueryChange:
-    """What differs for one query between two freezes.
-
-    Args:
-        gone, new: passages that are in the top of one alone, in its order.
-        moved: passages that both have at other ranks: id, rank before, rank after.
-        overlap: share of the passages of both tops that both have; 1 where nothing came or went.
-    """
-
-    query_id: str
-    gone: tuple[str, ...]
-    new: tuple[str, ...]
-    moved: tuple[tuple[str, int, int], ...]
-    overlap: float
-
-
-def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list[QueryChange]:
-    """The queries whose top differs between two runs, those that differ most first.
-
-    A passage whose text changed under its id came with an id of its own (ID~DIGEST): it is gone and new.
-
-    Args:
-        k: how deep one looks.
-
-    Raises:
-        InputError: there is no such run.
-    """
-    check_runs(project, [before, after])
-    found = tops(project, [before, after], k)
-    changes = []
-    for query_id in dict.fromkeys([*found[before], *found[after]]):
-        old, new = ([passage_id_of(one) for one in found[run].get(query_id, [])] for run in (before, after))
-        if old == new:
-            continue
-        both = [one for one in old if one in new]
-        moved = tuple((one, old.index(one) + 1, new.index(one) + 1) for one in both if old.index(one) != new.index(one))
-        changes.append(
-            QueryChange(
-                query_id,
-                tuple(one for one in old if one not in new),
-                tuple(one for one in new if one not in old),
-                moved,
-                len(both) / len({*old, *new}),
-            )
-        )
-    return sorted(changes, key=lambda one: one.overlap)
 
 
 @dataclass(frozen=True)
@@ -80,6 +31,7 @@ class Fall:
         p: chance of a difference at least as large if freezes could change names on every query (two-sided paired
             randomisation test, Smucker et al., CIKM 2007); None where no query differs.
         fell: whether the mean fell and p is below the level.
+        scores: before and after, by query id.
     """
 
     measure: str
@@ -91,6 +43,7 @@ class Fall:
     high: float
     p: float | None
     fell: bool
+    scores: Mapping[str, tuple[float, float]]
 
     @property
     def difference(self) -> float:
@@ -135,8 +88,7 @@ def measure_fall(
     p = float(randomisation_test(differences[:, None], seed=seed)[0])
     mean = float(differences.mean())
     known = not np.isnan(p)
-    return Fall(
-        board.measure, source,
-        float(np.mean([old.get(name, 0.0) for name in names])), float(np.mean([new.get(name, 0.0) for name in names])),
-        len(names), low, high, p if known else None, bool(mean < 0 and known and p < level),
-    )  # fmt: skip
+    scores = {name: (old.get(name, 0.0), new.get(name, 0.0)) for name in names}
+    earlier, later = (float(np.mean([pair[at] for pair in scores.values()])) for at in (0, 1))
+    fell = bool(mean < 0 and known and p < level)
+    return Fall(board.measure, source, earlier, later, len(names), low, high, p if known else None, fell, scores)

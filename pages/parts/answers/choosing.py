@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import streamlit as st
 
-from core.catalogue import graders
 from core.errors import WorkbenchError
-from core.leaderboard import leaderboard
-from core.measures import Choice, Choosing, Interval, Table, choosing
+from core.measures import Choice, Choosing, Interval
 from core.measures.answers import QueryCorrelation
-from core.pipelines import Evaluation, Refined, choice_tables, correlations
-from core.project import Project, official_sources
-from core.study import score_table
+from core.pipelines import Evaluation, Refined, choice_tables, correlations, cover_tables, waiting_runs
+from core.project import Project
+from core.study import BESIDE, boards_to_choose_by, compare_choices
+from core.text import first_few, how_many
 from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.html import visible
 
@@ -24,8 +21,12 @@ REFERENCE = "LLM-retEval"
 STYLE = """
 .ew-choice { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .ew-choice :is(th, td) { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
-.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: anywhere; }
+.ew-choice :is(th, td) { overflow-wrap: normal; }
+.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: break-word; min-width: 7.5rem;
+ max-width: 16rem; }
 .ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
+.ew-choice thead th.run { min-width: 9ch; overflow-wrap: break-word; }
+.ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
 .ew-choice tbody th { font-weight: 600; } .ew-choice .dim { color: var(--ew-dim); }
 .ew-choice td.chance { background: color-mix(in srgb, #3b73b9 calc(var(--share) * 45%), transparent); }
 .ew-scrolls { overflow-x: auto; }
@@ -41,58 +42,54 @@ def view(project: Project, evaluation: Evaluation) -> None:
     k = left.segmented_control(
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )
-    offered = _offered(project, evaluation, int(k))
+    offered = boards_to_choose_by(project, int(k))
+    policy = policy_widgets.chosen(project)
+    with st.spinner("Looking at what the answers cover", show_time=False):
+        covers = cover_tables(project, evaluation, int(k), policy)
+    waiting = waiting_runs(evaluation, int(k))
+    answered = [run for run in evaluation.view.runs or () if run not in waiting]
+    whole = [name for name, table in covers.items() if set(answered) <= set(table)]
     wanted = right.multiselect(
-        "Beside", list(offered), default=list(offered)[:3], key="beside answers", placeholder="Nothing else",
-        help="Judgments of people, the question bank (EXAM-Cover), and judges of passages, on the same runs.",
+        "Beside", [*covers, *offered], default=[*whole, *list(offered)[:BESIDE]], key=f"beside answers {k}",
+        placeholder="Nothing else",
+        help="What the answers cover of the question bank, judgments of people, the question bank on the passages"
+        " themselves (EXAM-Cover), and judges of passages, on the same runs.",
     )  # fmt: skip
-    tables: dict[str, Table] = dict(choice_tables(evaluation, int(k)))
-    for name in wanted:
-        try:
-            tables[name] = _table(project, offered[name])
-        except WorkbenchError as error:
-            ui.show_error(error)
+    asked = {name: offered[name] for name in wanted if name in offered}
+    tables = choice_tables(evaluation, int(k)) | {name: covers[name] for name in wanted if name in covers}
+    key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, policy, tuple(wanted))
     try:
-        key = ("choice of answers", evaluation.view, evaluation.generator.fingerprint, k, tuple(tables))
-        found = project.remember(key, lambda: choosing(tables))
+        compared = project.remember(key, lambda: compare_choices(project, asked, policy, tables))
     except WorkbenchError as error:
         ui.show_error(error)
         return
+    for error in compared.left_out.values():
+        ui.show_error(error)
+    found = compared.found
     st.html(f"<style>{STYLE}</style>{_html(found, f'{REFERENCE}@{k}')}")
     st.caption(
         f"Over {found.choices[0].queries:,} queries that all have. Shares are of 1,000 resamples of the queries in"
         f" which a run is chosen. Beside {REFERENCE}@{k}: Kendall's τ of the order of runs, the share of resamples in"
         " which both choose the same, and what choosing by the row costs by that measure. Intervals hold 95 %."
     )
-
-
-def _offered(project: Project, evaluation: Evaluation, k: int) -> dict[str, tuple[str, str, str | None]]:
-    """Other evaluations by their name: source, measure, and the grader whose labels count."""
-    found: dict[str, tuple[str, str, str | None]] = {}
-    for source in official_sources(project):
-        found[f"{source}: nDCG@10"] = (source, "nDCG@10", None)
-    for grader in graders(project):
-        if not grader.grades:
-            continue
-        if grader.spec.method == "direct":
-            found[f"{grader.spec.name}: nDCG@10"] = ("exam", "nDCG@10", grader.spec.name)
-        else:
-            found[f"EXAM-Cover@{k} by {grader.spec.name}"] = ("exam", f"EXAM-Cover@{k}", grader.spec.name)
-    return found
-
-
-def _table(project: Project, asked: tuple[str, str, str | None]) -> Table:
-    source, measure, grader = asked
-    policy = policy_widgets.chosen(project)
-    policy = replace(policy, grader=grader) if grader is not None else policy
-    key = ("scores to choose by", source, measure, policy)
-    return project.remember(key, lambda: score_table(leaderboard(project, measure, source, policy)))
+    for run, count in waiting.items():
+        st.caption(
+            f":material/info: {REFERENCE}@{k} does not say what {ui.plain(run)} is worth: {how_many(count, 'queries')}"
+            " wait for an answer or a comparison. See Generate and compare."
+        )
+    for name, table in covers.items():
+        if name not in whole:
+            lacks = [run for run in answered if run not in table]
+            st.caption(
+                f":material/info: {ui.plain(name)} is known of {how_many(len(table), 'runs')}. Grade the answers from"
+                f" {ui.plain(first_few(lacks))}, too: `exam answers grade`."
+            )
 
 
 def _html(found: Choosing, reference: str) -> str:
     most = {run: max(choice.chance.get(run, 0.0) for choice in found.choices) for run in found.runs}
     runs = sorted(found.runs, key=lambda run: -most[run])[:RUNS]
-    heads = "".join(f"<th>{visible(run)}</th>" for run in runs)
+    heads = "".join(f'<th class="run">{visible(run)}</th>' for run in runs)
     rows = "".join(_row(found, choice, runs, reference) for choice in found.choices)
     left = len(found.runs) - len(runs)
     more = f'<p class="dim">and {left} more runs, chosen less often</p>' if left else ""
@@ -105,7 +102,7 @@ def _html(found: Choosing, reference: str) -> str:
 
 def _row(found: Choosing, choice: Choice, runs: list[str], reference: str) -> str:
     mean, error = choice.scores[choice.chosen[0]] if choice.chosen else (None, None)
-    said = ui.number(mean) + ("" if error is None else f' <span class="dim">± {error:.3f}</span>')
+    said = ui.number(mean) + ("" if error is None else f' <span class="beside">± {error:.3f}</span>')
     cells = "".join(
         f'<td class="chance" style="--share: {choice.chance.get(run, 0.0):.2f}">{choice.chance.get(run, 0.0):.0%}</td>'
         for run in runs
@@ -126,7 +123,9 @@ def interval(one: Interval) -> str:
     """A number with its interval, as HTML; a dash with its reason where it is undefined."""
     if one.value is None:
         return f'<span class="dim" title="{visible(one.undefined or "")}">–</span>'
-    bounds = "" if one.low is None or one.high is None else f' <span class="dim">{one.low:.2f} to {one.high:.2f}</span>'
+    bounds = (
+        "" if one.low is None or one.high is None else f' <span class="beside">{one.low:.2f} to {one.high:.2f}</span>'
+    )
     return f"{one.value:.2f}{bounds}"
 
 

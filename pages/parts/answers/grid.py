@@ -9,7 +9,17 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from core.measures.answers import Scored
-from core.pipelines import Evaluation, Line, RetEvalRow, clear_best, reteval_latex, reteval_tsv, row_values
+from core.pipelines import (
+    Evaluation,
+    Line,
+    Measured,
+    RetEvalRow,
+    clear_best,
+    query_values,
+    reteval_latex,
+    reteval_tsv,
+    row_values,
+)
 from core.project import Project
 from pages.parts.answers import desk
 from pages.parts.shared import address, ui
@@ -17,7 +27,7 @@ from pages.parts.shared.acting import asked_of, begun_with
 from pages.parts.shared.html import as_shown
 
 KEY = "answers-grid"
-MEASURES = {
+MEASURES: dict[Measured, str] = {
     "LLM-retEval": "The answer from the top k says what one from the gold passages says",
     "GPT-Eval": "The answer is right by the gold answers, or by a person",
     "Recall": "Share of the gold passages among the top k",
@@ -96,7 +106,10 @@ def shown(project: Project, evaluation: Evaluation) -> dict[str, Any]:
 
 def _block(evaluation: Evaluation, k: int, told: list[str], best: dict[tuple[int, str], str]) -> dict[str, Any]:
     rows = [row for row in evaluation.rows if row.k == k]
-    rows.sort(key=lambda row: (-(row.reteval.mean if row.reteval.mean is not None else -1.0), row.run))
+    # A run of which something waits leads nobody: what is known of it may be the easy queries.
+    rows.sort(
+        key=lambda row: (row.reteval.waiting > 0, -(-1.0 if row.reteval.mean is None else row.reteval.mean), row.run)
+    )
     return {
         "k": k,
         "rows": [
@@ -139,7 +152,8 @@ def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, An
     if place is None or (place[1], place[2]) not in evaluation.lines or place[0] not in MEASURES:
         return None
     measure, run, k = place
-    lines = [(_value(line, measure), line) for line in evaluation.lines[run, k].values()]
+    known = query_values(evaluation.lines[run, k], measure)
+    lines = [(known.get(line.query_id), line) for line in evaluation.lines[run, k].values()]
     lines.sort(key=lambda one: -1.0 if one[0] is None else one[0])
     return {
         "cell": cell,
@@ -158,16 +172,6 @@ def _detail(project: Project, evaluation: Evaluation, cell: str) -> dict[str, An
         ],
         "more": max(0, len(lines) - QUERIES),
     }
-
-
-def _value(line: Line, measure: str) -> float | None:
-    if measure in ("LLM-retEval", "GPT-Eval"):
-        verdict = line.reteval if measure == "LLM-retEval" else line.gpteval
-        if line.state == "skipped":
-            return 0.0
-        return None if verdict.yes is None else float(verdict.yes)
-    found: float = getattr(line.found, measure.lower())
-    return found
 
 
 def _why(line: Line, measure: str) -> str:

@@ -98,7 +98,12 @@ class Desk {
       const kept = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
       if (kept.home !== home) return;
       this.acts.waiting = kept.acts;
-      for (const one of kept.acts) this.said.set(keyOf(one), { id: one.id, what: one.do, value: one.value ?? null });
+      for (const one of kept.acts) {
+        const key = keyOf(one);
+        this.said.set(key, { id: one.id, what: one.do, value: one.value ?? null });
+        // It is what was said last, also where the server hears of it only now.
+        this.past = [...this.past.filter((other) => other !== key), ...(one.do === "take back" ? [] : [key])];
+      }
     } catch {
       // See above.
     }
@@ -136,7 +141,7 @@ class Desk {
   back() {
     const card = this.at && this.known.get(this.at);
     const before = card && this.data.cards.filter((one) => one.query === card.query && one.settled).map(keyOf);
-    const key = this.past.pop() ?? before?.at(-1);
+    const key = this.past.filter((one) => this.known.has(one)).at(-1) ?? before?.at(-1);
     if (key) this.reopen(key);
   }
 

@@ -24,7 +24,11 @@ STYLE = """
 .ew-shares .none { color: var(--ew-dim); }
 .ew-shares .now > :is(th, td) { background: light-dark(#f0f4f8, #1f2a33); }
 .ew-shares small { color: var(--ew-dim); }
-.ew-scroll { overflow-x: auto; }
+.ew-scroll { overflow-x: auto; container-type: inline-size; }
+@container (max-width: 44rem) {
+  .ew-shares { font-size: 0.86rem; } .ew-shares :is(th, td) { padding: 0.2rem 0.35rem; }
+  .ew-shares .share { min-width: 4.9rem; }
+}
 """
 
 

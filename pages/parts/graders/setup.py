@@ -28,6 +28,7 @@ from core.graders import (
     GRADERS,
     LOCAL_MODEL,
     MOST_BEAMS,
+    MOST_THINKING,
     NORMALISATIONS,
     Grader,
     Prompt,
@@ -285,7 +286,13 @@ def _local_details(form: Form, writes: bool) -> None:
 
 
 def _endpoint_details(form: Form) -> None:
-    columns = [*st.columns(3), *st.columns(3)]
+    columns = [*st.columns(3), *st.columns(3), *st.columns(3)]
+    with columns[6]:
+        form.number(
+            "thinking_tokens", "Room for thinking (tokens)", 0, 0, MOST_THINKING,
+            "For reasoning models: what they write for themselves before the answer is charged as written, and without "
+            "room for it they are cut off before they answer.",
+        )  # fmt: skip
     with columns[5]:
         form.select(
             "api", "Asked for", APIS, "chat", API_NAMES,

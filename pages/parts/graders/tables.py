@@ -9,13 +9,17 @@ import streamlit as st
 
 from core.catalogue import graders, prices, set_price
 from core.errors import InputError
-from core.graders import Price
+from core.graders import BATCH_SHARE, Price
 from core.grading import jobs
 from core.project import Project
 from pages.parts.shared import presses, ui
 
-COUNTS = ("Pairs", "Graded", "Failed", "Grades", "Failed attempts", "Calls")
+COUNTS = (
+    *("Pairs", "Graded", "Failed", "Grades", "Failed attempts", "Calls"),
+    *("Tokens read", "of them cached", "Tokens written", "of them thinking"),
+)
 MODEL, READ, WRITTEN = "Model", "Per million tokens read", "Per million tokens written"
+CACHED, BATCH = "Per million read before (cached)", "In a batch, share of the price"
 
 
 def past_jobs(project: Project) -> None:
@@ -33,7 +37,12 @@ def past_jobs(project: Project) -> None:
             "Graded": [job.graded for job in found],
             "Failed": [job.failed for job in found],
             "Calls": [job.calls or None for job in found],
+            "Tokens read": [job.input_tokens or None for job in found],
+            "of them cached": [job.cached_tokens or None for job in found],
+            "Tokens written": [job.output_tokens or None for job in found],
+            "of them thinking": [job.thinking_tokens or None for job in found],
             "Cost": [job.cost or None for job in found],
+            "Told": [(job.asked.get("told") or {}).get("cost") for job in found],
             "By": [job.author for job in found],
             "What happened": [job.message or None for job in found],
         }
@@ -47,7 +56,7 @@ def _table(columns: dict[str, list[Any]]) -> None:
         said,
         column_config={
             "Started": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm"),
-            "Cost": st.column_config.NumberColumn(format="%.4f"),
+            **{name: st.column_config.NumberColumn(format="%.4f") for name in ("Cost", "Told")},
             **{name: st.column_config.NumberColumn(format="localized") for name in COUNTS},
         },
         hide_index=True,
@@ -89,7 +98,7 @@ def price_table(project: Project) -> None:
             "is not here has no known price. Write the model's name as its grader has it."
         )
         known = prices(project)
-        key = f"prices {sorted((model, p.input, p.output) for model, p in known.items())}"
+        key = f"prices {sorted((model, str(price)) for model, price in known.items())}"
         amount = st.column_config.NumberColumn(min_value=0.0, format="%.4g", required=True)
         st.data_editor(
             pd.DataFrame(
@@ -98,9 +107,23 @@ def price_table(project: Project) -> None:
                     MODEL: pd.Series(list(known), dtype=str),
                     READ: pd.Series([price.input for price in known.values()], dtype=float),
                     WRITTEN: pd.Series([price.output for price in known.values()], dtype=float),
+                    CACHED: pd.Series([price.cached for price in known.values()], dtype=float),
+                    BATCH: pd.Series([price.batch for price in known.values()], dtype=float),
                 }
             ),
-            column_config={MODEL: st.column_config.TextColumn(required=True), READ: amount, WRITTEN: amount},
+            column_config={
+                MODEL: st.column_config.TextColumn(required=True),
+                READ: amount,
+                WRITTEN: amount,
+                CACHED: st.column_config.NumberColumn(min_value=0.0, format="%.4g", help="Empty: as any other."),
+                BATCH: st.column_config.NumberColumn(
+                    min_value=0.0,
+                    max_value=1.0,
+                    format="%.4g",
+                    default=BATCH_SHARE,
+                    help="Half of it at most services.",
+                ),
+            },
             num_rows="dynamic",
             hide_index=True,
             key=key,
@@ -119,7 +142,9 @@ def _save(project: Project, models: list[str], changes: dict[str, Any]) -> None:
         set_price(project, models[row], None, ui.author())
     for row, cells in changes["edited_rows"].items():
         before = models[int(row)]
-        _set(project, {MODEL: before, READ: known[before].input, WRITTEN: known[before].output} | cells)
+        price = known[before]
+        stored = {READ: price.input, WRITTEN: price.output, CACHED: price.cached, BATCH: price.batch}
+        _set(project, {MODEL: before, **stored} | cells)
         if cells.get(MODEL, before) != before:
             set_price(project, before, None, ui.author())
     for cells in changes["added_rows"]:
@@ -133,4 +158,8 @@ def _set(project: Project, cells: dict[str, Any]) -> None:
             f"The price of {cells.get(MODEL) or 'a model'} is not complete.",
             "Give both amounts; 0 where it costs nothing.",
         )
-    set_price(project, str(cells.get(MODEL) or ""), Price(float(read), float(written)), ui.author())
+    cached, batch = cells.get(CACHED), cells.get(BATCH)
+    price = Price(
+        float(read), float(written), None if cached is None else float(cached), BATCH_SHARE if batch is None else batch
+    )
+    set_price(project, str(cells.get(MODEL) or ""), price, ui.author())

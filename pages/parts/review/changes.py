@@ -55,18 +55,19 @@ def _difference(change: QuestionChange) -> str:
     if old is None or new is None or "retired" in change.kinds:
         shown = new or old
         return visible(shown.shown) if shown else ""
-    lines = [_marked(old.shown, new.shown)]
+    lines = [marked(old.shown, new.shown)]
     if old.weight != new.weight:
         lines.append(f"Weight {old.weight:g} → {new.weight:g}")
     if old.kind != new.kind:
         lines.append(f"{old.kind.capitalize()} → {new.kind}")
     if "answer key" in change.kinds:
         keys = [" | ".join((q.answer_key or "", *q.choices)) or "none" for q in (old, new)]
-        lines.append(f"Answer key: {_marked(*keys)}")
+        lines.append(f"Answer key: {marked(*keys)}")
     return "<br>".join(lines)
 
 
-def _marked(before: str, after: str) -> str:
+def marked(before: str, after: str) -> str:
+    """A text before and after in one piece of HTML: what went is struck out, what came is underlined."""
     tags = {"same": "{}", "removed": "<del>{}</del>", "added": "<ins>{}</ins>"}
     parts = [tags[tag].format(visible(part)) for tag, part in word_difference(before, after)]
     # A space between what went and what came keeps the two words apart.

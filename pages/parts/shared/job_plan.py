@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.bank import exam_queries, latest_version, overview, speaking_passages
 from core.catalogue import prices
-from core.graders import Grader, ReadingGrader, back_end_name, usual_address
+from core.graders import BATCH_SHARE, Grader, Price, ReadingGrader, back_end_name, is_remote, usual_address
 from core.grading import LeftOut, Plan, PriceTag, Request, Scope, left_out, make_plan, price_tag, start_job
 from core.project import Project, pool_depth, set_pool_depth
 from core.types import GraderSpec
@@ -82,7 +82,21 @@ def plan(project: Project, grader: Grader) -> Request | None:
         return None
     request = Request(scope)
     tag(project, grader, request, found.to_grade)
-    return budget(project, grader, request, "plan")
+    return in_batches(project, grader, budget(project, grader, request, "plan"))
+
+
+def in_batches(project: Project, grader: Grader, request: Request) -> Request:
+    """Whether the calls go as batches, for a grader that asks an endpoint."""
+    if not is_remote(grader):
+        return request
+    price = prices(project).get(grader.spec.model) or Price()
+    cheaper = "half the price" if price.batch == BATCH_SHARE else f"{price.batch:.0%} of the price"
+    wanted = st.checkbox(
+        f"As a batch: {cheaper}, within 24 hours", key="plan batch", persist_state="session",
+        help="The calls go to the endpoint as files. The screen, and the app, may be closed meanwhile: what came is "
+        "taken in when somebody looks again. For endpoints that have batches, as OpenAI's.",
+    )  # fmt: skip
+    return replace(request, batch=bool(wanted))
 
 
 def _planned(project: Project, grader: Grader, scope: Scope) -> Plan:
@@ -130,8 +144,15 @@ def tag(project: Project, grader: Grader, request: Request, pairs: int) -> None:
             st.caption(f"Takes about {ui.duration(found.seconds)} by its earlier jobs. No calls, no tokens, no money.")
         return
     show_tag(found, grader.spec.model)
-    if found.seconds is not None:
-        st.caption(f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs.")
+    more = [f"Takes about {ui.duration(found.seconds)} by the rate of its earlier jobs."] if found.seconds else []
+    if found.thinking_tokens:
+        more.append(f"Of the tokens written {count(found.thinking_tokens)} are thinking.")
+    if found.cached_tokens:
+        more.append(f"Of the tokens read {count(found.cached_tokens)} were read before, where the endpoint keeps them.")
+    if found.batch_cost is not None:
+        more.append(f"As a batch it costs ≈ {found.batch_cost:,.2f}.")
+    if more:
+        st.caption(" ".join(more))
 
 
 def show_tag(found: PriceTag, model: str) -> None:

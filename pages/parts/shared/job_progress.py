@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from core.errors import WorkbenchError
 from core.graders import loading
 from core.grading import BackgroundJob, Progress, current_job
 from core.project import Project
@@ -14,6 +15,8 @@ LOG_LINES = 30
 PACES = ((15.0, 1.0), (60.0, 2.0))
 """Up to how many seconds of a job it is looked at how often, in seconds."""
 SLOWEST = 3.0
+WATCHING = ("question_bank", "grading")
+"""The screens that show the job themselves."""
 
 
 def progress(project: Project) -> bool:
@@ -27,6 +30,34 @@ def progress(project: Project) -> bool:
         return True
     _ended(job)
     return False
+
+
+def accompany(screen: str) -> None:
+    """On the other screens: how far the job is; at its end what is shown is drawn again from its grades.
+
+    Args:
+        screen: the one that is drawn.
+    """
+    try:
+        project = ui.chosen_project()
+    except WorkbenchError:
+        # The screen itself says what is wrong.
+        return
+    job = None if project is None or screen in WATCHING else current_job(project)
+    if project is not None and job is not None and not job.progress.over and job.request.trial is None:
+        st.fragment(_accompany, run_every=SLOWEST)(project)
+
+
+def _accompany(project: Project) -> None:
+    job = current_job(project)
+    if job is None or job.progress.over:
+        st.rerun()
+        return
+    now = job.progress
+    st.progress(
+        now.done / now.total if now.total else 0.0,
+        text=f"Grading: {now.done:,} of {now.total:,} pairs" + (", paused" if job.control.paused else ""),
+    )
 
 
 def pace(job: BackgroundJob) -> float:
@@ -51,7 +82,7 @@ def _watch(project: Project, every: float) -> None:
             st.markdown(_counts(now))
             if used := _used(job):
                 st.caption(used)
-        if is_endpoint(job.spec):
+        if is_endpoint(job.spec) and not job.request.batch:
             flying = inputs.number_input(
                 "Calls in flight", 1, MOST_IN_FLIGHT, job.control.concurrency, key="calls in flight now"
             )
@@ -74,6 +105,8 @@ def _watch(project: Project, every: float) -> None:
 def state(job: BackgroundJob) -> str:
     """What a running job does at this moment, and since when, as Markdown."""
     now, since = job.progress, f"since {job.started_at:%H:%M}, for {ui.duration(job.seconds)}"
+    if job.request.batch:
+        return _state_of_batches(job, since)
     if job.control.cancelled:
         return f"Stopping: calls in flight end first. Running {since}."
     if found := loading():
@@ -83,6 +116,16 @@ def state(job: BackgroundJob) -> str:
     if not now.done:
         return f"Preparing {since}: the first answers are on their way."
     return f"{_rate(now.rate)} · {ui.duration(now.seconds_left)} left · running {since}"
+
+
+def _state_of_batches(job: BackgroundJob, since: str) -> str:
+    """How far batches are, which nobody need wait for."""
+    said = ui.plain(job.progress.message) or "Preparing the batches"
+    if job.control.cancelled:
+        return f"Cancelling: what was made is paid for, and taken in. {said}."
+    if job.control.paused:
+        return f"**Paused**: nobody looks at them, and they go on at the endpoint. {said}."
+    return f"{said}. Looked at {since}; the app may be closed meanwhile."
 
 
 def _rate(rate: float) -> str:
@@ -97,11 +140,13 @@ def _counts(now: Progress) -> str:
 
 def _used(job: BackgroundJob) -> str:
     """Calls, tokens and money against the caps; empty for a grader that asks no model."""
-    used, asked = job.control.usage, job.request
+    used, asked = job.progress.usage if job.request.batch else job.control.usage, job.request
     if not used.calls:
         return ""
     calls = f"{used.calls:,}" + (f" of {asked.max_calls:,}" if asked.max_calls else "") + " calls"
-    tokens = f"{count(used.input_tokens)} tokens read, {count(used.output_tokens)} written"
+    cached = f" ({count(used.cached_tokens)} cached)" if used.cached_tokens else ""
+    thinking = f" ({count(used.thinking_tokens)} thinking)" if used.thinking_tokens else ""
+    tokens = f"{count(used.input_tokens)} tokens read{cached}, {count(used.output_tokens)} written{thinking}"
     spent = f"{used.cost:,.4f}" if used.cost < 1 else f"{used.cost:,.2f}"
     money = f" · {spent} of {asked.max_cost:,.2f} spent" if asked.max_cost is not None else f" · {spent} spent"
     return f"{calls} · {tokens}" + (money if used.cost or asked.max_cost is not None else "")

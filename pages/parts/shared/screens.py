@@ -14,6 +14,7 @@ GROUPS = {
         "people": ("People", ":material/group:"),
     },
     "Curate": {
+        "my_work": ("My work", ":material/checklist_rtl:"),
         "question_bank": ("Question bank", ":material/quiz:"),
         "prompts": ("Prompts", ":material/edit_note:"),
         "grading": ("Grading", ":material/fact_check:"),

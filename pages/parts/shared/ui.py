@@ -256,7 +256,9 @@ def empty(what: str, todo: str, screen: str | None = None) -> None:
 
 
 def go(screen: str, label: str | None = None, **query: str) -> None:
-    """A link to a screen, which keeps the project."""
+    """A link to a screen, which keeps the project; nothing where the role of whoever is here does not include it."""
+    if login.needed() and not sees(screen):
+        return
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     parameters |= address.travelling()
     st.page_link(

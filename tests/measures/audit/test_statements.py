@@ -34,7 +34,6 @@ from core.measures.audit import (
     importance,
     judgments_needed,
     judgments_to_tell,
-    kappa_of_levels,
     kendall_bounds,
     level_at,
     linear_measure,
@@ -221,7 +220,6 @@ def test_the_table_of_labels_keeps_the_numbers_of_passages_that_are_known() -> N
     assert table.judged.tolist() == [[2, 1], [1, 2]]
     rates = quality(LABELS, SAID, SEEN, SEEN, label_from=1, judgment_from=1)
     assert [rates.precision.value, rates.recall.value, rates.kappa.value] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
-    assert kappa_of_levels(table).value == pytest.approx(1 / 3)
     with pytest.raises(InputError, match="no passage with a label"):
         confusion(LABELS, np.full(9, np.nan), SEEN, SEEN)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from core.errors import InputError
 from core.grading import close_interrupted
 from core.pipelines import (
+    ORDERS,
     AnswerPlan,
     Caps,
     GeneratorPlan,
@@ -22,13 +24,14 @@ from core.pipelines import (
     compare_answers,
     evaluate,
     generate_answers,
+    generator_again,
     make_generator,
     make_judge,
     pairs_to_compare,
     plan_answers,
 )
 from core.project import Project, generated_of
-from tests.made.endpoint_server import EndpointServer, Reply, Seen, refuse
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, refuse
 from tests.made.tiny_models import build_tiny_t5, shared_model
 from tests.pipelines.answers.made import Script, Told, collection, put_run
 
@@ -127,6 +130,82 @@ def test_caps_and_people_stop_it_and_a_killed_job_goes_on_with_what_is_missing(
     assert {job.state for job in answer_jobs(project)} == {"interrupted", "cancelled"}
     rest = generate_answers(project, model, WANTED, "ann")
     assert (rest.total, rest.state) == (11, "done") and len(script.asked) == 15
+
+
+class Passages(Script):
+    """Answers with the first year in the passages, or that there is none; keeps them as they stand in the prompt."""
+
+    def __call__(self, seen: Seen) -> Reply:
+        (excerpts,) = re.findall(r"Document chunks:(.*?)After considering", seen.prompt, re.DOTALL)
+        self.asked.append(excerpts)
+        return chat(next(iter(re.findall(r"in (\d{4})", excerpts)), "unanswerable"))
+
+
+def test_passages_come_in_the_order_that_the_generator_has_and_each_is_one_of_its_own(project: Project) -> None:
+    told = {"q": Told("Built in 1894.", ("p2", "gold-q", "p1"), ("1894",), ("",) * 3, "",
+                      {"p1": "A bridge.", "p2": "Torn down in 1990."})}  # fmt: skip
+    collection(project, told, {"one": {"q": told["q"].top}})
+    script = Passages(told)
+    wanted = WantedAnswers(ks=(1, 3), from_gold=False)
+    with EndpointServer(script) as server:
+        settings = {"model": "m", "base_url": server.url, "attempts": 1}
+        models = {order: make_generator(project, GeneratorPlan(settings, order=order)) for order in ORDERS}
+        assert len({one.model.fingerprint for one in models.values()}) == len(ORDERS)
+        assert [one.model.name for one in models.values()] == ["m", "m, best last", "m, one by one"]
+        for model in models.values():
+            assert generator_again(project, model.model).model == model.model
+        said = {}
+        for order, model in models.items():
+            plan = plan_answers(project, model, wanted)
+            calls = answers_price(project, model, plan).calls
+            done = generate_answers(project, model, wanted, "ann", Caps(concurrency=1))
+            assert (done.state, done.failed, done.usage.calls) == ("done", 0, calls)
+            found = evaluate(project, View(ks=(1, 3), generator=model.model.name, judge="contains"))
+            said[order] = [found.lines["one", k]["q"].answer for k in (1, 3)]
+        assert said == {"best first": ["1990", "1990"], "best last": ["1990", "1894"], "one by one": ["1990", "1894"]}
+        ends = [[at for at in (text.find("Torn"), text.find("Built"), text.find("bridge")) if at >= 0]
+                for text in script.asked]  # fmt: skip
+        # One prompt each for k = 1 and 3; then each of three passages alone, the first of them for both depths.
+        assert [len(one) for one in ends] == [1, 3, 1, 3, 1, 1, 1]
+        assert ends[1] == sorted(ends[1]) and ends[3] == sorted(ends[3], reverse=True)
+        note = evaluate(project, View(ks=(3,), generator="m, one by one", judge="em")).lines["one", 3]["q"].note
+        assert note == "from passage 2 of 3; 2 answered"
+        assert generate_answers(project, models["one by one"], wanted, "ann").total == 0
+        with pytest.raises(InputError, match="takes passages best first alone"):
+            make_generator(project, GeneratorPlan(rule="nearest-sentence", order="best last"))
+
+
+def test_one_by_one_a_part_that_failed_fails_the_whole_and_is_asked_again_alone(
+    project: Project, server: EndpointServer, script: Moody
+) -> None:
+    collection(project, TOLD, RUNS)
+    settings = {"model": "m", "base_url": server.url, "attempts": 1}
+    model = make_generator(project, GeneratorPlan(settings, order="one by one"))
+    wanted = WantedAnswers(("one",), (2,), from_gold=False)
+    # Three queries: two passages each, and what is joined of them.
+    done = generate_answers(project, model, wanted, "ann")
+    assert (done.graded, done.failed, done.usage.calls) == (6, 3, 6)
+    line = evaluate(project, View(("one",), (2,), judge="em")).lines["one", 2]["q3"]
+    assert line.state == "failed" and "2 of 2 passages failed" in (line.note or "")
+    script.ill = False
+    again = generate_answers(project, model, wanted, "ann", Caps(only_failed=True))
+    assert (again.graded, again.failed, again.usage.calls) == (3, 0, 2)
+
+
+def test_with_the_best_passage_last_it_is_not_cut_off(project: Project, server: EndpointServer, script: Moody) -> None:
+    script.ill = False
+    told = {
+        "q1": Told("word " * 300 + "1894.", ("gold-q1", "p1"), ("1894",), ("1894",) * 3, "1894", {"p1": "A bridge."})
+    }
+    collection(project, told, {"one": {"q1": ["gold-q1", "p1"]}})
+    settings = {"model": "m", "base_url": server.url, "attempts": 1, "max_tokens_in": 300}
+    lines = {}
+    for order in ("best first", "best last"):
+        model = make_generator(project, GeneratorPlan(settings, order=order))
+        generate_answers(project, model, WantedAnswers(ks=(2,), from_gold=False), "ann")
+        lines[order] = evaluate(project, View(ks=(2,), generator=model.model.name, judge="em")).lines["one", 2]["q1"]
+    assert lines["best first"].answer == "1894" and "shortened" in (lines["best first"].note or "")
+    assert lines["best last"].state == "failed" and "would be cut off" in (lines["best last"].note or "")
 
 
 def test_a_new_user_sees_it_without_a_key(project: Project) -> None:

@@ -1,0 +1,156 @@
+"""Commands about batches: how far they are, taking in what came, and cancelling them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from core.catalogue import remember_settings
+from core.cli.grader_options import GraderChoice, grader_options
+from core.cli.guests import close_unfinished
+from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
+from core.errors import GradingError
+from core.graders import PassingError
+from core.grading import (
+    PATIENCE,
+    Progress,
+    Request,
+    Standing,
+    begin_batches,
+    call_batches,
+    cancel,
+    jobs,
+    outcome,
+    pauses,
+    standing,
+    step,
+    waiting_jobs,
+)
+from core.project import current_author
+
+
+def grade_in_batches(
+    project_path: Path | None, chosen: GraderChoice, request: Request, no_wait: bool, as_json: bool
+) -> None:
+    """Send what is missing as batches, and wait for them; between two looks the project is free for others.
+
+    Args:
+        no_wait: whether to leave as soon as they are sent.
+    """
+    with opened(project_path) as project:
+        close_unfinished(project)
+        grader = chosen.make(project)
+        remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        keys = begin_batches(project, grader, request, current_author(), lambda line: tell(f"exam: {line}"))
+        if not keys:
+            tell("Nothing is missing that is not on its way.")
+            return
+    _follow(project_path, chosen, keys, wait=not no_wait, as_json=as_json)
+
+
+@click.group()
+def batch() -> None:
+    """Batches of calls at an endpoint: what exam grade --batch sent."""
+
+
+@batch.command()
+@project_option
+@json_option
+def status(project_path: Path | None, as_json: bool) -> None:
+    """List the batches of jobs that wait for them, as they were when they were looked at last."""
+    with opened(project_path) as project:
+        waiting = [job for job in jobs(project) if job.state == "waiting"]
+        found = [(job, one) for job in waiting for one in call_batches(project, job.key)]
+    if as_json:
+        print_json({"batches": [{"grader": job.grader, **asdict(one)} for job, one in found]})
+        return
+    print_table(
+        ("job", "grader", "batch", "state", "calls", "made", "told"),
+        [
+            (
+                str(job.key),
+                job.grader,
+                one.batch_id or "",
+                f"{one.remote or one.state}{', to be cancelled' if one.cancelling and one.open else ''}",
+                one.calls,
+                one.done,
+                one.message,
+            )
+            for job, one in found
+        ],
+    )
+
+
+@batch.command()
+@project_option
+@grader_options
+@click.option("--wait", is_flag=True, help="Until nothing is left to wait for.")
+@json_option
+def fetch(project_path: Path | None, chosen: GraderChoice, wait: bool, as_json: bool) -> None:
+    """Look at a grader's batches, take in those that are over, and send the calls that follow from them."""
+    with opened(project_path) as project:
+        close_unfinished(project)
+        keys = [job.key for job in waiting_jobs(project, chosen.make(project))]
+    if not keys:
+        tell("No batches of this grader are under way.")
+        return
+    _follow(project_path, chosen, keys, wait, as_json)
+
+
+@batch.command(name="cancel")
+@project_option
+@grader_options
+def cancel_all(project_path: Path | None, chosen: GraderChoice) -> None:
+    """Let no more calls of a grader's batches be made; what was made is paid for, and taken in by exam batch fetch."""
+    with opened(project_path) as project:
+        close_unfinished(project)
+        now = cancel(project, chosen.make(project), current_author())
+    tell(f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. Nothing is under way any more.")
+
+
+def _follow(project_path: Path | None, chosen: GraderChoice, keys: list[int], wait: bool, as_json: bool) -> None:
+    """Look at batches once, or until nothing is left to wait for, and say what came of it."""
+    said, failures = "", 0
+    kind, parameters = chosen.kind, chosen.parameters
+    for seconds in pauses():
+        with opened(project_path) as project:
+            chosen.kind, chosen.parameters = kind, dict(parameters)
+            grader = chosen.make(project)
+            try:
+                now, failures = step(project, grader, current_author()), 0
+            except PassingError as error:
+                failures += 1
+                if not wait or failures > PATIENCE:
+                    raise
+                tell(f"exam: {error.message}")
+                now = standing(project, grader)
+            final = outcome(project, keys)
+        if not now.jobs:
+            _tell(final, as_json)
+            return
+        if now.said != said:
+            said = now.said
+            tell(f"exam: {said}")
+        if not wait:
+            if as_json:
+                print_json(asdict(now))
+            tell(_said(now))
+            return
+        time.sleep(seconds)
+
+
+def _said(now: Standing) -> str:
+    return f"{now.said}. Run exam batch fetch with the same grader, or exam grade --batch, to take the rest in."
+
+
+def _tell(final: Progress, as_json: bool) -> None:
+    if final.state in ("failed", "cancelled"):
+        raise GradingError(final.message, f"{counted(final.graded, 'pair')} graded so far: kept.")
+    if as_json:
+        print_json({"state": final.state, "graded": final.graded, "failed": final.failed, **asdict(final.usage)})
+        return
+    tell(f"Graded {counted(final.graded, 'pair')}, {final.failed:,} failed.")
+    tell(final.message)

@@ -1,0 +1,78 @@
+"""Grades, rankings and questions of a project as Parquet shards, for boards that need no project."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from core.bank import bank_for, without_answered_by_topic
+from core.errors import InputError
+from core.labels import Policy, basis, graded_pairs, label_qrels
+from core.project import Cursor, Project, record
+
+_SHARD = "256MB"
+"""About how large each file of the grades becomes."""
+
+
+def export_shards(project: Project, folder: Path, author: str, policy: Policy | None = None) -> dict[str, int]:
+    """Write what `core.leaderboard.shard_board` reads: `grades/*.parquet`, `runs.parquet`, `questions.parquet`.
+
+    Args:
+        folder: new or empty.
+        policy: names the grader and the bank version, and says whether people's ratings count; the default for None.
+
+    Returns:
+        Number of rows by kind.
+
+    Raises:
+        InputError: there is something in the folder already, nothing is graded, or it cannot be written.
+    """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: there is something of this name already.", "Name a new folder.")
+    base = basis(project, policy or Policy())
+    queries = without_answered_by_topic(project, label_qrels(project, base))
+    if not queries:
+        raise InputError("No passage has a label yet.", "Grade first: exam grade")
+    ids = (
+        "(SELECT question_key, question_id FROM questions UNION ALL"
+        " SELECT query_key, query_id FROM queries) USING (question_key)"
+    )
+    counts = "list_contains($queries, query_id)"
+    tables = {
+        "grades": f"SELECT query_id, passage_id, question_id, rating FROM ({graded_pairs(base)})"
+        f" JOIN queries USING (query_key) JOIN passages USING (passage_key) JOIN {ids}"
+        f" WHERE rating IS NOT NULL AND {counts} ORDER BY query_id",
+        "questions": f"SELECT query_id, question_id, weight, {base.grader.spec.max_rating:d} AS top"
+        f" FROM {bank_for(base.grader.spec)} JOIN queries USING (query_key) JOIN {ids}"
+        f" WHERE {counts} AND $grader IS NOT NULL ORDER BY query_id",
+        # A run that ranks nothing for these queries is there by its name alone: it stands on the board, too.
+        "runs": "WITH ranked AS (SELECT name AS run, query_id, passage_id, rank,"
+        " if(run_key IN (FROM ranked_runs), NULL, score) AS score FROM rankings JOIN runs USING (run_key)"
+        f" JOIN queries USING (query_key) JOIN passages USING (passage_key) WHERE {counts})"
+        " FROM ranked UNION ALL SELECT name, NULL, NULL, NULL, NULL FROM runs"
+        " WHERE name NOT IN (SELECT run FROM ranked) ORDER BY query_id, run, rank",
+    }
+
+    def write(cursor: Cursor) -> dict[str, int]:
+        written = {}
+        for name, sql in tables.items():
+            asked = {} if name == "runs" else base.parameters
+            rows = cursor.sql(sql, params={**asked, "queries": queries})
+            target = made / "shards" / (name if name == "grades" else f"{name}.parquet")
+            size = _SHARD if name == "grades" else None
+            rows.write_parquet(str(target), compression="zstd", file_size_bytes=size)
+            found = str(target / "*.parquet" if name == "grades" else target).replace("'", "''")
+            written[name] = int(cursor.execute(f"SELECT count(*) FROM read_parquet('{found}')").fetchall()[0][0])
+        return written
+
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".shards-", dir=folder.parent) as there:
+            made = Path(there)
+            (made / "shards").mkdir()
+            rows = project.read(write)
+            (made / "shards").replace(folder)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror}).") from error
+    record(project, author, "export shards", file=folder.name, grades=rows["grades"])
+    return rows

@@ -1,0 +1,88 @@
+"""Batches at an endpoint as data: what is known of one, the limits of the protocol, and a fault that passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from core.errors import GradingError
+
+MOST_CALLS = 50_000
+MOST_BYTES = 200_000_000
+"""Of a batch's file (OpenAI, API reference, Batch: "up to 50,000 requests, and can be up to 200 MB in size")."""
+
+
+class PassingError(GradingError):
+    """What was asked of the endpoint failed, or nobody knows whether it did; later it may succeed.
+
+    Args:
+        message: what went wrong.
+        wait: seconds that the endpoint asks to wait; None where it says nothing.
+    """
+
+    def __init__(self, message: str, wait: float | None = None) -> None:
+        super().__init__(message, "What is under way there goes on. Run it again to take up where it was.")
+        self.wait = wait
+
+
+@dataclass(frozen=True)
+class EndpointBatch:
+    """A batch, as the endpoint describes it.
+
+    Args:
+        id: its own.
+        status: validating, in_progress, finalizing, completed, expired, cancelling, cancelled or failed.
+        input_file: the file that it is made of.
+        mark: what it was marked with; empty where it was not.
+        files: where the answers and the errors are, as far as there are any.
+        done: calls that were made, failed ones too.
+        code, message: why it failed; empty where it did not.
+    """
+
+    id: str
+    status: str
+    input_file: str
+    mark: str
+    files: tuple[str, ...]
+    done: int
+    code: str
+    message: str
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.status in ("completed", "expired", "cancelled", "failed")
+
+
+class BatchService(Protocol):
+    """The files and batches of an endpoint, as `core.graders.endpoint.batches` has them."""
+
+    @property
+    def key(self) -> str:
+        """What has to be kept out of everything that comes from there."""
+        ...
+
+    def upload(self, path: Path, name: str) -> str:
+        """Upload a file of calls under a name, and give its id there."""
+        ...
+
+    def create(self, file: str, url: str, mark: str) -> EndpointBatch:
+        """Let a batch be made of an uploaded file of calls to a path."""
+        ...
+
+    def find(self, file: str | None, mark: str) -> EndpointBatch | None:
+        """The batch that was made of a file, or with a mark; None where none was."""
+        ...
+
+    def look(self, batch: str) -> EndpointBatch:
+        """How far a batch is."""
+        ...
+
+    def cancel(self, batch: str) -> None:
+        """Let no more calls of a batch be made."""
+        ...
+
+    def download(self, file: str, path: Path) -> None:
+        """Fetch a file of answers."""
+        ...

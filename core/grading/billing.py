@@ -1,0 +1,56 @@
+"""What a job was told to cost, and what it cost: one beside the other, when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.graders import Usage
+from core.grading.price_tag import PriceTag
+
+
+def told_of(tag: PriceTag, batch: bool = False) -> dict[str, Any]:
+    """What a price tag says, as the record of a job keeps it.
+
+    Args:
+        batch: whether the calls go as batches, at their price.
+    """
+    return {
+        "calls": tag.calls,
+        "input_tokens": tag.input_tokens,
+        "cached_tokens": tag.cached_tokens,
+        "output_tokens": tag.output_tokens,
+        "thinking_tokens": tag.thinking_tokens,
+        "cost": tag.batch_cost if batch else tag.cost,
+    }
+
+
+def billed(told: Mapping[str, Any] | None, usage: Usage) -> str:
+    """What was billed against what was told, as a sentence; empty where no model was asked, or nothing was told.
+
+    Args:
+        told: as `told_of` gives it; None for a job of earlier versions.
+        usage: of the job.
+    """
+    if not told or not usage.calls:
+        return ""
+    now = {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "thinking_tokens": usage.thinking_tokens,
+        "cost": usage.cost if told.get("cost") is not None else None,
+    }
+    return f"Billed: {_sum(now)}. Told before: {_sum(told)}."
+
+
+def _sum(of: Mapping[str, Any]) -> str:
+    cached = f" ({of['cached_tokens']:,} of them cached)" if of.get("cached_tokens") else ""
+    thinking = f" ({of['thinking_tokens']:,} of them thinking)" if of.get("thinking_tokens") else ""
+    cost = of.get("cost")
+    money = "" if cost is None else f", {cost:,.4f} in money" if cost < 1 else f", {cost:,.2f} in money"
+    return (
+        f"{of['calls']:,} calls, {of['input_tokens']:,} tokens read{cached} and {of['output_tokens']:,} written"
+        f"{thinking}{money}"
+    )

@@ -1,0 +1,284 @@
+"""Answers of an endpoint that come in files: matched to the calls that a grader makes, and written as grades."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, TypeVar
+
+import orjson
+
+from core.catalogue import grader_key, prices, put_grader
+from core.errors import Report
+from core.formats import Reply
+from core.graders import (
+    NOTHING_USED,
+    Grader,
+    Outcome,
+    Pair,
+    Played,
+    Price,
+    Told,
+    Usage,
+    passes,
+    play,
+    said_of_models,
+    used_by,
+)
+from core.grading.grades import add_outcomes
+from core.grading.jobs import JOBS, end, start
+from core.grading.pairs import PairsToGrade, with_texts
+from core.project import Cursor, Project, log
+
+CHUNK = 4096
+"""Pairs, or answers, that are looked at together."""
+FINGERPRINT, BODY = 12, 16
+"""Characters of a call's name that tell the grader, and that tell what is asked."""
+
+Replies = Mapping[str, Reply]
+One = TypeVar("One")
+
+
+@dataclass(frozen=True)
+class TakenIn:
+    """What became of answers.
+
+    Args:
+        graded: pairs that got a rating; the defaulted ones are among them.
+        defaulted: those whose rating is a default, as the model gave none.
+        failed: pairs that were asked and gave nothing usable.
+        known: pairs that had a grade before.
+        unanswered: calls that nobody answered; they may be asked again.
+        unfinished: pairs whose answers so far need another call.
+        unmatched: answers to what this grader does not ask.
+        usage: calls, tokens, and their cost by the price table.
+        remarks: what else there is to know of the models that answered.
+    """
+
+    graded: int = 0
+    defaulted: int = 0
+    failed: int = 0
+    known: int = 0
+    unanswered: int = 0
+    unfinished: int = 0
+    unmatched: int = 0
+    usage: Usage = NOTHING_USED
+    remarks: str = ""
+
+
+@dataclass
+class Taking:
+    """One time of taking answers in.
+
+    Args:
+        project, grader, author: whose.
+        job: the job that asked; None for answers from files, which make a job of their own.
+        key: is kept out of every text; empty for answers from files.
+        waiting: answers that are known of pairs, by their names.
+        taken: what became of answers so far.
+        models: pairs by the model that is said to have answered.
+    """
+
+    project: Project
+    grader: Grader
+    author: str
+    job: int | None = None
+    key: str = ""
+    waiting: dict[Pair, dict[str, Reply]] = field(default_factory=dict)
+    taken: TakenIn = field(default_factory=TakenIn)
+    models: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.price = prices(self.project).get(self.grader.spec.model) or Price()
+        self.asked_here = self.job is not None
+
+    def take(self, replies: Sequence[Reply]) -> None:
+        """Take some answers in; pairs that need more of them wait for those."""
+        told: dict[Pair, dict[str, Reply]] = {}
+        unanswered = 0
+        for reply in replies:
+            if not is_answered(reply):
+                unanswered += 1
+                continue
+            pair = pair_of(reply.name)
+            # Equal names are one call: the first answer counts.
+            told.setdefault(pair, self.waiting.setdefault(pair, {})).setdefault(reply.name, reply)
+        self.taken = replace(self.taken, unanswered=self.taken.unanswered + unanswered)
+        graded, failed = self._known(list(told))
+        for pair in graded:
+            self.waiting.pop(pair)
+        outcomes: list[Outcome] = []
+        usage = self.taken.usage
+        texts = with_texts(self.project, self.grader.spec, [pair for pair in told if pair not in graded])
+        for pair in texts.pairs:
+            played = play_with(self.grader, pair, texts, told[pair], key=self.key)
+            if played.grade is None:
+                continue
+            del self.waiting[pair]
+            if played.grade.rating is None and pair in failed:
+                continue
+            outcomes.append((*pair, played.grade))
+            cost = usage.cost + self.price.of_tokens(played.used)
+            usage = used_by(usage.calls + len(told[pair]), usage.tokens.plus(played.used), cost)
+            for model in played.models:
+                self.models[model] = self.models.get(model, 0) + 1
+        self.taken = replace(self.taken, known=self.taken.known + len(graded), usage=usage)
+        self.write(outcomes)
+
+    def unfinished(self) -> dict[Pair, list[Reply]]:
+        """The pairs that need another call, with the answers that they have."""
+        found: dict[Pair, list[Reply]] = {}
+        for pairs in in_chunks(self.waiting, CHUNK):
+            texts = with_texts(self.project, self.grader.spec, pairs)
+            for pair in pairs:
+                used: set[str] = set()
+                play_with(self.grader, pair, texts, self.waiting[pair], used)
+                if used:
+                    found[pair] = [self.waiting[pair][name] for name in sorted(used)]
+        return found
+
+    def end(self) -> TakenIn:
+        """Close the job of answers from files, and say what became of everything."""
+        left = sum(len(replies) for replies in self.waiting.values())
+        unfinished = self.unfinished()
+        left -= sum(map(len, unfinished.values()))
+        remarks = said_of_models(self.grader.spec.model, self.models)
+        self.taken = replace(self.taken, unfinished=len(unfinished), unmatched=left, remarks=remarks)
+        if (job := self.job) is not None:
+            counts = {"graded": self.taken.graded, "failed": self.taken.failed}
+
+            def finish(cursor: Cursor) -> None:
+                if end(cursor, job, "done", remarks):
+                    log(cursor, self.author, "job done", job=job, **counts)
+
+            self.project.write(finish)
+        return self.taken
+
+    def _known(self, pairs: Sequence[Pair]) -> tuple[set[Pair], set[Pair]]:
+        """Those of pairs that have a grade, and those that were asked and gave nothing usable."""
+        key = self.project.read(lambda cursor: grader_key(cursor, self.grader.spec))
+        found: list[set[Pair]] = [
+            set(
+                self.project.rows(
+                    f"SELECT DISTINCT question_text_key, passage_text_key FROM {table}"
+                    " JOIN (SELECT unnest($questions) AS question_text_key, unnest($passages) AS passage_text_key)"
+                    # What failed in another job is asked anew by this one.
+                    " USING (question_text_key, passage_text_key) WHERE grader_key = $grader"
+                    f" AND ($job IS NULL OR {table == 'grades'} OR job_key = $job)",
+                    {
+                        "job": self.job if self.asked_here else None,
+                        "grader": -1 if key is None else key,
+                        "questions": [question for question, _ in pairs],
+                        "passages": [passage for _, passage in pairs],
+                    },
+                )
+            )
+            for table in ("grades", "failures")
+        ]
+        return found[0], found[1]
+
+    def write(self, outcomes: Sequence[Outcome], usage: Usage | None = None) -> None:
+        """Write what became of pairs, with what the job used so far where it is not known from elsewhere."""
+        if not outcomes:
+            return
+        failed = sum(grade.rating is None for _, _, grade in outcomes)
+        graded = len(outcomes) - failed
+
+        def put(cursor: Cursor) -> int:
+            key = put_grader(cursor, self.grader.spec)
+            job = self.job
+            if job is None:
+                job = start(cursor, key, {"elsewhere": True}, 0, self.author)
+                log(cursor, self.author, "start job", job=job, grader=self.grader.spec.name, pairs=0)
+            add_outcomes(cursor, key, outcomes, job)
+            if self.asked_here:
+                JOBS.count(cursor, job, graded, failed)
+                if usage is not None:
+                    JOBS.use(cursor, job, usage)
+            else:
+                cursor.execute("UPDATE jobs SET total = total + ? WHERE job_key = ?", [len(outcomes), job])
+                JOBS.advance(cursor, job, graded, failed, self.taken.usage)
+            return job
+
+        self.job = self.project.write(put)
+        self.taken = replace(
+            self.taken,
+            graded=self.taken.graded + graded,
+            failed=self.taken.failed + failed,
+            defaulted=self.taken.defaulted + sum(grade.status == "defaulted" for _, _, grade in outcomes),
+        )
+
+
+def is_answered(reply: Reply) -> bool:
+    """Whether there is an answer, or a reason for good why not; what passes may be asked again."""
+    return reply.content is not None or (reply.error is not None and not (reply.status and passes(reply.status)))
+
+
+def play_with(
+    grader: Grader, pair: Pair, texts: PairsToGrade, replies: Replies, used: set[str] | None = None, key: str = ""
+) -> Played:
+    """How far a pair comes; `used` takes the names of the answers that were of use."""
+
+    def told(body: Mapping[str, Any]) -> Told | None:
+        name = name_of(grader, pair, body)
+        reply = replies.get(name)
+        if reply is None or not is_answered(reply):
+            return None
+        if used is not None:
+            used.add(name)
+        return Told(reply.content, reply.error or "")
+
+    return play(grader, texts.questions[pair[0]], texts.passages[pair[1]], told, key)
+
+
+def name_of(grader: Grader, pair: Pair, body: Mapping[str, Any]) -> str:
+    """What a call is known by: the grader, the two texts, and a hash of all that is sent."""
+    asked = hashlib.sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return f"{grader.spec.fingerprint[:FINGERPRINT]}.{pair[0]}.{pair[1]}.{asked[:BODY]}"
+
+
+def pair_of(name: str) -> Pair:
+    _, question, passage, _ = name.split(".")
+    return int(question), int(passage)
+
+
+def fault_of(name: str, grader: Grader) -> str:
+    """Why a name is none of a grader's calls; empty where it is one."""
+    parts = name.split(".")
+    if len(parts) != 4 or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts[1:3]):
+        return "the custom_id is not that of a planned call"
+    if parts[0] != grader.spec.fingerprint[:FINGERPRINT]:
+        return f"the call was planned for another grader than {grader.spec.name}"
+    return ""
+
+
+def in_chunks(things: Iterable[One], size: int) -> Iterator[list[One]]:
+    waiting = iter(things)
+    while batch := list(islice(waiting, size)):
+        yield batch
+
+
+def by_pair(replies: Iterator[Reply], grader: Grader, report: Report) -> dict[Pair, dict[str, Reply]]:
+    told: dict[Pair, dict[str, Reply]] = {}
+    for reply in replies:
+        if fault := fault_of(reply.name, grader):
+            report.refuse(reply.file, reply.line, fault)
+        else:
+            told.setdefault(pair_of(reply.name), {}).setdefault(reply.name, reply)
+    return told
+
+
+def refuse_unknown(project: Project, replies: Sequence[Reply], grader: Grader, report: Report) -> None:
+    """Refuse answers that are not to this grader's calls, or about texts that the project does not have."""
+    ours: dict[Pair, Reply] = {}
+    for reply in replies:
+        if fault := fault_of(reply.name, grader):
+            report.refuse(reply.file, reply.line, fault)
+        else:
+            ours.setdefault(pair_of(reply.name), reply)
+    texts = with_texts(project, grader.spec, list(ours))
+    for (question, passage), reply in ours.items():
+        if question not in texts.questions or passage not in texts.passages:
+            report.refuse(reply.file, reply.line, "the call was planned for texts that this project does not have")

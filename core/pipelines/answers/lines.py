@@ -1,0 +1,64 @@
+"""Single answers that are asked for: what each is written from, and how one is joined of those from its passages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from core.graders import unanswerable
+from core.pipelines.answers.contexts import AskedQuery
+from core.pipelines.answers.generators import Order, ReadyGenerator
+from core.project import AnswerPlace, Generated
+
+ONE_BY_ONE: Order = "one by one"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One answer that is asked for."""
+
+    query: AskedQuery
+    context: tuple[int, ...]
+    temperature: float
+    draw: int
+    seed: int | None
+
+
+def wanted_place(line: Line) -> tuple[str, tuple[int, ...], float, int]:
+    """Which answer it is, said by the words of its query: these may have no key yet."""
+    return line.query.text, line.context, line.temperature, line.draw
+
+
+def place_of(line: Line, keys: Mapping[str, int]) -> AnswerPlace:
+    """Under which an answer is kept.
+
+    Args:
+        keys: of the words of queries.
+    """
+    return keys[line.query.text], line.context, line.temperature, line.draw
+
+
+def parts_of(ready: ReadyGenerator, line: Line) -> list[Line]:
+    """The answers from single passages that an answer is made of; none where all passages are in one prompt."""
+    if ready.order != ONE_BY_ONE or len(line.context) == 1:
+        return []
+    return [replace(line, context=(key,)) for key in line.context]
+
+
+def join(place: AnswerPlace, parts: Sequence[Generated], seed: int | None = None) -> Generated:
+    """One answer of those that were given passage by passage: the last one that is not "unanswerable".
+
+    Source: llm-reteval specification, section 4.1; the paper allows it and does not say how answers are joined. Where
+    every part is unanswerable so is the whole. Where one failed the whole has: it might have been the last.
+
+    Args:
+        place: of the answer.
+        parts: the answers from its passages, the best passage first.
+    """
+    if lost := [part for part in parts if part.text is None]:
+        reason = f"the answer from {len(lost)} of {len(parts)} passages failed: {lost[0].reason}"
+        return Generated(place, None, reason, seed, sum(part.shortened for part in parts))
+    said = [(rank, part.text) for rank, part in enumerate(parts, 1) if part.text and not unanswerable(part.text)]
+    rank, text = said[-1] if said else (None, parts[-1].text)
+    note = "no passage answers" if rank is None else f"from passage {rank} of {len(parts)}; {len(said)} answered"
+    return Generated(place, text, None, seed, sum(part.shortened for part in parts), note)

@@ -1,0 +1,184 @@
+"""What differs between two freezes of a live target: passages that come and go, answers that change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.errors import InputError
+from core.pipelines.answers.contexts import Read, asked_queries, passage_id_of, passage_texts, tops
+from core.pipelines.live.freezing import DIGITS
+from core.project import Freeze, Project, check_runs, freezes, run_names
+
+_REWRITTEN = re.compile(f"~[0-9a-f]{{{DIGITS}}}$")
+"""What tells a text from another one under the same id of the target."""
+
+
+@dataclass(frozen=True)
+class QueryChange:
+    """What differs for one query between two freezes.
+
+    Args:
+        gone, new: passages that are in the top of one alone, in its order.
+        moved: passages that both have at other ranks: id, rank before, rank after.
+        overlap: share of the passages of both tops that both have; 1 where nothing came or went.
+        answer: whether the answer differs, or one of them gave none.
+    """
+
+    query_id: str
+    gone: tuple[str, ...]
+    new: tuple[str, ...]
+    moved: tuple[tuple[str, int, int], ...]
+    overlap: float
+    answer: bool = False
+
+
+def diff_of_runs(project: Project, before: str, after: str, k: int = 10) -> list[QueryChange]:
+    """The queries whose top or answer differs between two runs, those that differ most first.
+
+    A passage whose text changed under its id came with an id of its own (ID~DIGEST): it is gone and new.
+
+    Args:
+        before, after: runs, or responses of targets that give answers alone.
+        k: how deep one looks.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    (old_tops, new_tops), (old_answers, new_answers) = _both(project, before, after, k)
+    changes = []
+    for query_id in dict.fromkeys([*old_tops, *new_tops, *old_answers, *new_answers]):
+        old, new = ([passage_id_of(one) for one in top.get(query_id, [])] for top in (old_tops, new_tops))
+        answer = old_answers.get(query_id) != new_answers.get(query_id)
+        if old == new and not answer:
+            continue
+        both = [one for one in old if one in new]
+        moved = tuple((one, old.index(one) + 1, new.index(one) + 1) for one in both if old.index(one) != new.index(one))
+        changes.append(
+            QueryChange(
+                query_id,
+                tuple(one for one in old if one not in new),
+                tuple(one for one in new if one not in old),
+                moved,
+                len(both) / len({*old, *new}) if old or new else 1.0,
+                answer,
+            )
+        )
+    return sorted(changes, key=lambda one: (one.overlap, not one.answer))
+
+
+@dataclass(frozen=True)
+class PlacedPassage:
+    """A passage in the top of one of two freezes.
+
+    Args:
+        text: None where the project has none.
+        rank: from 1.
+        other: its rank in the other freeze; None where that has it not in its top.
+        rewritten: id of the passage in the other top that has the same id at the target and another text; None where
+            there is none.
+    """
+
+    passage_id: str
+    text: str | None
+    rank: int
+    other: int | None
+    rewritten: str | None
+
+
+@dataclass(frozen=True)
+class QueryDifference:
+    """One query in two freezes.
+
+    Args:
+        before, after: the tops, the best first.
+        answers: what was answered before and after; None where nothing was.
+    """
+
+    query_id: str
+    text: str
+    before: tuple[PlacedPassage, ...]
+    after: tuple[PlacedPassage, ...]
+    answers: tuple[str | None, str | None]
+
+
+def query_difference(project: Project, before: str, after: str, query_id: str, k: int = 10) -> QueryDifference:
+    """The tops and answers of two runs for a query, with their texts.
+
+    Args:
+        k: how deep one looks.
+
+    Raises:
+        InputError: there is no such run or query.
+    """
+    both, answers = _both(project, before, after, k)
+    (query,) = asked_queries(project, [query_id])
+    old, new = (top.get(query_id, []) for top in both)
+    texts = passage_texts(project, {one.text_key for one in (*old, *new) if isinstance(one, Read)})
+    return QueryDifference(
+        query_id, query.text, _placed(old, new, texts), _placed(new, old, texts),
+        (answers[0].get(query_id), answers[1].get(query_id)),
+    )  # fmt: skip
+
+
+def _placed(
+    top: Sequence[Read | str], other: Sequence[Read | str], texts: Mapping[int, str]
+) -> tuple[PlacedPassage, ...]:
+    ranks = {passage_id_of(one): rank for rank, one in enumerate(other, 1)}
+    ours = {passage_id_of(one) for one in top}
+    # Of a passage that both have nothing was rewritten.
+    theirs = {_at_target(name): name for name in ranks if name not in ours}
+    found = []
+    for rank, one in enumerate(top, 1):
+        name = passage_id_of(one)
+        text = texts.get(one.text_key) if isinstance(one, Read) else None
+        rewritten = None if name in ranks else theirs.get(_at_target(name))
+        found.append(PlacedPassage(name, text, rank, ranks.get(name), rewritten))
+    return tuple(found)
+
+
+def _at_target(passage_id: str) -> str:
+    return _REWRITTEN.sub("", passage_id)
+
+
+Tops = dict[str, list[Read | str]]
+Answers = dict[str, str]
+
+
+def _both(project: Project, before: str, after: str, k: int) -> tuple[tuple[Tops, Tops], tuple[Answers, Answers]]:
+    """Tops and answers of two runs, by query id; responses have no top of their own."""
+    check_runs(project, [before, after])
+    if k < 1:
+        raise InputError("The depth is below 1.", "Give one from 1.")
+    written = {name for (name,) in project.rows("SELECT name FROM runs SEMI JOIN responses USING (run_key)")}
+    found = tops(project, [before, after], k)
+    kept = {one.name: one.system for one in freezes(project)}
+
+    def top(run: str) -> Tops:
+        return {} if run in written else found[run]
+
+    def answers(run: str) -> Answers:
+        system = run if run in written else kept.get(run)
+        return {} if system is None else _answers(project, system)
+
+    return (top(before), top(after)), (answers(before), answers(after))
+
+
+def _answers(project: Project, system: str) -> Answers:
+    """The responses of a system by query id; a long one is in passages, which stand apart here as they did there."""
+    return dict(
+        project.rows(
+            "SELECT query_id, string_agg(x.text, chr(10) || chr(10) ORDER BY rank) FROM rankings"
+            " JOIN runs USING (run_key) JOIN queries USING (query_key) JOIN passages p USING (passage_key)"
+            " JOIN passage_texts x ON x.text_key = p.text_key WHERE name = ? GROUP BY query_key, query_id"
+            " ORDER BY query_key",
+            [system],
+        )
+    )
+
+
+def frozen_runs(project: Project) -> list[Freeze]:
+    """The freezes that are there as a run, or as responses, the newest first."""
+    known = set(run_names(project))
+    return [one for one in freezes(project) if not one.open and one.name in known]

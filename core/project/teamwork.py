@@ -1,0 +1,89 @@
+"""What people who share a project say to each other: guidelines, and which queries they are done with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from core.errors import InputError
+from core.project.project import Cursor, Project, as_name, log
+from core.text import clean_text
+
+LONGEST_GUIDELINES = 20_000
+"""Characters of the guidelines of a project, and of a query."""
+
+
+@dataclass(frozen=True)
+class Guidelines:
+    """How assessors are to decide: in the whole project, and in one query; empty where nothing is written."""
+
+    project: str
+    query: str = ""
+
+
+def guidelines(project: Project, query_id: str | None = None) -> Guidelines:
+    """The guidelines of the project and, where one is named, of a query."""
+    rows = project.rows(
+        "SELECT query_id, arg_max(g.text, guideline_key) FROM guidelines g LEFT JOIN queries USING (query_key)"
+        " WHERE query_id IS NULL OR query_id = ? GROUP BY query_id",
+        [query_id or ""],
+    )
+    found = dict(rows)
+    return Guidelines(found.get(None, ""), found.get(query_id, "") if query_id is not None else "")
+
+
+def set_guidelines(project: Project, text: str, author: str, query_id: str | None = None) -> None:
+    """Write the guidelines of the project or of a query; what stood there stays on record.
+
+    Args:
+        text: plain text; empty takes them away.
+        query_id: None for the whole project.
+
+    Raises:
+        InputError: the text is too long, or there is no such query.
+        NotAllowed: only an organizer may.
+    """
+    text = clean_text(text).strip()
+    if len(text) > LONGEST_GUIDELINES:
+        raise InputError(
+            f"The guidelines have {len(text):,} characters.", f"{LONGEST_GUIDELINES:,} are the most: shorten them."
+        )
+    with project.transaction(act="set guidelines", author=author) as cursor:
+        key = None if query_id is None else _query(cursor, query_id)
+        cursor.execute(
+            "INSERT INTO guidelines VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)", [key, text, as_name(author)]
+        )
+        log(cursor, author, "set guidelines", **({} if query_id is None else {"query": query_id}))
+
+
+def mark_done(project: Project, query_id: str, done: bool, author: str) -> None:
+    """Say that one is done with a query, or not after all.
+
+    Raises:
+        InputError: there is no such query.
+        NotAllowed: it is not assigned to them.
+    """
+    with project.transaction(act="mark work", queries=[query_id], author=author) as cursor:
+        key = _query(cursor, query_id)
+        cursor.execute(
+            "INSERT INTO query_marks VALUES (nextval('keys'), ?, ?, ?, now()::TIMESTAMP)", [key, as_name(author), done]
+        )
+        log(cursor, author, "finish query" if done else "reopen query", query=query_id)
+
+
+def done_queries(project: Project) -> dict[str, dict[str, datetime]]:
+    """When who said that they are done with a query, by name and query id; nothing of who took it back."""
+    found: dict[str, dict[str, datetime]] = {}
+    for author, query_id, at in project.rows(
+        "SELECT author, query_id, max(stated_at) FROM query_marks JOIN queries USING (query_key) GROUP BY ALL"
+        " HAVING arg_max(done, query_mark_key) ORDER BY ALL"
+    ):
+        found.setdefault(author, {})[query_id] = at
+    return found
+
+
+def _query(cursor: Cursor, query_id: str) -> int:
+    found = cursor.execute("SELECT query_key FROM queries WHERE query_id = ?", [query_id]).fetchall()
+    if not found:
+        raise InputError(f"There is no query {query_id}.", "Import it first.")
+    return int(found[0][0])

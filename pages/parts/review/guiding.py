@@ -1,0 +1,26 @@
+"""The guidelines of the project and of a query, beside what is to be decided by them."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.project import Project, guidelines, set_guidelines
+from pages.parts.shared import presses, ui
+
+
+def guidelines_beside(project: Project, query_id: str) -> None:
+    """What is to be kept to, and for organizers a way to write it; nothing where nothing is written."""
+    found, may = guidelines(project, query_id), project.allows("set guidelines")
+    if not (found.project or found.query or may):
+        return
+    with st.expander("Guidelines", icon=":material/menu_book:", expanded=bool(found.project or found.query)):
+        for text in filter(None, (found.project, found.query)):
+            st.text(text)
+        if not may:
+            return
+        with st.popover("Write", icon=":material/edit:"):
+            for title, old, about in (("The project", found.project, None), ("This query", found.query, query_id)):
+                new = st.text_area(title, old, key=f"guidelines {about} {hash(old)}", height=160)
+                if presses.button(f"Save for {title.lower()}", key=f"save guidelines {about}", disabled=new == old):
+                    set_guidelines(project, new, ui.author(), about)
+                    st.rerun()

@@ -1,0 +1,346 @@
+"""Grading by batches, at a server that has files and batches: each call is paid for once, wherever it is stopped."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from core.catalogue import set_price
+from core.errors import GradingError
+from core.graders import Grader, PassingError, Price, acting, make_grader, naming
+from core.graders.endpoint.batches import BatchEndpoint
+from core.grading import (
+    Request,
+    begin,
+    budget,
+    call_batches,
+    cancel,
+    close_interrupted,
+    jobs,
+    make_plan,
+    price_tag,
+    run_job,
+    standing,
+    step,
+    waiting_jobs,
+)
+from core.grading.jobs import Job
+from core.grading.scope import EVERYTHING, Scope
+from core.project import Project
+from tests.grading.test_elsewhere import KEYED, QUESTIONS, RUNS, words
+from tests.made.batch_server import Plan, Shelf
+from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
+from tests.made.projects import fill, new_project
+
+PAIRS = 8
+
+
+def behave(seen: Seen) -> Reply:
+    """Answer, and report as many tokens as there are, by the rule of thumb that price tags go by."""
+    return chat(words(seen.prompt), model="m", usage={"prompt_tokens": read(seen), "completion_tokens": 6})
+
+
+def read(seen: Seen) -> int:
+    return sum(len(message["content"]) for message in seen.body["messages"]) // 4 + 1
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EndpointServer]:
+    with EndpointServer(behave) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def shelf(server: EndpointServer) -> Shelf:
+    """The files and batches of the server, empty."""
+    return anew(server)
+
+
+def anew(server: EndpointServer) -> Shelf:
+    server.shelf, server.behave = Shelf(server._answer_line), behave
+    server.seen.clear()
+    server.counts.clear()
+    return server.shelf
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """One project for all: every test has graders of its own, for which everything is missing."""
+    project = new_project(tmp_path_factory.mktemp("batches") / "some.duckdb")
+    fill(project, QUESTIONS, {}, RUNS)
+    set_price(project, "m", Price(100.0, 1000.0), "ann")
+    yield project
+    project.close()
+
+
+@pytest.fixture(scope="module")
+def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    project = new_project(tmp_path_factory.mktemp("keyed") / "some.duckdb")
+    fill(project, KEYED, {}, RUNS)
+    yield project
+    project.close()
+
+
+_fresh = itertools.count(1)
+
+
+def rater(server: EndpointServer, kind: str = "self-rating", **more: Any) -> Grader:
+    """A grader that has not graded yet."""
+    given = {"model": "m", "back_end": "openai", "base_url": server.url, "structured": "text"}
+    with acting(naming(server.url, None)):
+        return make_grader(kind, {**given, "temperature": next(_fresh) / 1000, **more})
+
+
+def start(project: Project, grader: Grader, scope: Scope = EVERYTHING, most: int = 3, **caps: Any) -> int | None:
+    return begin(project, grader, {}, scope, None, "ann", budget(project, "m", None, **caps), most_calls=most)
+
+
+def carry_on(project: Project, grader: Grader, rounds: int = 30) -> int:
+    """Look until nothing is left to wait for; how often that was."""
+    for number in range(1, rounds + 1):
+        if not step(project, grader, "ann").jobs:
+            return number
+    raise AssertionError("it does not end")
+
+
+def ratings(project: Project, grader: Grader) -> list[tuple[Any, ...]]:
+    return project.rows(
+        "SELECT question_text_key, passage_text_key, rating, raw FROM grades JOIN graders USING (grader_key)"
+        " WHERE fingerprint = ? ORDER BY ALL",
+        [grader.spec.fingerprint],
+    )
+
+
+def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    alone, batched = rater(server), rater(server)
+    run_job(project, alone, Request(), "ann")
+    whole = jobs(project)[0]
+    server.counts.clear()
+    tag = price_tag(project, batched, 1)
+    start(project, batched)
+    sent = make_plan(project, batched.spec, 1)
+    assert (sent.sent, sent.to_grade, sent.known) == (PAIRS - 1, 0, 1)
+    assert standing(project, batched).batches == {"planned": 3}
+    carry_on(project, batched)
+    assert ratings(project, batched) == ratings(project, alone) != []
+    assert set(server.counts.values()) == {1} and len(server.counts) == PAIRS
+    assert set(shelf.made.values()) == {1} and len(shelf.batches) == 3
+    job = jobs(project)[0]
+    assert (job.state, job.total, job.graded, job.calls) == ("done", PAIRS, PAIRS, PAIRS)
+    assert (job.input_tokens, job.output_tokens) == (whole.input_tokens, whole.output_tokens)
+    assert abs((job.input_tokens or 0) / tag.input_tokens - 1) < 0.05
+    assert abs((job.output_tokens or 0) / tag.output_tokens - 1) < 0.05
+    # One of the eight was asked alone, so that what the endpoint does not take shows before all are sent.
+    assert tag.batch_cost == pytest.approx((whole.cost or 0) * (1 + (PAIRS - 1) / 2) / PAIRS, rel=0.05)
+    assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
+    assert job.message.startswith(f"Billed: {PAIRS} calls, {job.input_tokens:,} tokens read and")
+    assert f"Told before: {PAIRS} calls, {tag.input_tokens:,} tokens read and" in job.message
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Gate:
+    """Every step that leaves a trace, at the endpoint or in the project, passes here when it is done."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.passed, self.last = 0, -1
+        for owner, name in ((BatchEndpoint, "_do"), (Project, "write")):
+            monkeypatch.setattr(owner, name, self._through(getattr(owner, name)))
+
+    def _through(self, step: Any) -> Any:
+        def through(*args: Any, **options: Any) -> Any:
+            made = step(*args, **options)
+            if self.passed == self.last:
+                raise Killed
+            self.passed += 1
+            return made
+
+        return through
+
+    def close_at(self, step: int) -> None:
+        self.passed, self.last = 0, step
+
+
+def test_killed_at_any_step_it_goes_on_and_pays_for_every_call_once(
+    keyed: Project, server: EndpointServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, where = Gate(monkeypatch), keyed
+    expected: tuple[list[tuple[Any, ...]], int] | None = None
+    for last in itertools.chain([-1], itertools.count()):
+        shelf, grader = anew(server), rater(server, "answer", check="model")
+        # Some compatible endpoints do not give back what a batch was marked with.
+        shelf.keeps_metadata, shelf.states = bool(last % 2), ("validating", "completed")
+        gate.close_at(last)
+        killed = False
+        try:
+            start(where, grader, most=5)
+            carry_on(where, grader)
+        except Killed:
+            killed = True
+        gate.close_at(-1)
+        # The call that goes alone is lost as every such call is where nobody could write its answer down any more.
+        lost = len(server.seen) if killed and not any(job.graded + job.failed for job in of(where, grader)) else 0
+        close_interrupted(where)
+        carry_on(where, grader)
+        # What was killed before anything was sent is begun anew.
+        if start(where, grader, most=5) is not None:
+            carry_on(where, grader)
+        assert set(shelf.made.values()) == {1}, last
+        got = ratings(where, grader), sum(shelf.made.values()) + len(server.seen) - lost
+        expected = expected or got
+        assert got == expected, last
+        assert make_plan(where, grader.spec, 1).to_grade == 0 and not waiting_jobs(where, grader)
+        paid = sum((job.input_tokens or 0) + (job.output_tokens or 0) for job in of(where, grader))
+        alone = sum(read(seen) + 6 for seen in server.seen)
+        assert lost or paid == sum(shelf.tokens) + alone, last
+        if last >= 0 and not killed:
+            assert last > 15
+            break
+
+
+def of(project: Project, grader: Grader) -> list[Job]:
+    """The jobs of a grader, newest first."""
+    keys = project.rows(
+        "SELECT job_key FROM jobs JOIN graders USING (grader_key) WHERE fingerprint = ?", [grader.spec.fingerprint]
+    )
+    return [job for job in jobs(project) if (job.key,) in keys]
+
+
+def test_what_expired_is_missing_still_and_what_was_refused_is_failed_with_its_reason(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    grader = rater(server)
+    shelf.plans = [Plan(expires_after=1), Plan(broken=1)]
+    refused: list[str] = []
+
+    def unwell(seen: Seen) -> Reply:
+        if seen.path == "/v1/chat/completions" and server.shelf.made.total() in (2, 3) and len(refused) < 2:
+            refused.append(seen.prompt)
+            return status(400 if len(refused) == 1 else 429, "not this one")
+        return behave(seen)
+
+    server.behave = unwell
+    start(project, grader)
+    carry_on(project, grader)
+    job = jobs(project)[0]
+    planned = make_plan(project, grader.spec, 1)
+    # Alone 1; of the first batch 1 of 3; of the second one refused, one turned away, one cut off; of the third 1.
+    assert (job.state, job.graded, job.failed) == ("done", 3, 1)
+    assert (planned.known, planned.failed, planned.to_grade, planned.sent) == (3, 1, 4, 0)
+    assert "4 calls came back unanswered" in job.message
+    reason = project.value("SELECT reason FROM failures WHERE job_key = ?", [job.key])
+    assert reason == "not this one"
+    before = shelf.made.total()
+    start(project, grader, Scope(retry_failed=True))
+    carry_on(project, grader)
+    assert make_plan(project, grader.spec, 1).known == PAIRS
+    # How the endpoint is spoken to is known by now: no call goes alone any more.
+    assert shelf.made.total() - before == 5 and len(server.seen) == 1
+
+
+def test_what_an_endpoint_has_no_room_for_is_sent_again_once_there_is_some(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    grader = rater(server)
+    shelf.plans = [Plan(), Plan(fails="token_limit_exceeded")]
+    start(project, grader)
+    carry_on(project, grader)
+    assert jobs(project)[0].state == "done" and make_plan(project, grader.spec, 1).known == PAIRS
+    assert set(shelf.made.values()) == {1}
+    hopeless = rater(server)
+    shelf.plans = [Plan(fails="token_limit_exceeded")] * 3
+    start(project, hopeless)
+    carry_on(project, hopeless)
+    job = jobs(project)[0]
+    assert job.state == "failed" and "it cannot be taken (token_limit_exceeded)" in job.message
+    assert make_plan(project, hopeless.spec, 1).to_grade == PAIRS - 1
+
+
+def test_cancelled_batches_give_what_they_have_and_the_rest_is_missing(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    grader = rater(server)
+    shelf.plans = [Plan(stuck=True), Plan(stuck=True)]
+    start(project, grader, most=4)
+    for _ in range(3):
+        assert step(project, grader, "ann").jobs == 1
+    assert standing(project, grader).batches == {"in_progress": 2}
+    cancel(project, grader, "ann")
+    carry_on(project, grader)
+    job = jobs(project)[0]
+    assert job.state == "cancelled" and job.graded == 1 + 2 + 1
+    assert make_plan(project, grader.spec, 1).to_grade == PAIRS - 4
+    assert [batch.state for batch in call_batches(project, job.key)] == ["taken", "taken"]
+    assert waiting_jobs(project, grader) == []
+
+
+def test_batches_that_were_not_sent_yet_are_dropped(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader = rater(server)
+    start(project, grader)
+    cancel(project, grader, "ann")
+    assert jobs(project)[0].state == "cancelled" and not shelf.batches
+    assert make_plan(project, grader.spec, 1).to_grade == PAIRS - 1
+
+
+def test_no_more_calls_are_planned_than_the_caps_bear(project: Project, server: EndpointServer, shelf: Shelf) -> None:
+    grader = rater(server)
+    start(project, grader, max_calls=5)
+    carry_on(project, grader)
+    job = jobs(project)[0]
+    assert (job.state, job.graded, job.calls) == ("stopped", 5, 5) and "The budget is used up" in job.message
+    money = rater(server)
+    start(project, money, max_cost=0.4)
+    carry_on(project, money)
+    job = jobs(project)[0]
+    assert job.state == "stopped" and 1 < job.graded < PAIRS and 0 < (job.cost or 0) <= 0.4
+
+
+def test_an_endpoint_that_is_away_is_asked_later_and_another_one_is_not_taken_for_it(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    grader = rater(server)
+    start(project, grader)
+    shelf.away = 503
+    for _ in range(2):
+        with pytest.raises(PassingError, match="HTTP 503"):
+            step(project, grader, "ann")
+    shelf.away = 404
+    with pytest.raises(GradingError, match="HTTP 404") as refused:
+        step(project, grader, "ann")
+    assert "has files and batches" in refused.value.hint
+    shelf.away = 0
+    step(project, grader, "ann")
+    with acting(naming("http://localhost:9/v1", None)):
+        other = make_grader(
+            "self-rating",
+            {"model": "m", "back_end": "openai", "base_url": "http://localhost:9/v1", "structured": "text",
+             "temperature": grader.spec.parameters["temperature"]},
+        )  # fmt: skip
+    with pytest.raises(GradingError, match="and not at http://localhost:9"):
+        step(project, other, "ann")
+    carry_on(project, grader)
+    assert make_plan(project, grader.spec, 1).known == PAIRS
+
+
+def test_what_an_endpoint_does_not_take_is_learnt_from_the_call_that_goes_alone(
+    project: Project, server: EndpointServer, shelf: Shelf
+) -> None:
+    def modern(seen: Seen) -> Reply:
+        if "max_tokens" in seen.body:
+            return status(400, "Unsupported parameter: use 'max_completion_tokens' instead", param="max_tokens")
+        return behave(seen)
+
+    server.behave = modern
+    grader = rater(server)
+    start(project, grader, most=50)
+    # Another process, which knows nothing of this yet, takes it up.
+    again = rater(server, temperature=grader.spec.parameters["temperature"])
+    carry_on(project, again)
+    assert make_plan(project, grader.spec, 1).known == PAIRS and shelf.made.total() == PAIRS - 1

@@ -1,0 +1,33 @@
+"""What was read with the prompt before: counted in whole blocks, and from a length on."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.graders import built_in, make_grader
+from core.grading import read_before
+
+
+def test_only_what_two_prompts_begin_with_counts_in_whole_blocks_from_a_length_on() -> None:
+    one, other = "a" * 400 + "b" * 400, "a" * 400 + "c" * 400
+    assert read_before([one, other], 16, 16) == pytest.approx(96 / 402)
+    assert read_before([one, other], 101, 16) == 0
+    assert read_before([one, one, one], 128, 128) == pytest.approx(2 * 128 / 603)
+    long = "x" * 4 * 1024
+    assert read_before([long, long]) == pytest.approx(1024 / 2050)
+    assert read_before([long]) == read_before([]) == 0
+
+
+@pytest.mark.parametrize(("prompt", "fence", "first"), [
+    ("self-rating", False, "question"),
+    ("self-rating", True, "passage"),
+    ("self-rating-chat", False, "passage"),
+])  # fmt: skip
+def test_pairs_are_asked_in_the_order_in_which_prompts_share_most(prompt: str, fence: bool, first: str) -> None:
+    assert prompt in built_in()
+    grader = make_grader(
+        "self-rating", {"model": "m", "base_url": "http://localhost:9/v1", "prompt": prompt, "fence": fence}
+    )
+    ordered = grader.ordered([(2, 1), (1, 2), (2, 2), (1, 1)])  # type: ignore[attr-defined]
+    by_question = [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert ordered == (by_question if first == "question" else [(1, 1), (2, 1), (1, 2), (2, 2)])

@@ -1,0 +1,72 @@
+"""Two freezes of a live target on the Changes screen: what came and went, the measure, and a query's passages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from core.project import Project, add_passages, add_queries, begin_freeze, end_freeze
+from core.types import Passage, Query
+from tests.made.projects import judge
+from tests.made.screens import looking_at, said, served, shared, visit
+from tests.pages.test_answers_page import html
+from tests.pipelines.answers.made import put_run
+
+FREEZES = "Two freezes of a target"
+
+__all__ = ["served", "shared"]
+
+
+def put(project: Project) -> None:
+    with project.transaction() as cursor:
+        add_queries(cursor, [Query(name, f"words of {name}") for name in ("q1", "q2", "q3")], replace=False)
+        texts = {
+            "p1": "An old text of one.",
+            "p1~0123456789ab": "A new text of one.",
+            "p2": "Two <b>here</b>.",
+            "p3": "3",
+        }
+        add_passages(cursor, [Passage(name, text) for name, text in texts.items()])
+    judge(project, {("q1", "p1"): 1, ("q2", "p2"): 1, ("q3", "p2"): 1}, "NIST")
+    put_run(project, "monday", {"q1": ["p1", "p2"], "q2": ["p2"], "q3": ["p3", "p2"]})
+    put_run(project, "tuesday", {"q1": ["p2", "p1~0123456789ab"], "q2": ["p2"], "q3": ["p2", "p3"]})
+    for name, failed in (("monday", 0), ("tuesday", 1)):
+        key = begin_freeze(project, name, "http://search/", "the same", "ann")
+        with project.transaction() as cursor:
+            end_freeze(cursor, key, None, 3, failed)
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with looking_at(tmp_path_factory.mktemp("frozen"), put) as project:
+        yield project
+
+
+def test_two_freezes_are_chosen_and_lead_down_to_passages(shared: Project) -> None:
+    app = visit("changes", compared=FREEZES)
+    boxes = {box.label: box.value for box in app.selectbox}
+    assert (boxes["Before"], boxes["After"], boxes["Measured by"]) == ("monday", "tuesday", "NIST: nDCG@10")
+    numbers = {metric.label: metric.value for metric in app.metric}
+    assert numbers["Queries whose top differs"] == "2 of 3" and numbers["Passages gone / new"] == "1 / 1"
+    assert numbers["nDCG@10"] == "0.877 → 0.667"
+    words = said(app)
+    assert "did not fall by more than noise" in words and "95 % interval" in words
+    assert "tuesday lacks 1 queries that failed" in words
+    (table,) = app.dataframe
+    # The query that lost comes first and is open.
+    assert table.value["Query"].tolist() == ["words of q1", "words of q3"]
+    assert boxes["Query"] == "q1"
+    shown = html(app)
+    assert "other words under the same id" in shown and "<del>" in shown and "&lt;b&gt;here" in shown
+    other = html(visit("changes", compared=FREEZES, **{"freeze-query": "q3"}))
+    assert "now at 1" in other and "was at 2" in other
+    same = visit("changes", compared=FREEZES, **{"freeze-from": "tuesday"})
+    assert "The two freezes are the same" in said(same)
+
+
+def test_without_freezes_nothing_is_said_of_them(project: Project) -> None:
+    put(project)
+    with project.transaction() as cursor:
+        cursor.execute("DELETE FROM freezes WHERE name = 'monday'")
+    assert "Nothing has been graded yet." in said(visit("changes", compared=FREEZES))

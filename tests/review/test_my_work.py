@@ -1,0 +1,103 @@
+"""The work of an assessor: what is theirs, how far it is, what is next; guidelines; who else is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from core.bank import Generation, add_generations, put_draft, reject, save_drafts
+from core.errors import InputError, NotAllowed
+from core.project import (
+    Guidelines,
+    Project,
+    done_queries,
+    guidelines,
+    judging,
+    mark_done,
+    set_guidelines,
+    set_member,
+)
+from core.review import Presence, my_work, shares
+from core.types import Question
+from tests.made.projects import copy_of, fill
+
+BANK = [Question("q1/a", "q1", "What is A?"), Question("q2/b", "q2", "What is B?")]
+RUNS = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}}
+
+
+def make(project: Project) -> None:
+    fill(project, BANK, {}, RUNS)
+    set_member(project, "lea@x.org", "assessor", "shell", queries=["q1"])
+    set_member(project, "tom@x.org", "assessor", "shell")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    yield from copy_of(make, tmp_path)
+
+
+def next_of(project: Project, name: str = "lea") -> list[str]:
+    return [one.next[0] for one in my_work(project, name, ("q1",), None)]
+
+
+def test_what_is_next_follows_what_waits(project: Project) -> None:
+    assert next_of(project) == ["read its passages"]
+    put_draft(project, "lea", replace(BANK[0], text="Who is A?"))
+    assert next_of(project) == ["save 1 change"]
+    save_drafts(project, "lea")
+    (key,) = add_generations(project, [Generation("question", "q1", "m", "p", "h", ("Why A?",), "raw")], "olga")
+    assert next_of(project) == ["decide on 1 proposed question"]
+    reject(project, [key], "lea")
+    for passage in ("p1", "p2"):
+        judging.judge(project, "q1", passage, 1, "lea")
+    assert next_of(project) == ["look at it again"]
+    (one,) = my_work(project, "lea", ("q1",), None)
+    assert (one.judged, one.pooled, one.questions, one.done) == (2, 2, 1, False)
+
+
+def test_whoever_has_no_queries_of_their_own_has_all_and_what_is_done_comes_last(project: Project) -> None:
+    mark_done(project, "q1", True, "tom")
+    assert [(one.query_id, one.done) for one in my_work(project, "tom", None, None)] == [("q2", False), ("q1", True)]
+    judging.judge(project, "q1", "p1", 1, "tom")
+    mark_done(project, "q1", True, "lea")
+    mark_done(project, "q1", False, "lea")
+    assert list(done_queries(project)) == ["tom"]
+    assert [(one.member.name, one.done, one.queries, one.judged) for one in shares(project)] == [
+        ("lea", 0, 1, 0),
+        ("tom", 1, 2, 1),
+    ]
+
+
+def test_nobody_says_that_the_query_of_another_is_done(project: Project) -> None:
+    lea = project.acting_as("lea@x.org")
+    mark_done(lea, "q1", True, "lea")
+    with pytest.raises(NotAllowed, match="Query q2 is not assigned to lea"):
+        mark_done(lea, "q2", True, "lea")
+    with pytest.raises(InputError, match="no query q9"):
+        mark_done(project, "q9", True, "lea")
+
+
+def test_guidelines_are_of_the_project_and_of_a_query_and_are_taken_away_by_an_empty_text(project: Project) -> None:
+    set_guidelines(project, "All of it.", "olga")
+    set_guidelines(project, " First.\nThen. ", "olga", "q1")
+    assert guidelines(project, "q1") == Guidelines("All of it.", "First.\nThen.")
+    assert guidelines(project, "q2") == guidelines(project) == Guidelines("All of it.")
+    set_guidelines(project, "", "olga")
+    assert guidelines(project, "q1") == Guidelines("", "First.\nThen.")
+    for text, query, reason in (("x" * 20_001, None, "20,001 characters"), ("x", "q9", "no query q9")):
+        with pytest.raises(InputError, match=reason):
+            set_guidelines(project, text, "olga", query)
+
+
+def test_others_are_seen_in_a_query_until_they_leave_or_were_not_seen_for_a_while() -> None:
+    seen, here = Presence(), Path("a.duckdb")
+    assert seen.see(here, "q1", "ann", 0) == []
+    assert seen.see(here, "q1", "bob", 10) == ["ann"]
+    assert seen.see(here, "q1", "ann", 11) == ["bob"]
+    assert seen.see(Path("b.duckdb"), "q1", "cora", 12) == []
+    seen.see(here, "q2", "bob", 20)
+    assert seen.see(here, "q1", "dan", 21) == ["ann"]
+    assert seen.see(here, "q1", "dan", 70) == []
