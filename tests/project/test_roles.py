@@ -353,6 +353,7 @@ def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
         ("core/exchange/published.py", "_database"),
         *((f"core/{name}.py", "unattended") for name in (
             "grading/running", "pipelines/background", "pipelines/background_writing", "pipelines/answers/background",
+            "server/routes",
         )),
     }  # fmt: skip
 
