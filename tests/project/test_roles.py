@@ -310,6 +310,7 @@ WAYS: list[Callable[[Project], Any]] = [
     lambda p: exchange.qrels_head(p, Policy(), False),
     lambda p: exchange.bundle(p, Policy(), "vera"),
     lambda p: exchange.project_zip(p, "vera"),
+    lambda p: backup(p),
     lambda p: exchange.publications(p),
     lambda p: labels.overrides(p),
     lambda p: labels.pool_summary(p, basis(p, Policy())),
