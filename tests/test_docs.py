@@ -108,10 +108,11 @@ def test_the_purpose_of_a_module_is_its_first_sentence(generate: ModuleType, doc
 
 
 def requirements() -> list[str]:
-    """Every direct dependency, those of development included, as `name==version`."""
+    """Every direct dependency, those that one may ask for and those of development included, as `name==version`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
-    return run + list(project["optional-dependencies"]["dev"])
+    asked_for = project["optional-dependencies"]
+    return [*run, *asked_for["ray"], *asked_for["dev"]]
 
 
 def test_dependencies_are_pinned() -> None:
