@@ -108,11 +108,12 @@ def test_the_purpose_of_a_module_is_its_first_sentence(generate: ModuleType, doc
 
 
 def requirements() -> list[str]:
-    """Every direct dependency, those that one may ask for and those of development included, as `name==version`."""
+    """Every direct dependency, those of development included, as `name==version`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
-    asked_for = project["optional-dependencies"]
-    return [*run, *asked_for["ray"], *asked_for["dev"]]
+    extras = {name: list(packages) for name, packages in project["optional-dependencies"].items()}
+    develop = extras.pop("dev")
+    return run + [package for packages in extras.values() for package in packages] + develop
 
 
 def test_dependencies_are_pinned() -> None:
