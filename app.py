@@ -5,11 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
 from core.graders import provide_access, provide_endpoints, provide_keys
 from pages.parts.bank import window as bank_window
 from pages.parts.home import tour
-from pages.parts.shared import address, failures, job_progress, login, policy_widgets, presses, screens, ui, visitor
+from pages.parts.shared import (
+    address,
+    failures,
+    job_progress,
+    login,
+    policy_widgets,
+    presence,
+    presses,
+    refused_logins,
+    screens,
+    ui,
+    visitor,
+)
 
 if __name__ == "__main__":
     # A file of our own: the browser would fetch a Material icon for its tab from the network.
@@ -31,6 +44,8 @@ if __name__ == "__main__":
             policy_widgets.line(name)
         with ui.errors():
             job_progress.accompany(name)
+        with ui.errors():
+            presence.accompany()
     finally:
         with place:
             screens.menu(address.travelling(), ui.sees)
@@ -44,4 +59,9 @@ if __name__ == "__main__":
     presses.presses().forget()
 else:
     # `streamlit run` imports this file for what it serves, and runs the same file as the script of every visitor.
-    app = st.App(Path(__file__).resolve(), on_script_error=failures.show, lifespan=ui.served)
+    app = st.App(
+        Path(__file__).resolve(),
+        on_script_error=failures.show,
+        lifespan=ui.served,
+        middleware=[Middleware(refused_logins.RefusedLogins)],
+    )

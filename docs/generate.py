@@ -71,6 +71,13 @@ def well_known_keys() -> str:
     )
 
 
+def checks() -> str:
+    """What `exam check` looks at."""
+    from core.exchange import CHECKS
+
+    return table(["check", "what holds", "what to do where it does not"], [(c.name, c.says, c.todo) for c in CHECKS])
+
+
 def formats() -> str:
     """The kinds of file that are read and written."""
     from core.exchange import IMPORTERS
@@ -178,6 +185,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "answer-judges": answer_judges,
     "command-list": command_list,
     "commands": commands,
+    "checks": checks,
     "formats": formats,
     "limits": limits,
     "measures": measures,

@@ -12,6 +12,7 @@ from core.labels import progress as progress_of
 from core.project import Project
 from core.review import agreeing, leading, stale_overrides, to_curate
 from pages.parts.home import doors, panels, picture, tour
+from pages.parts.home.backups import safekeeping
 from pages.parts.home.creation import creation
 from pages.parts.home.imports import imports
 from pages.parts.shared import policy_widgets, ui
@@ -114,6 +115,8 @@ else:
         # Whether it is open is kept here and not in the browser, which forgets it where the page is drawn anew.
         with st.expander("Create another project", key="create another", on_change="rerun"):
             creation()
+    if project.allows("take everything out"):
+        safekeeping(project)
     # Last, so that all else is there while grades of a size are read for the first time.
     with drawn:
         standing(project) if reads else boards_alone(project)

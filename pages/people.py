@@ -68,7 +68,10 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
         )
 
     with st.container(key=f"person-{one.identity}", horizontal=True, vertical_alignment="bottom", border=True):
-        st.markdown(f"**{ui.plain(one.name)}**  \n{ui.plain(one.identity)}")
+        # Markdown would make a link of an address.
+        with st.container(gap=None):
+            st.markdown(f"**{ui.plain(one.name)}**")
+            st.text(one.identity)
         key = f"role {stamp}"
         st.selectbox(
             "Role", ROLES, ROLES.index(one.role), key=key, width=150, on_change=changed, args=(key,),

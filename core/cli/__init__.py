@@ -48,6 +48,7 @@ COMMANDS = {
     "records": ("pool", "jobs", "failures", "publications"),
     "activity": ("activity", "bring-back"),
     "shards": ("shards",),
+    "safety": ("check", "backup", "restore"),
     "serve": ("serve",),
 }
 """The commands of each module, which is loaded when one of them is asked for: most load what others need not."""

@@ -12,13 +12,14 @@ from typing import Any
 import click
 
 from core.bank import check_version
-from core.catalogue import find_grader, remember_settings
+from core.catalogue import find_grader, prompts, remember_settings
 from core.cli.batch import grade_in_batches
 from core.cli.grader_options import GraderChoice, grader_options
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import Source
+from core.graders import Cluster, Grader, RayGrader, is_remote
 from core.grading import (
     PriceTag,
     Progress,
@@ -135,6 +136,9 @@ def plan(
 @click.option("--batch", is_flag=True, help="As batches: an endpoint answers within a day, for half the price.")
 @click.option("--batch-size", type=Whole(1), help="Calls of a batch at most.")
 @click.option("--no-wait", is_flag=True, help="Send the batches and leave; run it again to take the answers in.")
+@click.option("--engine", type=click.Choice(["ray"]), help="Where a local model grades: on the workers of a cluster.")
+@click.option("--address", help="Of the Ray cluster; one on this computer where not given.")
+@click.option("--workers", type=Whole(1), help="Workers, each with a model; one a GPU or processor where not given.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be graded, and what that would take.")
 @json_option
 def grade(
@@ -149,6 +153,9 @@ def grade(
     batch: bool,
     batch_size: int | None,
     no_wait: bool,
+    engine: str | None,
+    address: str | None,
+    workers: int | None,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -156,6 +163,10 @@ def grade(
     scope = replace(scope, limit=limit)
     if not batch and (batch_size is not None or no_wait):
         raise InputError("--batch-size and --no-wait are for batches.", "Say --batch too.")
+    if engine is None and (address is not None or workers is not None):
+        raise InputError("--address and --workers are for a cluster.", "Say --engine ray too.")
+    if engine and batch:
+        raise InputError("Batches are answered at an endpoint, and a cluster is none.", "Leave one of them out.")
     request = Request(scope, bank_version, max_calls, max_cost, concurrency, batch=batch, batch_size=batch_size)
     if batch and not dry_run:
         grade_in_batches(project_path, chosen, request, no_wait, as_json)
@@ -174,8 +185,12 @@ def grade(
                 tell(f"To be graded: {counted(planned.to_grade, 'pair')}{price_words(tag, batch)}.")
             return
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
+        if engine:
+            grader = _on_ray(project, chosen, grader, Cluster(address, workers))
         control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
         final = run_job(project, grader, request, current_author(), _watch(), control)
+        if isinstance(grader, RayGrader):
+            grader.close()
         shown = find_grader(project, None).spec
         name = find_grader(project, grader.spec.fingerprint).spec.name
     if final.state in ("failed", "cancelled"):
@@ -225,6 +240,19 @@ def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderCho
             tell(f"{number:,} {what}")
     if taken.remarks:
         tell(taken.remarks)
+
+
+def _on_ray(project: Project, chosen: GraderChoice, grader: Grader, cluster: Cluster) -> RayGrader:
+    """The grader on the workers of a cluster.
+
+    Raises:
+        InputError: it asks an endpoint, which grades for itself.
+    """
+    if is_remote(grader):
+        raise InputError(
+            "This grader asks an endpoint: workers would only wait for it.", "Grade without --engine, or with --batch."
+        )
+    return RayGrader(grader.spec, chosen.kind, chosen.parameters, prompts(project), cluster)
 
 
 def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope) -> None:

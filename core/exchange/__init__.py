@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from core.exchange import exporting
 from core.exchange.bundle import bundle, bundle_again, bundled, overrides_csv
+from core.exchange.checking import CHECKS, Check, Finding, check
 from core.exchange.demo import FILES, is_demo, make_demo
 from core.exchange.downloads import project_zip, qrels_head, recorded, runs_zip
 from core.exchange.exporting import bank_csv, bank_jsonl, board_latex, board_tsv, graded_file, qrels
@@ -13,8 +14,11 @@ from core.exchange.publication import Manifest, manifest_json, publications, pub
 from core.exchange.shards import export_shards
 
 __all__ = [
+    "CHECKS",
     "FILES",
     "IMPORTERS",
+    "Check",
+    "Finding",
     "Group",
     "Imported",
     "Manifest",
@@ -26,6 +30,7 @@ __all__ = [
     "bundle",
     "bundle_again",
     "bundled",
+    "check",
     "export_project",
     "export_shards",
     "exporting",

@@ -135,7 +135,7 @@ def publications(project: Project) -> list[Manifest]:
 
 
 def reproduce(project: Project, manifest: Manifest, author: str) -> bytes:
-    """The qrels of a publication once more, to the byte, whatever was done to the project since.
+    """The qrels of a publication once more, to the byte, whatever was done to the project since; on record.
 
     Args:
         manifest: as `publish` made it.
@@ -143,6 +143,18 @@ def reproduce(project: Project, manifest: Manifest, author: str) -> bytes:
     Raises:
         InputError: it is of another project, is not known here, or was changed.
         ProjectError: the project no longer gives these qrels; says what differs.
+    """
+    content = remade(project, manifest)
+    sha256 = manifest["qrels"]["sha256"]
+    record_act(project, author, "reproduce qrels", publication=manifest["publication"], sha256=sha256)
+    return content
+
+
+def remade(project: Project, manifest: Manifest) -> bytes:
+    """The same, without a word in the record: for a look whether it can be done.
+
+    Raises:
+        InputError, ProjectError: as `reproduce`.
     """
     with as_published(project, manifest) as then:
         policy = Policy(**manifest["policy"])
@@ -154,7 +166,6 @@ def reproduce(project: Project, manifest: Manifest, author: str) -> bytes:
                 f" not {manifest['qrels']['sha256']}, because {_why(then, manifest, policy)}.",
                 "Nothing was written. Use a copy of the project from the time of the publication.",
             )
-    record_act(project, author, "reproduce qrels", publication=manifest["publication"], sha256=found)
     return content
 
 

@@ -58,6 +58,7 @@ from core.graders.making import (
     back_end_name,
     make_back_end,
 )
+from core.graders.on_ray import Cluster, RayGrader
 from core.graders.prompts.prompt import (
     USES,
     Example,
@@ -118,6 +119,7 @@ __all__ = [
     "BackEnd",
     "BatchService",
     "Call",
+    "Cluster",
     "Completion",
     "Control",
     "EndpointBatch",
@@ -139,6 +141,7 @@ __all__ = [
     "Played",
     "Price",
     "Prompt",
+    "RayGrader",
     "ReadingGrader",
     "Sampling",
     "Steps",

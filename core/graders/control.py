@@ -84,6 +84,10 @@ class Usage:
         """All tokens."""
         return Tokens(self.input_tokens, self.output_tokens, self.cached_tokens, self.thinking_tokens)
 
+    def plus(self, other: Usage) -> Usage:
+        """What both used."""
+        return used_by(self.calls + other.calls, self.tokens.plus(other.tokens), self.cost + other.cost)
+
 
 def used_by(calls: int, tokens: Tokens, cost: float) -> Usage:
     """What calls used."""
@@ -209,6 +213,13 @@ class Control:
                     f" could take {reserved[0]:,} and {reserved[1]:,}, so the budget cannot be kept and the job was"
                     " stopped."
                 )
+
+    def add(self, used: Usage) -> None:
+        """Count what was used elsewhere, and stop where it reaches the cap on calls."""
+        with self._lock:
+            self._usage = self._usage.plus(used)
+            if self._max_calls is not None and self._usage.calls >= self._max_calls:
+                self._exhausted = True
 
     def answered_by(self, model: str) -> None:
         """Count an answer whose endpoint says that this model gave it."""

@@ -119,8 +119,7 @@ def _standing(project: Project, grader: int, model: str) -> Standing:
             if batch.open or batch.state == "taken":
                 calls += batch.calls
                 done += batch.calls if batch.state == "taken" else min(batch.done, batch.calls)
-        used = usage_of(project, model, job, batches)
-        usage = used_by(usage.calls + used.calls, usage.tokens.plus(used.tokens), usage.cost + used.cost)
+        usage = usage.plus(usage_of(project, model, job, batches))
     return Standing(
         len(found), states, calls, done,
         sum(job.graded for job in found), sum(job.failed for job in found), sum(job.total for job in found), usage,

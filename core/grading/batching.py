@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from core.graders import MOST_CALLS, Control, Grader, PassingError, Usage, used_by
+from core.graders import MOST_CALLS, Control, Grader, PassingError, Usage
 from core.grading.batch_planning import begin
 from core.grading.batch_rounds import cancel, step
 from core.grading.batch_standing import Standing, standing, waiting_jobs
@@ -61,7 +61,7 @@ def outcome(project: Project, keys: list[int]) -> Progress:
             job.calls or 0, job.input_tokens or 0, job.output_tokens or 0, job.cost or 0.0,
             job.cached_tokens or 0, job.thinking_tokens or 0,
         )  # fmt: skip
-        usage = used_by(usage.calls + used.calls, usage.tokens.plus(used.tokens), usage.cost + used.cost)
+        usage = usage.plus(used)
     message = " ".join(job.message for job in found)
     return Progress(
         worst,

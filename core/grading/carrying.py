@@ -126,6 +126,9 @@ def carry(
         cancel()
     except WorkbenchError as error:
         state, message = "failed", str(error)
+    except MemoryError:
+        state = "failed"
+        message = f"There was not enough memory. Close other programs, or choose a smaller model. {again} {rest}."
     except Exception as error:
         # A model may break in ways of its own; the job ends, what it gave is kept, and the reason is told.
         state, message = "failed", f"{who} broke: {type(error).__name__}: {error}"

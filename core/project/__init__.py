@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.project import judging, migrations
-from core.project.activity import Act, Sought, activity, activity_csv, kinds_of_act, people
+from core.project.activity import Act, Sought, acted_since, activity, activity_csv, kinds_of_act, latest_act, people
 from core.project.answer_cases import (
     CasePlace,
     ConfirmedCase,
@@ -14,6 +14,18 @@ from core.project.answer_cases import (
     withdraw_gold_answer,
 )
 from core.project.answer_models import AnswerModel, answer_models, answer_models_of, find_answer_model, put_answer_model
+from core.project.backup_schedule import (
+    MOST_HOURS,
+    MOST_KEPT,
+    SETTING_OF_BACKUPS,
+    Schedule,
+    keep_backups,
+    last_failure,
+    read_schedule,
+    schedule,
+    set_schedule,
+)
+from core.project.backups import Backup, Restored, backup, backups, restore, set_aside, verify
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
@@ -81,7 +93,7 @@ from core.project.members import (
     undo_member,
 )
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
-from core.project.pool import list_passages, pool_depth, pooled_queries, refresh_pool, set_pool_depth
+from core.project.pool import list_passages, pool_depth, pool_rows, pooled_queries, refresh_pool, set_pool_depth
 from core.project.project import (
     Cursor,
     Project,
@@ -154,6 +166,8 @@ __all__ = [
     "LONGEST_GUIDELINES",
     "MARK",
     "MEMORY",
+    "MOST_HOURS",
+    "MOST_KEPT",
     "NOT_RETRIEVED",
     "ORACLE",
     "PARTS",
@@ -162,6 +176,7 @@ __all__ = [
     "REMOVE_MEMBER",
     "ROLES",
     "SCALE",
+    "SETTING_OF_BACKUPS",
     "SPILL",
     "STATE_FAMILIES",
     "STATE_MEMBER",
@@ -172,6 +187,7 @@ __all__ = [
     "AnswerContext",
     "AnswerModel",
     "AnswerPlace",
+    "Backup",
     "CasePlace",
     "Compared",
     "Comparison",
@@ -190,11 +206,14 @@ __all__ = [
     "Project",
     "Qrels",
     "Replaced",
+    "Restored",
     "Role",
     "Rule",
     "Runs",
+    "Schedule",
     "Sought",
     "Student",
+    "acted_since",
     "activity",
     "activity_csv",
     "add_answers",
@@ -213,6 +232,8 @@ __all__ = [
     "as_act",
     "as_name",
     "assessed",
+    "backup",
+    "backups",
     "begin_freeze",
     "boards",
     "bring_back",
@@ -251,9 +272,12 @@ __all__ = [
     "judging",
     "judgment_history",
     "judgments",
+    "keep_backups",
     "kept_as_they_are",
     "kinds_of_act",
     "known_responses",
+    "last_failure",
+    "latest_act",
     "lengths",
     "lent",
     "list_passages",
@@ -270,6 +294,7 @@ __all__ = [
     "passage_texts",
     "people",
     "pool_depth",
+    "pool_rows",
     "pooled_queries",
     "projects_folder",
     "put_answer_model",
@@ -280,17 +305,22 @@ __all__ = [
     "queries_of",
     "ranked_table",
     "rankings",
+    "read_schedule",
     "record",
     "refresh_pool",
     "remove_member",
     "response_runs",
+    "restore",
     "retrieved",
     "run_names",
     "run_sizes",
+    "schedule",
     "scratch",
+    "set_aside",
     "set_guidelines",
     "set_member",
     "set_pool_depth",
+    "set_schedule",
     "source_of",
     "sources",
     "split_response",
@@ -309,6 +339,7 @@ __all__ = [
     "unknown_queries",
     "unstage_ranking",
     "verdicts",
+    "verify",
     "withdraw",
     "withdraw_case",
     "withdraw_gold_answer",

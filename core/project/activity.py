@@ -8,7 +8,7 @@ from datetime import date, datetime
 from typing import Any
 
 from core.project.activity_sentences import Place, place_of, sentence
-from core.project.project import Project
+from core.project.project import SCORELESS, Project
 from core.tables import csv_text
 
 # Acts name things by id or key; what people call them is looked up here, a question by its wording when the act was
@@ -157,6 +157,28 @@ def _act(row: tuple[Any, ...], brought_back: bool) -> Act:
         replaced,
         brought_back,
     )
+
+
+def latest_act(project: Project) -> int:
+    """The number of the newest act; 0 where nothing has happened."""
+    return int(project.value("SELECT coalesce(max(activity_key), 0) FROM activity"))
+
+
+def acted_since(project: Project, act: int, name: str) -> list[str]:
+    """The names of those who did something after an act, without one's own; exports change nothing, and do not count.
+
+    Args:
+        act: its number.
+        name: one's own.
+    """
+    return [
+        author
+        for (author,) in project.rows(
+            "SELECT DISTINCT author FROM activity WHERE activity_key > ? AND author <> ?"
+            f" AND NOT starts_with(act, 'export ') AND act NOT IN {SCORELESS} ORDER BY author",
+            [act, name],
+        )
+    ]
 
 
 def people(project: Project) -> list[str]:

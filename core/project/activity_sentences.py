@@ -101,6 +101,9 @@ _SCREENS = {
     "draw audit batch": "audit",
     "end audit": "audit",
     "export audit sheet": "audit",
+    "restore project": "home",
+    "set backups": "home",
+    "export backup": "home",
     "save bank": "changes",
     "start job": "grading",
     "job ": "grading",
@@ -296,6 +299,16 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "finish query": lambda d: f"is done with {_query(d)}",
     "reopen query": lambda d: f"is not done with {_query(d)} after all",
     "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
+    "export backup": lambda d: f"made a backup{_named(d, 'file', ', {}')}",
+    "restore project": lambda d: (
+        f"restored the project from the backup {d.get('file', '')}"
+        f"{_named(d, 'kept', '; what was there before is kept as {}')}"
+    ),
+    "set backups": lambda d: (
+        f"let a backup be made every {how_many(d['hours'], 'hours')} while the app runs, and {d.get('keep', '?')} kept"
+        if d.get("hours")
+        else "let no backups be made by themselves"
+    ),
     "publish qrels": _published,
     "reproduce qrels": lambda d: f"made the qrels of publication {d.get('publication', '?')} again",
     "export shards": lambda d: f"wrote {_count(d.get('grades', 0))} grades as shards{_named(d, 'file', ' into {}')}",

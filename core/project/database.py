@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -81,6 +81,8 @@ class Database:
         self._marked = False
         self._closed = False
         self._idle: checkpoints.Idle | None = None
+        self.endings: list[Callable[[], None]] = []
+        """What is done before the file is closed."""
         _open.add(self)
 
     @property
@@ -216,6 +218,8 @@ class Database:
         if self._closed:
             return
         self._closed = True
+        for ending in self.endings:
+            ending()
         if self._idle is not None:
             self._idle.end()
         if self._marked:

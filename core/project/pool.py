@@ -43,6 +43,18 @@ def set_pool_depth(cursor: Cursor, depth: int, author: str) -> None:
     log(cursor, author, "set pool depth", depth=depth)
 
 
+def pool_rows(cursor: Cursor) -> str:
+    """SQL of what belongs into the pool: query_key, passage_key, and place, the first position in a list, if any."""
+    return (
+        "SELECT query_key, passage_key, min(position) AS place FROM ("
+        " SELECT query_key, passage_key, position FROM listed"
+        " UNION ALL SELECT query_key, passage_key, NULL FROM judgments"
+        f" UNION ALL SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= {pool_depth(cursor):d}"
+        " UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages"
+        ") GROUP BY ALL"
+    )
+
+
 def refresh_pool(cursor: Cursor) -> None:
     """Pool again: per query the listed and the judged passages, the gold texts, and the top of every run.
 
@@ -51,14 +63,8 @@ def refresh_pool(cursor: Cursor) -> None:
     cursor.execute("DELETE FROM pool")
     cursor.execute(
         "INSERT INTO pool SELECT query_key, passage_key, text_key,"
-        " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key) FROM ("
-        " SELECT query_key, passage_key, min(position) AS place FROM ("
-        "  SELECT query_key, passage_key, position FROM listed"
-        "  UNION ALL SELECT query_key, passage_key, NULL FROM judgments"
-        "  UNION ALL SELECT query_key, passage_key, NULL FROM rankings WHERE rank <= ?"
-        "  UNION ALL SELECT query_key, passage_key, NULL FROM gold_passages"
-        " ) GROUP BY ALL) JOIN passages USING (passage_key) ORDER BY query_key, place, passage_key",
-        [pool_depth(cursor)],
+        " row_number() OVER (PARTITION BY query_key ORDER BY place, passage_key)"
+        f" FROM ({pool_rows(cursor)}) JOIN passages USING (passage_key) ORDER BY query_key, place, passage_key"
     )
 
 

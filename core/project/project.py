@@ -386,6 +386,12 @@ class Project:
             while len(where) > most:
                 where.pop(next(iter(where)))
 
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """For the time of a block nothing is written, neither to the file nor to its log; reading goes on."""
+        with self._database.writing:
+            yield
+
     def checkpoint_when_idle(self) -> None:
         """From now on, whenever nobody has written for a few seconds, see to it that the file alone holds everything.
 
@@ -396,6 +402,10 @@ class Project:
     def checkpoint(self) -> bool:
         """Let the file alone hold everything, at once; whether it does: see `Database.checkpoint`."""
         return self._database.checkpoint()
+
+    def when_closed(self, act: Callable[[], None]) -> None:
+        """Do something before the file is let go of, however that comes about."""
+        self._database.endings.append(act)
 
     def close(self) -> None:
         """Write everything out and let go of the file."""
@@ -589,14 +599,16 @@ def open_project(path: Path, read_only: bool = False) -> Project:
         raise InputError(
             f"{path}: there is no such project.", f"Make it with: exam init --project {shlex.quote(str(path))}"
         )
-    check_kind(path)
-    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
-    # Where this process has the file open already, its log is in use and nothing is amiss.
+    # Where this process has the file open already, its log is in use and nothing is amiss. Nor is it looked into: who
+    # closes a file anywhere lets go of the lock that the process has on it.
     shared = is_open(path)
+    if not shared:
+        check_kind(path)
+    read_only = read_only or not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     had_log = checkpoints.has_log(path)
     connection = connect(path, read_only)
     try:
-        if missing := _missing_steps(path, connection):
+        if missing := missing_steps(path, connection):
             connection.close()
             _upgrade(path, missing[0])
             connection = connect(path, read_only)
@@ -611,7 +623,12 @@ def open_project(path: Path, read_only: bool = False) -> Project:
     return Project(Database(path, connection, read_only), not_closed)
 
 
-def _missing_steps(path: Path, connection: Cursor) -> list[str]:
+def missing_steps(path: Path, connection: Cursor) -> list[str]:
+    """Names of the migrations that a file needs, oldest first.
+
+    Raises:
+        ProjectError: it is no project, or one of a newer version.
+    """
     seen = migrations.applied(connection)
     known = [name for name, _ in migrations.MIGRATIONS]
     if not seen:
@@ -626,6 +643,10 @@ def _missing_steps(path: Path, connection: Cursor) -> list[str]:
 
 def _upgrade(path: Path, step: str) -> None:
     backup = path.with_name(f"{path.name}.before-{step}")
+    number = 2
+    while backup.exists():
+        # One that was restored, or copied back, and is upgraded once more.
+        backup, number = path.with_name(f"{path.name}.before-{step}-{number}"), number + 1
     copy = path.with_name(f".{backup.name}.{os.getpid()}")
     try:
         # Closing writes the log into the file, so that the copy is whole.
@@ -645,7 +666,7 @@ def _upgrade(path: Path, step: str) -> None:
         copy.unlink()
         raise
     with connection:
-        if not _missing_steps(path, connection):
+        if not missing_steps(path, connection):
             # Another process did it meanwhile: the backup of how it was before is its own, and stays.
             copy.unlink()
             return

@@ -80,7 +80,8 @@ ACTS: Mapping[ActName, Rule] = {
          "items", "improve", "answers", "cases", "judges", "audit", "export", "my_work"),
         ("work list", "guidelines show",
          "bank list", "bank diff", "bank drafts", "passages", "responses", "agreement", "changes", "disagreements list",
-         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status", "graders list",
+         "disagreements record", "override list", "judge list", "plan", "failures", "jobs", "batch status", "check",
+         "graders list",
          "graders test", "prompts list", "prompts show", "prices", "proposals list", "publications", "activity",
          "unjudged", "selection", "items list", "items statistics", "students list", "exam-board", "irt*",
          "answers list", "reteval", "reteval agreement", "reteval cases", "reteval correlate",
@@ -147,10 +148,10 @@ ACTS: Mapping[ActName, Rule] = {
     ),
     "publish": Rule("organizer", "publish qrels and bundles", ("export",), ("export bundle",)),
     "take everything out": Rule(
-        "organizer", "export the whole project, or its grades as shards", ("export",),
-        ("export project", "shards export"),
+        "organizer", "export the whole project, or its grades as shards", ("export", "home"),
+        ("export project", "shards export", "backup"),
     ),
-    "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back",)),
+    "bring back": Rule("organizer", "bring back what an act replaced", ("activity",), ("bring-back", "restore")),
     "organize": Rule(
         "organizer", "set up graders, prompts, prices, the pool and other settings of the project",
         ("grading", "prompts", "leaderboard", "measures"),
@@ -248,4 +249,5 @@ def asking(organizers: Sequence[str]) -> str:
     """Whom to ask for another role, in a sentence."""
     if not organizers:
         return "Nobody is organizer: whoever runs the server names one with exam people add."
-    return f"Ask an organizer of the project: {first_few(list(organizers))}."
+    # A name may end with the full stop of an initial.
+    return f"Ask an organizer of the project: {first_few(list(organizers)).removesuffix('.')}."

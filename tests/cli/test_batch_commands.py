@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 
 from core.cli import cli
+from core.errors import InputError
 from core.graders import PassingError
 from tests.grading.test_elsewhere import QUESTIONS, RUNS
 from tests.made.endpoint_server import EndpointServer
@@ -35,6 +37,8 @@ def test_batches_are_sent_left_fetched_and_cancelled(tmp_path: Path) -> None:
         assert (sent["calls"], sent["batches"]) == (7, {"in_progress": 2})
         found = run("batch", "status", "--json")["batches"]
         assert [(one["batch_id"], one["calls"]) for one in found] == [("batch-1", 4), ("batch-2", 3)]
+        with pytest.raises(InputError, match="workers would only wait"):
+            run("grade", *grader, "--engine", "ray")
         # What is on its way is not asked by others.
         assert run("plan", *grader, "--json")["sent"] == 7
         assert run("grade", *grader, "--json")["graded"] == 0

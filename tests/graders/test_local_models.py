@@ -18,9 +18,11 @@ import torch
 from core.errors import GradingError, InputError
 from core.graders import Call, Completion, Control, Outcome, Prompt, Steps, fill, loading
 from core.graders.local.back_end import ExtractiveBackEnd, TransformersBackEnd, model_identity
+from core.graders.local.batches import Batch, Group
 from core.graders.local.causal import LEAST_SHARED, share_prefixes
 from core.graders.local.loading import explain, load_model
 from core.graders.local.options import Options
+from core.graders.local.writing import out_of_memory_halves
 from core.graders.reading.calls import Form
 from core.graders.reading.driving import drive_in_windows
 from core.types import Grade
@@ -565,7 +567,17 @@ def test_an_error_of_the_model_closes_the_pairs_under_way() -> None:
     assert sorted(closed) == [0, 1, 2]
 
 
-def test_a_batch_that_does_not_fit_into_memory_is_run_in_parts(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        MemoryError(),
+        RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried to ..."),
+    ],
+)
+def test_a_batch_that_does_not_fit_into_memory_is_run_in_parts(
+    t5: str, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     back_end = TransformersBackEnd(t5)
     calls = [rating(passage(marker, 20)) for marker in RATED]
     whole: Callable[..., Any] = back_end._runner.write
@@ -574,9 +586,23 @@ def test_a_batch_that_does_not_fit_into_memory_is_run_in_parts(t5: str, monkeypa
     def small_memory(prompts: Any, batch: Any, *rest: Any) -> Any:
         sizes.append(len(batch))
         if len(batch) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            raise error
         return whole(prompts, batch, *rest)
 
     monkeypatch.setattr(back_end._runner, "write", small_memory)
     assert [c.text for c in ask(back_end, *calls)] == [*map(str, RATED.values())]
     assert max(sizes) == 6
+
+
+def test_where_not_even_one_prompt_fits_into_memory_a_sentence_says_so_and_a_fault_of_another_kind_stays_one() -> None:
+    def full(batch: Batch) -> None:
+        raise MemoryError
+
+    with pytest.raises(GradingError, match=r"single prompt does not fit into the computer's memory.*smaller model"):
+        list(out_of_memory_halves([Group((0, 1))], full))
+
+    def odd(batch: Batch) -> None:
+        raise RuntimeError("shapes differ")
+
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        list(out_of_memory_halves([Group((0, 1))], odd))

@@ -152,7 +152,12 @@ def test_a_cancelled_job_keeps_what_it_has_and_the_next_asks_exactly_the_rest(fi
     ("error", "told"),
     [
         (GradingError("The model is not installed.", "Install it."), "The model is not installed. Install it."),
-        (RuntimeError("out of memory"), "The grader broke: RuntimeError: out of memory"),
+        (RuntimeError("odd"), "The grader broke: RuntimeError: odd"),
+        (
+            MemoryError(),
+            "There was not enough memory. Close other programs, or choose a smaller model. Run it again to"
+            " grade the rest.",
+        ),
     ],
 )
 def test_a_grader_that_raises_ends_its_job_as_failed_with_the_reason(filled: Project, error: Exception, told: str):

@@ -149,16 +149,19 @@ class Server:
 
 
 @contextmanager
-def serving(projects: Path, log: Path, script: str = "app.py") -> Iterator[Server]:
+def serving(projects: Path, log: Path, script: str = "app.py", secrets: Path | None = None) -> Iterator[Server]:
     """Serve the app for a folder of projects until the block ends.
 
     Args:
         projects: where the app keeps its projects.
         log: takes what the app prints.
         script: another app to serve instead.
+        secrets: the file of its secrets, where it has any.
     """
     port = _port_for_app()
-    command = ("-m", "streamlit", "run", script, "--server.port", str(port), "--server.headless", "true")
+    command = ["-m", "streamlit", "run", script, "--server.port", str(port), "--server.headless", "true"]
+    if secrets is not None:
+        command += ["--secrets.files", str(secrets)]
     with running(command, port, projects, log) as server:
         yield server
 

@@ -37,6 +37,28 @@ A = Question("q1/a", "q1", "What is A?", weight=2.5, choices=("a", "b"), answer_
 B = Question("q2/b", "q2", "What is B?", kind="nugget", weight=-1.0)
 
 
+def fill_most(project: Project) -> None:
+    """Put something into most tables of a new project."""
+    ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 3, ("What is B?", "p3"): None}
+    runs = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}, "two": {"q1": ["p2"]}, "three": {"q1": ["p1"], "q2": ["p3"]}}
+    fill(project, [A, B], ratings, runs)
+    with project.transaction() as cursor:
+        (question,), (passage,) = (
+            cursor.execute(f"SELECT min(text_key) FROM {table}").fetchall()[0]
+            for table in ("question_texts", "passage_texts")
+        )
+        rated = Grade(2, "defaulted", "an answer", 0.25, "raw", distribution=(0.5, 0.5))
+        other = put_grader(cursor, replace(SPEC, name="another", model="another"))
+        add_outcomes(cursor, other, [(question, passage, rated)], 0)
+        set_pool_depth(cursor, 10, "ann")
+    judge(project, {("q1", "p1"): 2, ("q2", "p3"): 0})
+    bank.save(project, [replace(A, text="Reworded?")], "reword", "ann")
+    put_draft(project, "bob", replace(B, weight=0.1))
+    override(project, "q1/a", "p1", 4, "so", "ann")
+    withdraw(project, override(project, "q1/a", "p2", 1, "so", "ann"), "ann")
+    publish(project, Policy(), "ann")
+
+
 def exported(folder: Path) -> None:
     """Write a project with something in most tables as a folder of Parquet files.
 
@@ -45,24 +67,7 @@ def exported(folder: Path) -> None:
     """
     with tempfile.TemporaryDirectory() as made:
         project = new_project(Path(made) / "some.duckdb")
-        ratings = {("What is A?", "p1"): 5, ("What is A?", "p2"): 3, ("What is B?", "p3"): None}
-        runs = {"one": {"q1": ["p1", "p2"], "q2": ["p3"]}, "two": {"q1": ["p2"]}, "three": {"q1": ["p1"], "q2": ["p3"]}}
-        fill(project, [A, B], ratings, runs)
-        with project.transaction() as cursor:
-            (question,), (passage,) = (
-                cursor.execute(f"SELECT min(text_key) FROM {table}").fetchall()[0]
-                for table in ("question_texts", "passage_texts")
-            )
-            rated = Grade(2, "defaulted", "an answer", 0.25, "raw", distribution=(0.5, 0.5))
-            other = put_grader(cursor, replace(SPEC, name="another", model="another"))
-            add_outcomes(cursor, other, [(question, passage, rated)], 0)
-            set_pool_depth(cursor, 10, "ann")
-        judge(project, {("q1", "p1"): 2, ("q2", "p3"): 0})
-        bank.save(project, [replace(A, text="Reworded?")], "reword", "ann")
-        put_draft(project, "bob", replace(B, weight=0.1))
-        override(project, "q1/a", "p1", 4, "so", "ann")
-        withdraw(project, override(project, "q1/a", "p2", 1, "so", "ann"), "ann")
-        publish(project, Policy(), "ann")
+        fill_most(project)
         export_project(project, folder, "ann")
         project.close()
 

@@ -18,7 +18,7 @@ from core.cli import cli
 from core.exchange import FILES, import_files
 from core.formats import Source
 from core.labels import override
-from core.project import Project, official_sources, open_project
+from core.project import Project, Schedule, backups, official_sources, open_project, schedule
 from core.types import Question
 from pages.parts.home import tour
 from tests.made.exams import put_exam
@@ -302,3 +302,16 @@ def test_the_pool_can_be_made_deeper(project: Project) -> None:
     sound(app.run())
     press(app, "Pool again")
     assert metric(app, "Pairs needed") == "30"
+
+
+def test_a_backup_is_made_on_home_and_how_often_the_app_makes_them_is_set(small: Project) -> None:
+    app = visit("home")
+    app.session_state["backups"] = True
+    app.run()
+    assert "There is no backup yet." in said(app)
+    press(app, "Make a backup now")
+    (made,) = backups(small.path)
+    assert f"Made {made.path.name}" in said(app).replace("\\", "")
+    named(app.number_input, "Hours between backups").set_value(6)
+    press(app, "Set")
+    assert schedule(small) == Schedule(6, 7)

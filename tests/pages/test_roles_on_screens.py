@@ -9,8 +9,17 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.project import Project, change_member, done_queries, set_guidelines, set_member
-from pages.parts.shared import login, visitor
+from core.project import (
+    Project,
+    acted_since,
+    change_member,
+    done_queries,
+    latest_act,
+    mark_done,
+    set_guidelines,
+    set_member,
+)
+from pages.parts.shared import login, presence, visitor
 from pages.parts.shared.screens import SCREENS
 from tests.made.screens import (
     as_text,
@@ -53,7 +62,7 @@ def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
     monkeypatch.setattr(visitor, "secrets", lambda: {"auth": {"client_id": "x"}})
 
     def be(name: str | None, **claims: Any) -> None:
-        said = {"email": f"{name}@x.org", "iat": time.time(), **claims} if name else None
+        said = {"email": f"{name}@x.org", "iat": time.time(), "aud": "x", **claims} if name else None
         monkeypatch.setattr(login, "claims", lambda: said)
 
     return be
@@ -78,7 +87,7 @@ def test_a_viewer_sees_boards_and_is_told_so_elsewhere(shared: Project, log_in: 
             assert not app.error, screen
         else:
             assert len(app.error) == 1 and "vera is viewer of this project" in as_text(app.error[0].value), screen
-            assert "Ask an organizer of the project: Olga O." in said(app)
+            assert "Ask an organizer of the project: Olga O." in [text.value for text in app.text]
 
 
 def test_a_viewer_gets_no_passage_by_a_link_into_a_board(shared: Project, log_in: Callable[..., None]) -> None:
@@ -139,6 +148,21 @@ def test_a_login_is_older_than_allowed_after_half_a_day(monkeypatch: pytest.Monk
     assert login.expired({"iat": 1000}, 1000 + 12.1 * 3600)
     monkeypatch.setenv(login.HOURS_VARIABLE, "1")
     assert login.expired({"iat": 1000}, 1000 + 1.1 * 3600)
+
+
+def test_of_several_providers_each_has_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitor, "secrets", lambda: {"auth": {"ours": {"client_id": "a"}, "other": {"client_id": "b"}}})
+    assert login.meant_for_us({"provider": "ours", "aud": "a"})
+    assert login.meant_for_us({"provider": "ours", "aud": ["c", "a"]})
+    for provider, audience in (
+        ("other", "a"),
+        ("third", "a"),
+        (None, "a"),
+        ("ours", ["b"]),
+        ("ours", None),
+        (None, None),
+    ):
+        assert not login.meant_for_us({"provider": provider, "aud": audience})
 
 
 def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Callable[..., None]) -> None:
@@ -220,6 +244,23 @@ def test_who_else_is_in_a_query_and_the_guidelines_stand_beside_the_passage(
     assert "Only what is *said*." in [text.value for text in app.text]
     assert not [button for button in app.button if button.label.startswith("Save for")]
     assert "in this query, too" not in said(visit("passages", query="q2", passage="p5"))
+
+
+def test_what_others_saved_is_told_and_shown_when_one_asks_for_it(
+    project: Project, log_in: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(project)
+    log_in("asta")
+    assert "saved something since" not in said(visit("home"))
+    # What the part of the screen sees that looks again after a while.
+    monkeypatch.setattr(presence, "latest_act", lambda found: 0)
+    app = visit("home")
+    assert "shell, tester saved something since." in said(app)
+    monkeypatch.undo()
+    assert acted_since(project, latest_act(project), "asta") == []
+    mark_done(project, "q1", True, "asta")
+    set_guidelines(project, "New.", "Olga O.")
+    assert acted_since(project, latest_act(project) - 2, "asta") == ["Olga O."]
 
 
 def test_one_person_on_localhost_sees_everything_and_gives_their_name(shared: Project) -> None:

@@ -106,11 +106,12 @@ def test_what_is_no_whole_project_is_refused_with_what_to_do_and_left_as_it_is(
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def damage_grades(path: Path) -> None:
-    """Let what no table but that of the grades holds be unreadable."""
+def damage(path: Path, table: str, column: str) -> None:
+    """Let a part of a file be unreadable in which a column of a table lies."""
     with duckdb.connect(str(path), read_only=True) as connection:
         (block,) = connection.execute(
-            "SELECT max(block_id) FROM pragma_storage_info('grades') WHERE column_name = 'answer' AND block_id >= 0"
+            f"SELECT max(block_id) FROM pragma_storage_info('{table}') WHERE column_name = ? AND block_id >= 0",
+            [column],
         ).fetchall()[0]
     content = bytearray(path.read_bytes())
     at = 3 * 4096 + block * 262_144
@@ -121,7 +122,7 @@ def damage_grades(path: Path) -> None:
 def test_what_lies_beside_the_damage_can_be_read_and_the_rest_is_a_sentence(
     path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    damage_grades(path)
+    damage(path, "grades", "answer")
     project = open_project(path)
     assert project.value("SELECT count(*) FROM queries") == 1
     with pytest.raises(ProjectError, match=r"is damaged.*Put a copy of it in its place"):

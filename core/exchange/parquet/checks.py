@@ -25,7 +25,7 @@ from core.graders import read_prompt
 from core.labels import Policy
 from core.measures.audit import linear_measure
 from core.measures.cascade import AGREEMENTS, PROMISES
-from core.project import LONGEST_GUIDELINES, PARTS, ROLES
+from core.project import LONGEST_GUIDELINES, PARTS, ROLES, SETTING_OF_BACKUPS, read_schedule
 from core.text import LONGEST_ID, fault_of_id
 from core.types import KINDS, MAX_RATING, MAX_WEIGHT, SAID, Act, Question
 
@@ -450,26 +450,48 @@ def faults(cursor: Cursor) -> Iterator[Fault]:
     Args:
         cursor: to a project whose tables may hold anything that their columns can.
     """
+    for part in (broken_rules, repeated, strays, unreadable):
+        yield from part(cursor)
+
+
+def broken_rules(cursor: Cursor) -> Iterator[Fault]:
+    """Rows with a value that no row can have."""
     for rule in (*_by_column(cursor), *RULES):
         count, first = cursor.execute(
             f"SELECT count(*), min(t.rowid) FROM {rule.table} t {rule.beside} WHERE NOT ({rule.holds})"
         ).fetchall()[0]
         if count:
             yield Fault(rule.table, rule.reason, count, first + 1)
-    for table, columns in KEYS.items():
+
+
+def repeated(cursor: Cursor) -> Iterator[Fault]:
+    """Rows that are there twice, by the columns that tell one from another; those of an index are not asked of it."""
+    declared = cursor.execute(
+        "SELECT table_name, constraint_column_names FROM duckdb_constraints()"
+        " WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE') ORDER BY ALL"
+    ).fetchall()
+    for table, columns in (*KEYS.items(), *declared):
         names = ", ".join(columns)
         given = " AND ".join(f"{column} IS NOT NULL" for column in columns)
-        rows, times = cursor.execute(
-            f"SELECT coalesce(sum(n), 0), count(*) FROM (SELECT count(*) AS n FROM {table} WHERE {given}"
-            f" GROUP BY {names} HAVING n > 1)"
+        rows, first = cursor.execute(
+            f"SELECT coalesce(sum(n), 0), min(first) FROM (SELECT count(*) AS n, min(rowid) AS first FROM {table}"
+            f" WHERE {given} GROUP BY {names} HAVING n > 1)"
         ).fetchall()[0]
-        if times:
-            yield Fault(table, f"the same {' and '.join(map(_called, columns))} twice", int(rows), None)
+        if rows:
+            yield Fault(table, f"the same {' and '.join(map(_called, columns))} twice", int(rows), first + 1)
+
+
+def strays(cursor: Cursor) -> Iterator[Fault]:
+    """Rows with a key that points nowhere."""
     lists = {(table, column) for table, column, type_ in _columns(cursor) if type_.endswith("[]")}
     for table, column, other, key in REFERENCES:
         yield from _strays(cursor, table, column, other, key, (table, column) in lists)
-    for table, columns_read, read in _READ:
-        yield from _unreadable(cursor, table, columns_read, read)
+
+
+def unreadable(cursor: Cursor) -> Iterator[Fault]:
+    """Rows of small tables that only Python can read, and cannot: forms of their own, fingerprints."""
+    for table, columns, read in _READ:
+        yield from _unreadable(cursor, table, columns, read)
 
 
 def _columns(cursor: Cursor) -> list[tuple[str, str, str]]:
@@ -570,7 +592,9 @@ def _read_grader(fingerprint: str, *row: Any) -> None:
         raise ValueError("the fingerprint is that of another grader")
 
 
-def _read_prices(name: str, value: str) -> None:
+def _read_setting(name: str, value: str) -> None:
+    if name == SETTING_OF_BACKUPS:
+        read_schedule(value)
     if name == "prices":
         for model, price in json.loads(value).items():
             if len(price) != 2 or not all(type(amount) in (int, float) and amount >= 0 for amount in price):
@@ -614,7 +638,7 @@ _NEEDS = {"best": set(), "pair": {"first", "second"}, "width": {"half_width"}, "
 
 
 _READ: Final[tuple[tuple[str, str, Callable[..., object]], ...]] = (
-    ("settings", "name, value", _read_prices),
+    ("settings", "name, value", _read_setting),
     ("graders", f"fingerprint, {SPEC_COLUMNS}", _read_grader),
     ("drafts", "content, question_id", _read_draft),
     ("draft_steps", 'question_id, "before", "after"', _read_step),

@@ -80,8 +80,13 @@ class Runner(Protocol):
         ...
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there is no memory left: a GPU's, Python's, or that of PyTorch's on a processor."""
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
+
+
 def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterator[tuple[Batch, Result]]:
-    """Run a batch, in halves of halves where the GPU's memory does not hold it at once.
+    """Run a batch, in halves of halves where the memory, a GPU's or the computer's, does not hold it at once.
 
     Yields:
         Each part that was run with its result; together they are the batch.
@@ -91,11 +96,14 @@ def out_of_memory_halves(batch: Batch, run: Callable[[Batch], Result]) -> Iterat
     """
     try:
         result = run(batch)
-    except torch.OutOfMemoryError as error:
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
         rows = sum(len(group.rows) for group in batch)
         if rows == 1:
+            of = "GPU's" if isinstance(error, torch.OutOfMemoryError) else "computer's"
             raise GradingError(
-                "A single prompt does not fit into the GPU's memory.", "Choose a smaller model, or lower max_tokens_in."
+                f"A single prompt does not fit into the {of} memory.", "Choose a smaller model, or lower max_tokens_in."
             ) from error
         torch.cuda.empty_cache()
         halves = halved(batch)

@@ -106,6 +106,8 @@ def _generate(project: Project) -> None:
             )
         )  # fmt: skip
         ready = _generator(project, kind)
+    if ready is None:
+        return
     with right:
         every = run_names(project)
         runs = st.multiselect("From the top of", every, key="answers from", placeholder="All runs",
@@ -148,7 +150,8 @@ def _generate(project: Project) -> None:
         st.rerun()
 
 
-def _generator(project: Project, kind: str) -> ReadyGenerator:
+def _generator(project: Project, kind: str) -> ReadyGenerator | None:
+    """Who answers; None where it is not said yet which model."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
         return generator_again(project, next(one for one in answer_models(project, "generator") if one.name == name))
@@ -159,6 +162,8 @@ def _generator(project: Project, kind: str) -> ReadyGenerator:
         )
         return make_generator(project, GeneratorPlan(rule=RULE))
     settings = model(kind, "generator")
+    if _unnamed(kind, settings):
+        return None
     if kind == EXTRACTIVE:
         rule: AnswerRule = "extractive"
         return make_generator(project, GeneratorPlan({"model": settings["model"]} if settings["model"] else {}, rule))
@@ -203,6 +208,8 @@ def compare(project: Project, pairs: Sequence[Pair], what: str, key: str) -> Non
         return
     with left:
         ready = _judge(project, kind, key, right)
+    if ready is None:
+        return
     wanted = pairs_to_compare(project, ready, pairs)
     caps = Caps()
     failed = len(pairs_to_compare(project, ready, pairs, Caps(only_failed=True)))
@@ -220,12 +227,22 @@ def compare(project: Project, pairs: Sequence[Pair], what: str, key: str) -> Non
         st.rerun()
 
 
-def _judge(project: Project, kind: str, key: str, beside: Any) -> ReadyJudge:
+def _judge(project: Project, kind: str, key: str, beside: Any) -> ReadyJudge | None:
+    """Who compares; None where it is not said yet which model."""
     if kind.startswith(AGAIN):
         name = kind.removeprefix(AGAIN)
         return judge_again(project, next(one for one in answer_models(project, "judge") if one.name == name))
     says = beside.selectbox("It says", list(JUDGE_KINDS), format_func=JUDGE_KINDS.__getitem__, key=f"{key} says")
-    return make_judge(project, JudgePlan(str(says), model(kind, key)))
+    settings = model(kind, key)
+    return None if _unnamed(kind, settings) else make_judge(project, JudgePlan(str(says), settings))
+
+
+def _unnamed(kind: str, settings: dict[str, Any]) -> bool:
+    """Whether a model has still to be named, which is said."""
+    if kind == EXTRACTIVE or settings["model"]:
+        return False
+    st.caption(":material/info: Say which model.")
+    return True
 
 
 def tag(found: PriceTag, name: str) -> None:

@@ -21,7 +21,9 @@ REFERENCE = "LLM-retEval"
 STYLE = """
 .ew-choice { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 .ew-choice :is(th, td) { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
-.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: anywhere; }
+.ew-choice :is(th, td) { overflow-wrap: normal; }
+.ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: break-word; min-width: 7.5rem;
+ max-width: 16rem; }
 .ew-choice thead th { color: var(--ew-dim); font-weight: 400; vertical-align: bottom; }
 .ew-choice thead th.run { min-width: 9ch; overflow-wrap: break-word; }
 .ew-choice .beside { display: block; color: var(--ew-dim); white-space: nowrap; font-size: 0.87rem; }
@@ -36,7 +38,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
     if len(evaluation.view.runs or ()) < 2:
         ui.empty("There is one run, so nothing is chosen.", "Import another, or generate answers from another.", "home")
     ks = evaluation.view.ks
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    left, right = st.columns([1, 2], vertical_alignment="bottom")
     k = left.segmented_control(
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )

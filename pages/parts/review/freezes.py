@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -52,7 +53,7 @@ def view(project: Project, frozen: list[Freeze]) -> None:
     if before == after:
         st.info("The two freezes are the same: choose another on one side.", icon=":material/info:")
         return
-    changes = diff_of_runs(project, before, after, k)
+    changes = project.remember(("diff of freezes", before, after, k), lambda: diff_of_runs(project, before, after, k))
     fall = None if board is None else _measured(project, before, after, board)
     _summary(frozen, before, after, changes, fall)
     shown = _shown(changes, fall)
@@ -94,7 +95,10 @@ def _measured(project: Project, before: str, after: str, board: BoardChoice) -> 
     policy = policy_widgets.chosen(project)
     policy = policy if board.grader is None else replace(policy, grader=board.grader)
     try:
-        return measure_fall(project, before, after, board.measure, board.source, policy)
+        return project.remember(
+            ("fall between freezes", before, after, board, policy),
+            lambda: measure_fall(project, before, after, board.measure, board.source, policy),
+        )
     except WorkbenchError as error:
         ui.show_error(error)
         return None
@@ -157,8 +161,12 @@ def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> d
         if rows:
             st.session_state[QUERY] = shown[rows[0]].query_id
 
-    columns = {
-        "Query": [texts[one.query_id] for one in shown],
+    columns: dict[str, list[Any]] = {"Query": [texts[one.query_id] for one in shown]}
+    if fall is not None:
+        pairs = [fall.scores.get(one.query_id, (None, None)) for one in shown]
+        columns |= {"Before": [pair[0] for pair in pairs], "After": [pair[1] for pair in pairs],
+                    "Shift": [_shift(fall, one.query_id) for one in shown]}  # fmt: skip
+    columns |= {
         "Gone": [len(one.gone) for one in shown],
         "New": [len(one.new) for one in shown],
         "Moved": [len(one.moved) for one in shown],
@@ -166,15 +174,11 @@ def _listing(project: Project, shown: list[QueryChange], fall: Fall | None) -> d
     }
     if any(one.answer for one in shown):
         columns["Answer"] = ["differs" if one.answer else "" for one in shown]
-    if fall is not None:
-        pairs = [fall.scores.get(one.query_id, (None, None)) for one in shown]
-        columns |= {"Before": [pair[0] for pair in pairs], "After": [pair[1] for pair in pairs],
-                    "Shift": [_shift(fall, one.query_id) for one in shown]}  # fmt: skip
     st.dataframe(
         columns, hide_index=True, on_select=take, selection_mode="single-row", key="queries of freezes",
         height="content" if len(shown) <= 10 else 390,
         column_config={
-            "Query": st.column_config.TextColumn(width="large"),
+            "Query": st.column_config.TextColumn(width="medium"),
             "In both": st.column_config.NumberColumn(format="percent", help="Share of the passages of both tops"),
             "Before": st.column_config.NumberColumn(format="%.3f"),
             "After": st.column_config.NumberColumn(format="%.3f"),
@@ -191,7 +195,7 @@ def _words(project: Project, query_ids: list[str]) -> dict[str, str]:
 
 def _opened(project: Project, shown: list[QueryChange], texts: dict[str, str], before: str, after: str, k: int) -> None:
     names = [one.query_id for one in shown]
-    left, right = st.columns([5, 1], vertical_alignment="bottom")
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
     given = st.query_params.get(QUERY, "")
     # A link, or a step back, stands before what was chosen.
     if given != st.session_state.get(SAID) or st.session_state.get(QUERY) not in names:
@@ -202,7 +206,7 @@ def _opened(project: Project, shown: list[QueryChange], texts: dict[str, str], b
     st.session_state[SAID] = said
     found = query_difference(project, before, after, query, k)
     with right:
-        ui.go("passages", "Its passages", query=query)
+        ui.go("passages", "Passages", query=query)
     if found.answers != (None, None):
         _answers(found)
     if found.before or found.after:

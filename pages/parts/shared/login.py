@@ -13,11 +13,14 @@ from streamlit.errors import StreamlitAuthError, StreamlitMissingAuthlibError
 from core.errors import NotAllowed, WorkbenchError
 from core.project import ACTS, ActName, Member, Project, identity_of
 from pages.parts.shared import visitor
+from pages.parts.shared.refused_logins import REFUSED, WORD
 
 HOURS_VARIABLE = "EXAM_LOGIN_HOURS"
 HOURS = 12.0
 """Hours after which somebody has to log in again, whatever the provider's own session says."""
 MEMBER = "logged in as"
+_ended: dict[tuple[Any, ...], float] = {}
+"""Logins that were ended before their time, and when they were made: a cookie says nothing of it."""
 
 
 def needed() -> bool:
@@ -39,26 +42,70 @@ def expired(said: Mapping[str, Any], now: float | None = None) -> bool:
         now: likewise; the present for None.
     """
     try:
-        made, hours = float(said["iat"]), float(os.environ.get(HOURS_VARIABLE) or HOURS)
+        return _too_old(float(said["iat"]), now)
     except (KeyError, TypeError, ValueError):
         return True
+
+
+def _too_old(made: float, now: float | None = None) -> bool:
+    hours = float(os.environ.get(HOURS_VARIABLE) or HOURS)
     return (time.time() if now is None else now) - made > hours * 3600
+
+
+def meant_for_us(said: Mapping[str, Any]) -> bool:
+    """Whether a login was made for this application: its client id is among the audiences of the identity token.
+
+    The package for logins lets another audience pass where the token names this client as the party that asked
+    (`azp`); a token for others is to be refused (OpenID Connect Core 1.0, section 3.1.3.7, step 3).
+
+    Args:
+        said: claims of the identity token, with the name of the provider as `provider`.
+    """
+    auth = visitor.secrets().get("auth") or {}
+    own = auth.get(said.get("provider"))
+    client = (own if isinstance(own, Mapping) else auth).get("client_id")
+    audience = said.get("aud")
+    return client is not None and client in (audience if isinstance(audience, list) else [audience])
 
 
 def identity() -> str | None:
     """What whoever looks at this screen is known by; None where no login is needed.
 
     Raises:
-        NotAllowed: they are not logged in, or no longer.
+        NotAllowed: they are not logged in, or no longer, or for another application.
     """
     if not needed():
         return None
     said = claims()
-    if said is None:
+    if said is None or _mark(said) in _ended:
         raise NotAllowed("You are not logged in.", "Log in, and follow the link once more.")
+    if not meant_for_us(said):
+        raise NotAllowed(
+            "Your login was made for another application.",
+            "Log in again. If that does not help, tell whoever runs this server: its client id is not the provider's.",
+        )
     if expired(said):
         raise NotAllowed("Your login has ended.", "Log in again: nothing that you saved is lost.")
     return identity_of(said)
+
+
+def end(said: Mapping[str, Any]) -> None:
+    """Let a login count no longer, also in other tabs and where its cookie was copied.
+
+    It is kept in memory: a server that is started anew knows nothing of it.
+
+    Args:
+        said: claims of the identity token, of which the nonce is another for every login.
+    """
+    for mark, made in list(_ended.items()):
+        if _too_old(made):
+            _ended.pop(mark, None)
+    if not expired(said):
+        _ended[_mark(said)] = float(said["iat"])
+
+
+def _mark(said: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(said.get(name) for name in ("iss", "sub", "iat", "nonce"))
 
 
 def passed() -> bool:
@@ -68,6 +115,11 @@ def passed() -> bool:
         return True
     except WorkbenchError as error:
         told = error
+    if st.query_params.get(WORD) == REFUSED and claims() is None:
+        told = NotAllowed(
+            "You were not logged in: the provider refused, or what it said of you was not sound.",
+            "Log in again. If that does not help, tell whoever runs this server: the reason is in its log.",
+        )
     st.title("Exam Workbench", anchor=False)
     with st.container(border=True):
         st.text(told.message)
@@ -139,6 +191,7 @@ def box() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.text(f"{found.name}, {found.role}" if found else identity() or "")
         if st.button("Log out", type="tertiary", icon=":material/logout:"):
+            end(claims() or {})
             st.logout()
 
 

@@ -67,6 +67,7 @@ STYLE = """
 [data-testid="stHeading"] h2 { font-size: 1.15rem; padding: 0.6rem 0 0.2rem; }
 [data-testid="stCaptionContainer"] { color: var(--ew-dim); opacity: 1; }
 [data-testid="stWidgetLabel"][disabled] p { color: var(--ew-dim); }
+[data-testid="stSliderThumbValue"] p { color: light-dark(#1f2428, #e4e7ea); }
 .stApp button kbd { opacity: 0.85; }
 .stApp button[data-testid$="primary"] kbd { opacity: 1; }
 /* The blue of what is chosen or pointed at is too dark for words on a dark page. */

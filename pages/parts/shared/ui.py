@@ -13,9 +13,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.errors import FileError, NotAllowed, WorkbenchError
+from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from core.grading import close_interrupted
-from core.project import ActName, Project, close_projects, open_project, projects_folder
+from core.project import ActName, Project, close_projects, keep_backups, open_project, projects_folder
 from pages.parts.shared import address, login, look, screens
 from pages.parts.shared import person as who
 
@@ -50,6 +50,7 @@ def _open(path: str) -> Project:
         # On a full disk everything can be read all the same.
         _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
     project.checkpoint_when_idle()
+    keep_backups(project)
     return project
 
 
@@ -80,6 +81,7 @@ def frame(screen: str) -> DeltaGenerator:
         The place for the menu of the screens, whose links take along what is chosen.
     """
     st.session_state["framed"] = True
+    st.session_state.pop("not opened", None)
     look.put_on()
     address.arrive(screen)
     if opened := st.session_state.pop("opened", None):
@@ -154,7 +156,14 @@ def chosen_project() -> Project | None:
     path = projects().get(str(st.session_state.get("project")))
     if path is None:
         return None
-    found = login.handle(_open(str(path)))
+    if (failed := st.session_state.get("not opened")) is not None:
+        raise failed
+    try:
+        found = login.handle(_open(str(path)))
+    except ProjectError as error:
+        # Who holds the file was waited for: once in a run of the screen, and not at every place that asks for the project.
+        st.session_state["not opened"] = error
+        raise
     st.session_state["in use"] = found
     say_reopened()
     _say_not_closed(found)
@@ -236,7 +245,9 @@ def empty(what: str, todo: str, screen: str | None = None) -> None:
 
 
 def go(screen: str, label: str | None = None, **query: str) -> None:
-    """A link to a screen, which keeps the project."""
+    """A link to a screen, which keeps the project; nothing where the role of whoever is here does not include it."""
+    if login.needed() and not sees(screen):
+        return
     parameters = {"project": str(st.session_state["project"])} if st.session_state.get("project") else {}
     parameters |= address.travelling()
     st.page_link(

@@ -1,0 +1,154 @@
+"""Backups that are made by themselves while a process keeps a project open for long, as the app does."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import weakref
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from core.errors import InputError, WorkbenchError
+from core.project.backups import Backup, backup, backups
+from core.project.project import Project, log
+
+SETTING_OF_BACKUPS = "backups"
+"""Name of the setting that holds a schedule, as JSON."""
+MOST_HOURS, MOST_KEPT = 24 * 366, 10_000
+LOOK = 60.0
+"""Seconds between two looks whether a backup is due."""
+LAST = 5.0
+"""Seconds that a backup under way may take to end, when the project is closed."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How often backups are made while the app has a project open.
+
+    Args:
+        hours: between two; 0 for never, which holds until somebody says otherwise.
+        keep: how many are kept; older ones go.
+
+    Raises:
+        InputError: a number is out of range.
+    """
+
+    hours: int = 0
+    keep: int = 7
+
+    def __post_init__(self) -> None:
+        if type(self.hours) is not int or not 0 <= self.hours <= MOST_HOURS:
+            raise InputError(f"Backups cannot be made every {self.hours} hours.", f"Give 0 (never) to {MOST_HOURS:,}.")
+        if type(self.keep) is not int or not 1 <= self.keep <= MOST_KEPT:
+            raise InputError(f"{self.keep} backups cannot be kept.", f"Give a number from 1 to {MOST_KEPT:,}.")
+
+
+def read_schedule(text: str) -> Schedule:
+    """A schedule as its setting holds it.
+
+    Raises:
+        ValueError, TypeError, InputError: it is none.
+    """
+    return Schedule(**json.loads(text))
+
+
+def schedule(project: Project) -> Schedule:
+    """The schedule of a project; never, where nobody made one."""
+    found = project.value("SELECT value FROM settings WHERE name = ?", [SETTING_OF_BACKUPS])
+    return Schedule() if found is None else read_schedule(found)
+
+
+def set_schedule(project: Project, wanted: Schedule, author: str) -> bool:
+    """Change when backups are made; whether anything differs from what was said before."""
+    if schedule(project) == wanted:
+        return False
+    with project.transaction() as cursor:
+        cursor.execute(
+            "INSERT OR REPLACE INTO settings VALUES (?, ?)", [SETTING_OF_BACKUPS, json.dumps(asdict(wanted))]
+        )
+        log(cursor, author, "set backups", **asdict(wanted))
+    return True
+
+
+def due(wanted: Schedule, newest: datetime | None, now: datetime) -> bool:
+    """Whether a backup is to be made.
+
+    Args:
+        newest: when the newest one was made; None where there is none. One from the future, as a clock that was put
+            back leaves it, says nothing.
+        now: local time.
+    """
+    if not wanted.hours:
+        return False
+    return newest is None or newest > now or now - newest >= timedelta(hours=wanted.hours)
+
+
+class Keeping:
+    """Makes the backups of a project that are due; a thread that sleeps in between, and ends with the project.
+
+    Args:
+        project: what is kept; nothing here keeps it open.
+
+    Attributes:
+        failed: why the last one could not be made; empty where it was.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.failed = ""
+        self._project = weakref.ref(project)
+        self._state: tuple[int, int, int] | None = None
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="backups", daemon=True)
+        project.when_closed(self.end)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Make none from here on; one that is under way is waited for, not long."""
+        self._ended.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(LAST)
+
+    def look(self, now: datetime) -> Backup | None:
+        """Make a backup where one is due and something changed since the last one that was made here.
+
+        Args:
+            now: local time.
+        """
+        project = self._project()
+        if project is None:
+            return None
+        try:
+            wanted = schedule(project)
+            newest = next((one.made_at for one in backups(project.path)), None)
+            if not due(wanted, newest, now) or (newest is not None and project.state() == self._state):
+                return None
+            state = project.state()
+            made = backup(project, keep=wanted.keep)
+        except WorkbenchError as error:
+            self.failed = f"{now:%Y-%m-%d %H:%M}: {error}"
+            _log.warning("%s: no backup could be made: %s", project.path, error)
+            return None
+        self.failed, self._state = "", state
+        return made
+
+    def _run(self) -> None:
+        while not self._ended.wait(LOOK) and self._project() is not None:
+            self.look(datetime.now())
+
+
+_keeping: weakref.WeakKeyDictionary[Project, Keeping] = weakref.WeakKeyDictionary()
+
+
+def keep_backups(project: Project) -> None:
+    """From now on make the backups that the schedule of a project asks for, until it is closed."""
+    if not project.read_only and project not in _keeping:
+        _keeping[project] = Keeping(project)
+
+
+def last_failure(project: Project) -> str:
+    """Why the last backup that was due could not be made, with its time; empty where nothing failed."""
+    found = _keeping.get(project)
+    return found.failed if found else ""

@@ -1,0 +1,378 @@
+"""Backups of a project while people work in it, and putting one back in its place.
+
+A file that is open must not be copied by its own process: the system takes the lock of a file from a process that
+closes the file anywhere, and another process could write to it from then on. So a process of its own copies it, with
+its log, while no change is let in; that takes as long as reading the file does.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+
+from core.errors import InputError, ProjectError
+from core.project import checkpoints
+from core.project.database import connect, is_open
+from core.project.engine_errors import check_kind, first_line
+from core.project.project import Project, log, missing_steps, open_project, record
+
+FOLDER = "backups"
+"""Name of the folder beside a project in which its backups are kept where nobody names another."""
+TRIES = 3
+"""How often a copy is made: one that is hit by the file being opened again is not whole."""
+
+_COPY = """
+import os, shutil, sys
+for source, target in zip(sys.argv[1::2], sys.argv[2::2]):
+    try:
+        shutil.copyfile(source, target)
+        with open(target, "rb+") as copy:
+            os.fsync(copy.fileno())
+    except OSError as error:
+        sys.exit(f"{error.filename2 or error.filename or target}: {error.strerror}")
+"""
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A copy of a project.
+
+    Args:
+        made_at: local time.
+        size: bytes.
+        why: how it came about: backup, before an upgrade, or before a restore.
+    """
+
+    path: Path
+    made_at: datetime
+    size: int
+    why: str = "backup"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What a restore did.
+
+    Args:
+        path: the project.
+        kept: the file that was there before, under its new name; None where there was none.
+    """
+
+    path: Path
+    kept: Path | None
+
+
+def backup(project: Project, target: Path | None = None, keep: int | None = None, author: str = "") -> Backup:
+    """Make a copy of a project as it is at one moment, open it and read all of it; people go on working.
+
+    Args:
+        target: a new file whose name ends with .duckdb, or a folder, which is made; for None the folder `backups`
+            beside the project. In a folder the file is named after the project and the time.
+        keep: how many backups of this project stay in that folder; all for None.
+        author: who takes it, for the log; for the empty text it is not logged.
+
+    Raises:
+        NotAllowed: whoever the project is open for may not take everything out.
+        InputError: the target is there already, or cannot be written; or nothing is to be kept.
+        ProjectError: the copy is not whole. Nothing is left of it.
+    """
+    if keep is not None and keep < 1:
+        raise InputError(f"{keep} backups cannot be kept.", "Give a number from 1.")
+    with project.doing("take everything out", author=author or None):
+        found = _backup(project, target, keep)
+        if author:
+            record(project, author, "export backup", file=found.path.name)
+    return found
+
+
+def _backup(project: Project, target: Path | None, keep: int | None) -> Backup:
+    of_file = target is not None and target.suffix == ".duckdb" and not target.is_dir()
+    folder = target.parent if of_file and target else target or project.path.parent / FOLDER
+    if of_file and target and target.exists():
+        raise _taken(target)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _clear_away(folder)
+        made = folder / f".{project.name}.{os.getpid()}.{datetime.now():%H%M%S%f}.making"
+        try:
+            _copy_whole(project, made)
+            wanted = [target] if of_file and target else _names(project, folder)
+            path = next((one for one in wanted if _put(made, one)), None)
+        finally:
+            _remove(made)
+        if path is None:
+            raise _taken(folder)
+        _settle(folder)
+        if keep is not None and not of_file:
+            for old in [one for one in backups(project.path, folder) if one.path != path][keep - 1 :]:
+                old.path.unlink(missing_ok=True)
+        return _found(path, "backup")
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or folder}: the backup cannot be written ({error.strerror}).",
+            "Free some space, or name another place with -o.",
+        ) from error
+
+
+def _taken(path: Path) -> InputError:
+    return InputError(f"{path}: there is a file of this name already.", "Name a new file, or a folder.")
+
+
+def _copy_whole(project: Project, made: Path) -> None:
+    """A copy under a passing name: of one moment, closed, and read from end to end."""
+    for left in reversed(range(TRIES)):
+        _remove(made)
+        _copy(project, made)
+        try:
+            with connect(made) as copy:
+                # What the log holds goes into the file, which nobody has open.
+                checkpoints.unmark(copy)
+            verify(made)
+            return
+        except (ProjectError, duckdb.Error):
+            # The engine gave up meanwhile, and the file was opened again under the copy; or the file is damaged.
+            if not left:
+                raise
+
+
+def _copy(project: Project, made: Path) -> None:
+    source = project.path.resolve()
+    with project.unchanging():
+        pairs = [(source, made)]
+        if checkpoints.has_log(source):
+            pairs.append((checkpoints.log_of(source), checkpoints.log_of(made)))
+        command = [sys.executable, "-I", "-S", "-c", _COPY, *(str(path) for pair in pairs for path in pair)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["the copying process ended"])[-1]
+        raise InputError(f"The backup cannot be written: {said}.", "Free some space, or name another place with -o.")
+
+
+def verify(path: Path) -> None:
+    """See whether a backup is a whole project of this or an older version, by reading all of it; nothing is changed.
+
+    Raises:
+        InputError: there is no such file.
+        ProjectError: it is no project, is damaged, or comes from a newer version.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file.", "exam backup --list says which backups there are.")
+    if is_open(path):
+        raise ProjectError(f"{path} is open here: it is in use, and no backup.", "Choose a backup that nobody opened.")
+    check_kind(path)
+    if checkpoints.has_log(path):
+        raise ProjectError(
+            f"{path} is a copy of a project in use, and has a log beside it: it is no backup.",
+            f"Open it once, which reads the log: exam status --project {shlex.quote(str(path))}.",
+        )
+    with connect(path, read_only=True) as connection:
+        missing_steps(path, connection)
+        # Others work in this process.
+        connection.execute("SET threads = 1")
+        if said := checkpoints.not_closed(connection, path, had_log=False):
+            raise ProjectError(said, "Choose a backup that exam backup made.")
+        tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall()
+        for (table,) in tables:
+            try:
+                connection.execute(f"SELECT bit_xor(hash(t)) FROM {table} t").fetchall()
+            except duckdb.Error as error:
+                raise ProjectError(
+                    f"{path} is damaged: its table {table} cannot be read ({first_line(error)[:200]}).",
+                    "Choose another backup: exam backup --list.",
+                ) from error
+
+
+def backups(path: Path, folder: Path | None = None) -> list[Backup]:
+    """The backups of a project that lie in a folder, the newest first by the time in their names.
+
+    Args:
+        path: the project.
+        folder: where; `backups` beside the project for None.
+    """
+    stamped = []
+    for one in _files(folder or path.parent / FOLDER):
+        if found := _named(path).fullmatch(one.name):
+            stamped.append((found[1], int(found[2] or 1), one))
+    return [_found(one, "backup") for _, _, one in sorted(stamped, reverse=True)]
+
+
+def set_aside(path: Path) -> list[Backup]:
+    """Copies that lie beside a project itself, the newest first: from before an upgrade, and from before a restore."""
+    kinds = {".before-": "before an upgrade", ".replaced-": "before a restore"}
+    found = [
+        _found(one, why)
+        for one in _files(path.parent)
+        for mark, why in kinds.items()
+        if one.name.startswith(path.name + mark) and not one.name.endswith(".wal")
+    ]
+    return sorted(found, key=lambda one: one.made_at, reverse=True)
+
+
+def restore(source: Path, path: Path, author: str) -> Restored:
+    """Put a backup in the place of a project; what was there is kept beside it, under a name with the date.
+
+    Args:
+        source: a backup, which stays as it is.
+        path: the project, which may be damaged, or not be there at all.
+
+    Raises:
+        InputError: there is no such backup, or it is the project itself; the place cannot be written.
+        ProjectError: the backup is not whole, or somebody has the project open. Nothing was changed.
+    """
+    verify(source)
+    if path.exists() and (not path.is_file() or path.samefile(source)):
+        raise InputError(f"{path}: a backup cannot be put there.", "Name the project's own file.")
+    if is_open(path):
+        raise ProjectError(f"{path} is open here.", "Close the app, then restore it.")
+    made = path.with_name(f".{path.name}.{os.getpid()}.restoring")
+    kept: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _copy_closed(source, made)
+        verify(made)
+        if path.exists():
+            _closed(path)
+            kept = _kept(path)
+        made.replace(path)
+        _settle(path.parent)
+    except OSError as error:
+        raise InputError(
+            f"{error.filename or path}: the backup cannot be put there ({error.strerror}).",
+            f"Nothing was lost: {kept.name if kept else path.name} is as it was.",
+        ) from error
+    finally:
+        _remove(made)
+    # Brings an older one to this version, after a copy of its own.
+    project = open_project(path)
+    try:
+        if not project.read_only:
+            with project.transaction() as cursor:
+                log(cursor, author, "restore project", file=source.name, kept=kept.name if kept else "")
+    finally:
+        project.close()
+    return Restored(path, kept)
+
+
+def _copy_closed(source: Path, target: Path) -> None:
+    """Copy a file that nobody has open in this process."""
+    shutil.copyfile(source, target)
+    with target.open("rb+") as copy:
+        os.fsync(copy.fileno())
+
+
+def _closed(path: Path) -> None:
+    """See to it that no other process writes to a project; what is damaged may be.
+
+    Raises:
+        ProjectError: another process does.
+    """
+    try:
+        # To be read: whatever is in its log stays there and goes along.
+        connect(path, read_only=True).close()
+    except ProjectError as error:
+        if "set lock" in str(error.__cause__):
+            raise
+
+
+def _kept(path: Path) -> Path:
+    """Give a project another name beside its own, under which it stays when another file takes its place."""
+    named = f"{path.name}.replaced-{datetime.now():%Y%m%d-%H%M%S}"
+    kept = next(one for one in _numbered(path.with_name(named)) if _put(path, one))
+    if (logged := checkpoints.log_of(path)).exists():
+        logged.replace(checkpoints.log_of(kept))
+    return kept
+
+
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+def _put(made: Path, path: Path) -> bool:
+    """Let a file have a name that no file has; whether it was free."""
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A disk that gives a file one name only.
+        if path.exists():
+            return False
+        made.rename(path)
+    return True
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    """A path, then the same with a number before its ending."""
+    yield path
+    for number in itertools.count(2):
+        yield path.with_name(f"{path.stem}-{number}{path.suffix}")
+
+
+def _names(project: Project, folder: Path) -> Iterator[Path]:
+    """Names for a new backup. They go on in order although the clock went back: the newest is told by its name."""
+    moment = datetime.now().replace(microsecond=0)
+    for newest in backups(project.path, folder)[:1]:
+        found = _named(project.path).fullmatch(newest.path.name)
+        last = datetime.strptime(found[1], _STAMP) if found else moment
+        moment = last + timedelta(seconds=1) if last > moment else moment
+    return _numbered(folder / f"{project.name}-{moment:{_STAMP}}.duckdb")
+
+
+_STAMP = "%Y%m%d-%H%M%S"
+
+
+def _named(path: Path) -> re.Pattern[str]:
+    """The names of the backups of a project."""
+    return re.compile(rf"{re.escape(path.stem)}-(\d{{8}}-\d{{6}})(?:-(\d+))?\.duckdb")
+
+
+def _found(path: Path, why: str) -> Backup:
+    known = path.stat()
+    return Backup(path, datetime.fromtimestamp(known.st_mtime), known.st_size, why)
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [one for one in folder.iterdir() if one.is_file()]
+    except OSError:
+        return []
+
+
+def _settle(folder: Path) -> None:
+    """Let the names in a folder outlast a loss of power."""
+    if os.name != "nt":
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _remove(made: Path) -> None:
+    made.unlink(missing_ok=True)
+    checkpoints.log_of(made).unlink(missing_ok=True)
+
+
+def _clear_away(folder: Path) -> None:
+    """Delete what processes left that ended while they made a backup."""
+    for one in _files(folder):
+        if found := re.fullmatch(r"\..+\.(\d+)\.\d+\.making(\.wal)?", one.name):
+            try:
+                os.kill(int(found[1]), 0)
+            except (ProcessLookupError, OverflowError):
+                one.unlink(missing_ok=True)
+            except PermissionError:
+                continue

@@ -1,0 +1,108 @@
+"""Backups on Home: make one now, how often the app makes them, and those that are there."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.exchange import recorded
+from core.project import (
+    MOST_HOURS,
+    MOST_KEPT,
+    Backup,
+    Project,
+    Schedule,
+    backup,
+    backups,
+    last_failure,
+    schedule,
+    set_aside,
+    set_schedule,
+)
+from pages.parts.shared import ui
+
+SHOWN = 10
+"""Backups that are listed at most."""
+
+
+def safekeeping(project: Project) -> None:
+    """Draw it all, closed until somebody asks for it."""
+    with st.expander("Backups", icon=":material/shield:", key="backups", on_change="rerun") as part:
+        if part.open:
+            with ui.errors():
+                _now(project)
+                if not project.read_only:
+                    _by_themselves(project)
+            _listed(project)
+
+
+def _now(project: Project) -> None:
+    if told := st.session_state.pop("backup made", None):
+        st.success(told, icon=":material/check:")
+    if st.button("Make a backup now", key="make a backup"):
+        author = ui.author()
+        with st.spinner("Copying the project, and reading the copy"):
+            made = backup(project, author=author)
+        st.session_state["backup made"] = f"Made {ui.plain(made.path.name)}, and read all of it."
+        st.rerun()
+    st.caption(
+        "A copy of this moment; people can go on working. To put one back, close the app and run"
+        " `exam restore BACKUP --project FILE`."
+    )
+
+
+def _by_themselves(project: Project) -> None:
+    current = schedule(project)
+    with st.form("backups by themselves", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        hours = st.number_input(
+            "Hours between backups", 0, MOST_HOURS, current.hours, key="backup hours",
+            help="While the app runs, and where something changed. 0: none are made by themselves.",
+        )  # fmt: skip
+        keep = st.number_input("How many are kept", 1, MOST_KEPT, current.keep, key="backups kept")
+        if st.form_submit_button("Set"):
+            set_schedule(project, Schedule(int(hours), int(keep)), ui.author())
+            st.rerun()
+    if failed := last_failure(project):
+        st.warning(f"The last backup could not be made. {ui.plain(failed)}", icon=":material/warning:")
+
+
+def _listed(project: Project) -> None:
+    found = [*backups(project.path), *set_aside(project.path)]
+    if not found:
+        st.text("There is no backup yet.")
+        return
+    st.dataframe(
+        {
+            "Made at": [one.made_at for one in found],
+            "Size, MB": [one.size / 1e6 for one in found],
+            "Why": [one.why for one in found],
+            "File": [one.path.name for one in found],
+        },
+        hide_index=True,
+        column_config={
+            "Made at": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss"),
+            "Size, MB": st.column_config.NumberColumn(format="%.1f"),
+        },
+    )
+    _download(project, found[:SHOWN])
+
+
+def _download(project: Project, found: list[Backup]) -> None:
+    author = ui.person()
+    names = {one.path.name: one for one in found}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.selectbox("Backup to download", list(names), key="backup to download")
+        st.download_button(
+            "Download",
+            lambda: _content(project, author, names[name]),
+            file_name=name,
+            mime="application/octet-stream",
+            icon=":material/download:",
+            on_click="ignore",
+            disabled=not author,
+            help="It holds everything of the project: questions, grades, judgments. Keep it as you keep the project.",
+        )
+
+
+def _content(project: Project, author: str, one: Backup) -> bytes:
+    with project.doing("take everything out", author=author):
+        return recorded(project, author, "backup", one.path.name, one.path.read_bytes)

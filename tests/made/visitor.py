@@ -1,0 +1,227 @@
+"""A browser without a window: cookies, requests and the websocket of the app, and all that ever arrived."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from http.cookies import SimpleCookie
+from typing import Any
+from urllib.parse import urlsplit
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from websockets.sync.client import ClientConnection, connect
+
+DEADLINE = 120.0
+"""Seconds after which an answer is taken not to come; generous, because test machines are busy."""
+XSRF = "_streamlit_xsrf"
+
+
+@dataclass
+class Answer:
+    """What came back to a request."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def location(self) -> str:
+        return self.headers.get("location", "")
+
+
+@dataclass
+class Visitor:
+    """Somebody with a browser.
+
+    Args:
+        address: of the app, as http://localhost:PORT.
+        cookies: those that the app has set.
+    """
+
+    address: str
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, target: str, method: str = "GET", body: bytes | None = None, **headers: str) -> Answer:
+        """One request, with the cookies where it goes to the app; what it sets is kept, a redirection not followed.
+
+        Args:
+            target: an address, or a path of the app as it goes over the wire.
+            headers: further ones, with an underscore for a hyphen.
+        """
+        there = self.address if target.startswith("/") else target
+        host = urlsplit(there).netloc
+        path = target if target.startswith("/") else target.split(host, 1)[1] or "/"
+        ours = host == urlsplit(self.address).netloc
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if ours and self.cookies:
+            sent["Cookie"] = self.cookie
+        connection = http.client.HTTPConnection(host, timeout=DEADLINE)
+        try:
+            connection.request(method, path, body, sent)
+            got = connection.getresponse()
+            answer = Answer(got.status, {name.lower(): value for name, value in got.getheaders()}, got.read())
+            set_now = got.headers.get_all("Set-Cookie") or []
+        finally:
+            connection.close()
+        if ours:
+            for line in set_now:
+                for name, cookie in SimpleCookie(line).items():
+                    if cookie["max-age"] == "0":
+                        self.cookies.pop(name, None)
+                    else:
+                        self.cookies[name] = cookie.value
+        return answer
+
+    @property
+    def cookie(self) -> str:
+        return "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+
+    def follow(self, target: str) -> list[str]:
+        """Go to an address and wherever one is sent on to; all of them, without what is asked for."""
+        way = [target]
+        while (answer := self.ask(way[-1])).location and len(way) < 9:
+            way.append(answer.location)
+        return way
+
+    def open(self, path: str = "", query: str = "", session: str = "", **headers: str | None) -> Window:
+        """Open a screen in a tab of its own, and wait until it is drawn.
+
+        Args:
+            session: id of an earlier tab to take up again.
+            headers: of the websocket, with an underscore for a hyphen; None for one that is left out.
+        """
+        if XSRF not in self.cookies:
+            self.ask("/_stcore/health")
+        given = {"Origin": self.address, "Cookie": self.cookie, **headers}
+        tab = Window(
+            connect(
+                self.address.replace("http", "ws", 1) + "/_stcore/stream",
+                additional_headers={name.replace("_", "-"): value for name, value in given.items() if value},
+                subprotocols=["streamlit", self.cookies[XSRF], *([session] if session else [])],
+                compression=None,
+                max_size=None,
+                open_timeout=DEADLINE,
+            ),
+            path,
+            query,
+        )
+        try:
+            tab.run()
+        except BaseException:
+            tab.close()
+            raise
+        return tab
+
+    def log_in(self) -> Window:
+        """Press the button of the screen that asks for it, and go where it leads; the first screen after that."""
+        with self.open() as tab:
+            tab.press("Log in")
+            way = self.follow(tab.sent_on)
+        return self.open(query=urlsplit(way[-1]).query)
+
+
+class Window:
+    """A tab of a browser that shows a screen.
+
+    Attributes:
+        arrived: every message that came.
+        drawn: those of the latest run.
+        session: id of the tab at the server.
+    """
+
+    def __init__(self, connecting: AbstractContextManager[ClientConnection], path: str, query: str) -> None:
+        self._open = ExitStack()
+        self.socket = self._open.enter_context(connecting)
+        self.path, self.query = path, query
+        self.arrived: list[bytes] = []
+        self.drawn: list[ForwardMsg] = []
+        self.session = self.sent_on = self.page = ""
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._open.close()
+
+    def run(self, *widgets: WidgetState, fragment: str = "") -> None:
+        """Have the screen drawn, with what was done to widgets, or a part of it alone, and wait until it stands."""
+        self.send(*widgets, fragment=fragment)
+        self.drawn = []
+        ends = {ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_WITH_COMPILE_ERROR}
+        if fragment:
+            ends.add(ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
+        while (message := self._next()).WhichOneof("type") != "script_finished" or message.script_finished not in ends:
+            self.drawn.append(message)
+
+    def send(self, *widgets: WidgetState, fragment: str = "") -> None:
+        """Ask for what `run` does, and do not wait: for a part that is not there nothing ever comes."""
+        asked = BackMsg()
+        state = asked.rerun_script
+        state.query_string, state.fragment_id = self.query, fragment
+        if self.page:
+            state.page_script_hash = self.page
+        else:
+            state.page_name = self.path
+        state.widget_states.widgets.extend(widgets)
+        self.socket.send(asked.SerializeToString())
+
+    def _next(self) -> ForwardMsg:
+        raw = self.socket.recv(DEADLINE)
+        assert isinstance(raw, bytes)
+        self.arrived.append(raw)
+        message = ForwardMsg.FromString(raw)
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self.session = message.new_session.initialize.session_id
+            self.drawn = []
+        elif kind == "navigation":
+            self.page = message.navigation.page_script_hash
+        elif kind == "auth_redirect":
+            self.sent_on = message.auth_redirect.url
+        return message
+
+    def elements(self) -> list[Any]:
+        """What is drawn, as the browser is told it."""
+        return [
+            getattr(message.delta.new_element, kind)
+            for message in self.drawn
+            if message.WhichOneof("type") == "delta" and (kind := message.delta.new_element.WhichOneof("type"))
+        ]
+
+    @property
+    def text(self) -> str:
+        """All that the screen says."""
+        return "\n".join(str(message) for message in self.drawn)
+
+    def widget(self, label: str, number: int = 0) -> Any:
+        """What is drawn under a label."""
+        return [one for one in self.elements() if getattr(one, "label", None) == label and one.id][number]
+
+    def press(self, label: str) -> None:
+        self.run(WidgetState(id=self.widget(label).id, trigger_value=True))
+
+    def fetch(self, file: str) -> str:
+        """Ask for a file that is made when somebody presses its button; its address, empty where it is refused."""
+        asked = BackMsg()
+        wanted = asked.backend_operation_request
+        wanted.request_id, wanted.session_id, wanted.deferred_file.file_id = "1", self.session, file
+        self.socket.send(asked.SerializeToString())
+        while (message := self._next()).WhichOneof("type") != "backend_operation_response":
+            self.drawn.append(message)
+        return message.backend_operation_response.deferred_file.url
+
+    @property
+    def parts(self) -> set[str]:
+        """Ids of the parts of the screen that can be drawn alone."""
+        return {message.delta.fragment_id for message in self.drawn if message.delta.fragment_id}
+
+    def holds(self, words: str) -> bool:
+        """Whether words are anywhere in what ever came."""
+        return any(words.encode() in raw for raw in self.arrived)

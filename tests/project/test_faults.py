@@ -1,0 +1,129 @@
+"""Faults on the real thing: an upgrade that fails half-way, a clock that goes back, a disk that is full."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from core import bank
+from core.bank import put_draft, save_drafts
+from core.errors import ProjectError
+from core.exchange import check, publications, publish, reproduce
+from core.graders import Control, Outcome, Pair
+from core.grading import Request, jobs, run_job
+from core.labels import Policy, override
+from core.project import Project, activity, migrations, open_project
+from core.types import Asked, Grade, GraderSpec
+from tests.made.fuzz_parquet import A, fill_most
+from tests.made.projects import file_of, made_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    made = made_project(tmp_path / "some.duckdb", fill_most)
+    yield made
+    made.close()
+
+
+def breaks(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("CREATE TABLE half (way INTEGER)")
+    connection.execute("DELETE FROM grades")
+    connection.execute("INSERT INTO nowhere VALUES (1)")
+
+
+def test_an_upgrade_that_fails_half_way_leaves_everything_and_names_the_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "old.duckdb"
+    path.write_bytes(file_of(fill_most))
+    with monkeypatch.context() as newer:
+        newer.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, ("0999_breaks", breaks)))
+        for copy in ("old.duckdb.before-0999_breaks", "old.duckdb.before-0999_breaks-2"):
+            with pytest.raises(ProjectError, match=rf"cannot be upgraded.*{copy} is as it was before"):
+                open_project(path)
+            assert path.with_name(copy).read_bytes() == file_of(fill_most)
+    project = open_project(path)
+    assert not any(check(project).values())
+    assert project.value("SELECT count(*) FROM grades") == 3
+    project.close()
+
+
+LATER = (
+    "UPDATE activity SET happened_at = happened_at + INTERVAL 2 DAY; UPDATE bank_versions SET saved_at = saved_at +"
+    " INTERVAL 2 DAY; UPDATE overrides SET made_at = made_at + INTERVAL 2 DAY; UPDATE publications SET published_at ="
+    " published_at + INTERVAL 2 DAY"
+)
+
+
+def test_a_clock_that_was_put_back_changes_no_order_and_nothing_that_counts(project: Project) -> None:
+    with project.transaction() as cursor:
+        # What was done so far was done under a clock that was two days ahead of the one from here on.
+        for statement in LATER.split(";"):
+            cursor.execute(statement)
+    put_draft(project, "ann", replace(A, text="Said after it?"))
+    save_drafts(project, "ann", "after it")
+    assert [version.version for version in bank.versions(project)] == [3, 2, 1]
+    assert bank.questions(project, query_id="q1")[0].text == "Said after it?"
+    override(project, "q1/a", "p1", 0, "after it", "bob")
+    counts = "SELECT rating FROM current_overrides JOIN question_texts ON text_key = question_text_key WHERE text = ?"
+    assert project.rows(counts, ["Said after it?"]) == [(0,)]
+    final = run_job(project, Threes(), Request(), "ann")
+    assert final.state == "done" and final.seconds >= 0
+    assert jobs(project)[0].state == "done"
+    publish(project, Policy(), "ann", note="after it")
+    newest, oldest = publications(project)
+    assert newest["note"] == "after it" and reproduce(project, oldest, "ann")
+    said = [act.said for act in activity(project).acts]
+    assert said[0].startswith("made the qrels of publication") and said[1].startswith("published")
+    assert not any(check(project).values())
+
+
+class Threes:
+    """Gives every pair the rating 3, one at a time."""
+
+    spec = GraderSpec("threes", "self-rating", "threes")
+
+    def grade(
+        self,
+        questions: Mapping[int, Asked],
+        passages: Mapping[int, str],
+        pairs: Sequence[Pair],
+        control: Control | None = None,
+    ) -> Iterator[list[Outcome]]:
+        for question, passage in pairs:
+            yield [(question, passage, Grade(3, "graded"))]
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from core.errors import WorkbenchError
+from core.project import backup, open_project
+
+project = open_project(Path(sys.argv[1]))
+# No file may grow beyond this: what a full disk says, but with a reason of its own.
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    print(backup(project).path)
+except WorkbenchError as error:
+    print(error)
+print(project.value("SELECT count(*) FROM grades"), [one.name for one in Path(sys.argv[1]).parent.rglob("*making*")])
+"""
+
+
+def test_where_the_disk_is_full_a_backup_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(file_of(fill_most))
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    said, then = done.stdout.splitlines()
+    assert "The backup cannot be written" in said and "Free some space" in said
+    assert then == "3 []"
+    assert path.read_bytes() == file_of(fill_most)
