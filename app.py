@@ -8,6 +8,7 @@ import streamlit as st
 from starlette.middleware import Middleware
 
 from core.graders import provide_access, provide_endpoints, provide_keys
+from core.server import routes
 from pages.parts.bank import window as bank_window
 from pages.parts.home import tour
 from pages.parts.shared import (
@@ -63,5 +64,6 @@ else:
         Path(__file__).resolve(),
         on_script_error=failures.show,
         lifespan=ui.served,
+        routes=routes(ui.hosts),
         middleware=[Middleware(refused_logins.RefusedLogins)],
     )

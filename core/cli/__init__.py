@@ -11,6 +11,7 @@ from importlib import import_module
 import click
 
 from core import __version__
+from core.cli.through import Elsewhere, go_through
 from core.errors import LONGEST_MESSAGE, InputError, WorkbenchError
 from core.text import one_line
 
@@ -40,6 +41,7 @@ COMMANDS = {
     "passages": ("passages",),
     "people": ("override", "judge"),
     "members": ("people",),
+    "tokens": ("token",),
     "teamwork": ("work", "guidelines"),
     "disagreements": ("disagreements",),
     "answers": ("answers",),
@@ -81,23 +83,42 @@ def main() -> None:
     if threading.current_thread() is threading.main_thread():
         # Whoever tells a command to end gets it ended as by Ctrl+C: the project is closed.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if code := run(sys.argv[1:]):
+        sys.exit(code)
+
+
+def run(words: Sequence[str]) -> int:
+    """Run a command and print what it says.
+
+    Args:
+        words: of the command, after `exam`.
+
+    Returns:
+        Its exit code, as `main` has it.
+    """
     try:
-        _check_arguments(sys.argv[1:])
-        cli(standalone_mode=False)
+        _check_arguments(words)
+        try:
+            cli(args=list(words), prog_name="exam", standalone_mode=False)
+        except Elsewhere as gone:
+            return go_through(gone.door, words, gone.files)
     except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        return stop.exit_code
     except click.Abort:
         click.echo("exam: stopped.", err=True)
-        sys.exit(1)
+        return 1
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
-        sys.exit(2)
+        return 2
     except click.ClickException as error:
         click.echo(f"exam: {one_line(error.format_message(), LONGEST_MESSAGE)}", err=True)
-        sys.exit(2)
+        return 2
     except WorkbenchError as error:
         click.echo(f"exam: {error}", err=True)
-        sys.exit(2 if isinstance(error, InputError) else 1)
+        return 2 if isinstance(error, InputError) else 1
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    return 0
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:

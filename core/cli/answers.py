@@ -11,12 +11,13 @@ import click
 from core import pipelines
 from core.cli.answer_options import caps_options, gold_options, model_options, say_end, say_price, watch
 from core.cli.grader_options import GraderChoice, grader_options
+from core.cli.guests import File, close_unfinished
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.exchange import Options, import_files
 from core.formats import Source
-from core.grading import Request, close_interrupted, run_job
+from core.grading import Request, run_job
 from core.pipelines import (
     ANSWER_RULES,
     DRAWS,
@@ -117,7 +118,7 @@ def generate(
         queries or None,
     )  # fmt: skip
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         plan = GeneratorPlan(
             settings, cast(AnswerRule | None, rule), prompt, n_tokens, max_tokens, name,
             cast(PassageOrder, order.replace("-", " ")),
@@ -153,7 +154,7 @@ def _generator(project: Project, name: str | None, plan: GeneratorPlan) -> Ready
 
 @answers.command("import")
 @project_option
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("files", nargs=-1, required=True, type=File(path_type=Path, exists=True, dir_okay=False))
 @click.option("--name", help="Of the generator that wrote them; the file's where not given.")
 @json_option
 def import_(project_path: Path | None, files: tuple[Path, ...], name: str | None, as_json: bool) -> None:
@@ -222,7 +223,7 @@ def grade(
 ) -> None:
     """Make responses of answers and grade them with the question bank, so that EXAM-Cover stands beside."""
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         model = find_answer_model(project, "generator", generator)
         done = _grade(project, model, run, k, name, chosen)
     _say_graded(done, as_json)
@@ -291,7 +292,7 @@ def rag(
     if chosen.kind == "embedding":
         chosen.parameters = {key: value for key, value in chosen.parameters.items() if key not in given}
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         if name not in run_names(project):
             tell(pipelines.said_of_run(name, pipelines.make_run(project, name, retriever, author, depth, tell)))
         plan = GeneratorPlan(given, None, n_tokens=n_tokens, max_tokens=max_tokens)

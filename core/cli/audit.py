@@ -12,6 +12,7 @@ from core import audit as room
 from core.audit import AIMS, Aim, Audit, Goal, find_audit
 from core.cli.audit_board import audit_option, board, calibrate, curve, methods, roles
 from core.cli.export import write
+from core.cli.guests import File
 from core.cli.options import (
     Whole,
     author_option,
@@ -183,7 +184,7 @@ def status(project_path: Path | None, name: str | None, as_json: bool) -> None:
 @audit.command()
 @project_option
 @audit_option
-@click.option("-o", "--output", required=True, help="File to write; - for standard output.")
+@click.option("-o", "--output", required=True, type=File(written=True), help="File to write; - for standard output.")
 @click.option("--form", type=click.Choice(SHEET_FORMS), default="tsv", show_default=True, help="Of the file.")
 @click.option("--assessor", metavar="NAME", help="Who takes them: their queries are dealt to nobody else.")
 @click.option("--most", type=Whole(1), help="About how many passages; queries are taken whole.")
@@ -201,7 +202,7 @@ def export(
 
 
 @audit.command(name="import")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=File(path_type=Path))
 @project_option
 @audit_option
 @author_option

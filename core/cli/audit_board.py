@@ -10,6 +10,7 @@ import click
 from core import audit as room
 from core.audit import find_audit
 from core.catalogue import grade_command
+from core.cli.guests import File
 from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.policy import policy_options
 from core.formats import read_small
@@ -24,7 +25,7 @@ audit_option = click.option("--audit", "name", help="The audit; the newest that 
 @audit_option
 @click.option("--variance", type=click.Choice(VARIANCES), default="pool", show_default=True,
               help="Whether intervals are about these queries, or about more of their kind.")  # fmt: skip
-@click.option("--from", "file", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("--from", "file", type=File(path_type=Path), metavar="FILE",
               help="Compute it from the file that a bundle has of the audit; no project is needed.")  # fmt: skip
 @json_option
 def board(project_path: Path | None, name: str | None, variance: Variance, file: Path | None, as_json: bool) -> None:

@@ -20,6 +20,7 @@ from core.bank import (
     word_difference,
 )
 from core.cli.drafts import discard, list_drafts, settle
+from core.cli.guests import File
 from core.cli.options import Whole, author_option, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import InputError, Report
 from core.formats import Source, read_bank
@@ -169,7 +170,7 @@ def _say_saved(version: int | None, newest: int, as_json: bool, **more: object) 
 
 
 @bank.command()
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=File(path_type=Path))
 @project_option
 @note_option
 @author_option

@@ -10,6 +10,7 @@ import click
 
 from core.catalogue import remember_settings
 from core.cli.grader_options import GraderChoice, grader_options
+from core.cli.guests import close_unfinished
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError
 from core.graders import PassingError
@@ -21,7 +22,6 @@ from core.grading import (
     begin_batches,
     call_batches,
     cancel,
-    close_interrupted,
     jobs,
     outcome,
     pauses,
@@ -41,7 +41,7 @@ def grade_in_batches(
         no_wait: whether to leave as soon as they are sent.
     """
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         grader = chosen.make(project)
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         keys = begin_batches(project, grader, request, current_author(), lambda line: tell(f"exam: {line}"))
@@ -92,7 +92,7 @@ def status(project_path: Path | None, as_json: bool) -> None:
 def fetch(project_path: Path | None, chosen: GraderChoice, wait: bool, as_json: bool) -> None:
     """Look at a grader's batches, take in those that are over, and send the calls that follow from them."""
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         keys = [job.key for job in waiting_jobs(project, chosen.make(project))]
     if not keys:
         tell("No batches of this grader are under way.")
@@ -106,7 +106,7 @@ def fetch(project_path: Path | None, chosen: GraderChoice, wait: bool, as_json: 
 def cancel_all(project_path: Path | None, chosen: GraderChoice) -> None:
     """Let no more calls of a grader's batches be made; what was made is paid for, and taken in by exam batch fetch."""
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         now = cancel(project, chosen.make(project), current_author())
     tell(f"Cancelled. {_said(now)}" if now.jobs else "Cancelled. Nothing is under way any more.")
 

@@ -15,6 +15,7 @@ from core import cascade as room
 from core.cascade import Cascade, Portion, find_cascade
 from core.cli.export import write
 from core.cli.grade import price_words
+from core.cli.guests import close_unfinished
 from core.cli.options import (
     Command,
     Whole,
@@ -31,7 +32,7 @@ from core.cli.policy import policy_options
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.graders import Grader
-from core.grading import Progress, Request, Scope, close_interrupted, make_control
+from core.grading import Progress, Request, Scope, make_control
 from core.labels import Policy
 from core.measures.cascade import AGREEMENTS, PROMISES, Agreement, Promise
 from core.project import Project
@@ -179,7 +180,7 @@ def run(
 ) -> None:
     """Grade the sample with the expensive grader, then what that says is to be asked again; only what is missing."""
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         found = find_cascade(project, name)
         if dry_run:
             asked = room.portions(project, found, _grader(project, found))

@@ -10,7 +10,9 @@ from click.core import ParameterSource
 
 from core.bank import counts
 from core.cli.export import EXPORTS, Asked, export_bytes, export_folder, write
+from core.cli.guests import File
 from core.cli.options import (
+    at_a_shell,
     json_option,
     opened,
     print_json,
@@ -46,6 +48,7 @@ def demo(project_path: Path | None, grade: bool) -> None:
 
     Without --project it is demo.duckdb among the projects that the app lists.
     """
+    at_a_shell()
     path = project_path or projects_folder() / "demo.duckdb"
     if path.exists():
         tell(f"{path} is there already.")
@@ -59,7 +62,7 @@ def demo(project_path: Path | None, grade: bool) -> None:
 
 @click.command(name="import")
 @click.argument("kind", type=click.Choice([*IMPORTERS, "project"]))
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=File(path_type=Path))
 @project_option
 @click.option(
     "--source",
@@ -138,20 +141,22 @@ def _import_project(folder: Path, path: Path, as_json: bool) -> None:
 
 @click.command()
 @click.argument("what", type=click.Choice(EXPORTS))
-@click.option("-o", "--output", required=True, help="File or folder to write; - for standard output.")
+@click.option(
+    "-o", "--output", required=True, type=File(written=True), help="File or folder to write; - for standard output."
+)
 @project_option
 @click.option("--source", default="exam", show_default=True, help="exam, or the name of judgments.")
 @click.option("--binary", is_flag=True, help="Qrels of 0 and 1 at the min rating.")
 @click.option("--measure", default="nDCG@10", show_default=True, help="Measure of the leaderboard.")
 @click.option(
     "--save-manifest",
-    type=click.Path(path_type=Path),
+    type=File(written=True, path_type=Path),
     metavar="FILE",
     help="Publish the qrels, and write there the manifest that makes them again.",
 )
 @click.option(
     "--manifest",
-    type=click.Path(path_type=Path),
+    type=File(path_type=Path),
     metavar="FILE",
     help="Make the qrels, or the bundle, of this manifest again, to the byte.",
 )

@@ -15,27 +15,32 @@ from core.bank import check_version
 from core.catalogue import find_grader, prompts, remember_settings
 from core.cli.batch import grade_in_batches
 from core.cli.grader_options import GraderChoice, grader_options
+from core.cli.guests import File, Guest, close_unfinished, guest
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import Source
 from core.graders import Cluster, Grader, RayGrader, is_remote
 from core.grading import (
+    BackgroundJob,
     PriceTag,
     Progress,
     Request,
     Scope,
-    close_interrupted,
     left_out,
     make_control,
     make_plan,
     price_tag,
     run_job,
+    start_job,
     take_in,
     write_missing,
 )
 from core.project import Project, current_author
 from core.types import GraderSpec
+
+LOOK_SECONDS = 0.2
+"""Between two looks at a job that runs in the server: so long a stop may take."""
 
 
 def _scope_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,13 +79,13 @@ _limit_option = click.option("--limit", type=Whole(1), help="Grade at most this 
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=File(written=True, path_type=Path, dir_okay=False),
     help="Write the missing calls to this file, for another engine: a batch file, or Parquet where it ends so.",
 )
 @click.option(
     "--after",
     "answers",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=File(path_type=Path, exists=True, dir_okay=False),
     multiple=True,
     help="Answers to earlier calls, so that second ones are written; may be repeated.",
 )
@@ -172,7 +177,7 @@ def grade(
         grade_in_batches(project_path, chosen, request, no_wait, as_json)
         return
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         grader = chosen.make(project)
         version = check_version(project, bank_version)
         _tell_unknown(project, grader.spec, version, scope)
@@ -187,8 +192,16 @@ def grade(
         remember_settings(project, grader, chosen.kind, chosen.parameters, current_author())
         if engine:
             grader = _on_ray(project, chosen, grader, Cluster(address, workers))
-        control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
-        final = run_job(project, grader, request, current_author(), _watch(), control)
+        host = guest()
+        if host is None or isinstance(grader, RayGrader):
+            control = make_control(project, grader, request, lambda line: tell(f"exam: {line}"))
+            final = run_job(project, grader, request, current_author(), _watch(), control)
+        else:
+            job = start_job(project, grader, request, current_author())
+            if host.background:
+                print_json({"grader": grader.spec.name, "state": job.progress.state})
+                return
+            final = _follow(job, host)
         if isinstance(grader, RayGrader):
             grader.close()
         shown = find_grader(project, None).spec
@@ -212,13 +225,13 @@ def grade(
 
 @click.command()
 @project_option
-@click.argument("files", type=click.Path(path_type=Path, exists=True, dir_okay=False), nargs=-1, required=True)
+@click.argument("files", type=File(path_type=Path, exists=True, dir_okay=False), nargs=-1, required=True)
 @grader_options
 @json_option
 def ingest(project_path: Path | None, files: tuple[Path, ...], chosen: GraderChoice, as_json: bool) -> None:
     """Take in answers to the calls that exam plan -o wrote, with the same grader: in any order, any number of times."""
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         grader = chosen.make(project)
         taken = take_in(project, grader, list(map(Source.of, map(str, files))), current_author())
         if taken.graded or taken.failed:
@@ -260,6 +273,23 @@ def _tell_unknown(project: Project, spec: GraderSpec, version: int, scope: Scope
     if unknown := left_out(project, spec, version, scope.queries).no_text:
         what, kind = ("queries", "queries") if spec.method == "direct" else ("questions", "bank")
         tell(f"Not asked: {unknown:,} {what} known by id only. Import their words: exam import {kind} FILE.")
+
+
+def _follow(job: BackgroundJob, host: Guest) -> Progress:
+    """Tell of a job that screens show too until it has ended; whoever asked for it can stop it meanwhile."""
+    watch, told, over = _watch(), 0, False
+    while not over:
+        over = job.wait(LOOK_SECONDS)
+        try:
+            host.check_stopped()
+            lines = list(job.log)
+            told, fresh = len(lines), lines[told:]
+            for line in fresh:
+                tell(f"exam: {line}")
+            watch(job.progress)
+        except KeyboardInterrupt:
+            job.cancel()
+    return job.progress
 
 
 def _result(final: Progress) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from core.catalogue import prompts, save_prompt, settings
+from core.cli.guests import File
 from core.errors import InputError
 from core.formats import read_small_text
 from core.graders import (
@@ -110,7 +111,7 @@ def grader_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--examples",
-            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            type=File(path_type=Path, exists=True, dir_okay=False),
             help="Worked examples for a few-shot prompt: YAML or JSON list of question, passage, answer.",
         ),
         click.option(

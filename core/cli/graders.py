@@ -10,6 +10,7 @@ import click
 from core import catalogue
 from core.catalogue import grade_command, list_of_graders, remove_named_grader, save_named_grader
 from core.cli.grader_options import GraderChoice, grader_options
+from core.cli.guests import File
 from core.cli.options import json_option, opened, print_json, print_table, project_option, tell
 from core.errors import GradingError, InputError
 from core.formats import read_small_text
@@ -171,7 +172,7 @@ def show_prompt(name: str, project_path: Path | None, as_json: bool) -> None:
 
 
 @prompts.command(name="save")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False))
 @project_option
 def save_prompt(file: Path, project_path: Path | None) -> None:
     """Add the prompt in a YAML FILE to the project, or a new state of it."""

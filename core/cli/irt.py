@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import click
 import numpy as np
 
+from core.cli.guests import File
 from core.cli.options import Command, Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.policy import policy_options
 from core.errors import InputError, Report
@@ -38,7 +39,7 @@ from core.study import BankWorth, Examinees, bank_worth
 
 T = TypeVar("T")
 
-_matrix = click.argument("file", type=click.Path(path_type=Path), metavar="[FILE]", required=False)
+_matrix = click.argument("file", type=File(path_type=Path), metavar="[FILE]", required=False)
 _by = click.option("--by", type=click.Choice(CRITERIA), default="information", show_default=True,
                    help="What an item is worth by.")  # fmt: skip
 
@@ -90,7 +91,7 @@ def _answers_options(command: Command) -> Command:
         click.option("--model", type=click.Choice(MODELS), default="3pl", show_default=True,
                      help="With guessing, without, or with difficulty alone."),
         click.option("--flat", is_flag=True, help="An ability for every student, whatever the factors say."),
-        click.option("--factors", type=click.Path(path_type=Path), metavar="FILE",
+        click.option("--factors", type=File(path_type=Path), metavar="FILE",
                      help="CSV: student, then one column a component; for a FILE of answers."),
         click.option("--exam", "query_id", metavar="Q", help="Only items of this query of the project."),
         project_option,

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from core.cli.guests import File
 from core.cli.options import counted, json_option, opened, print_json, print_table, project_option, tell
 from core.formats import read_small_text
 from core.pipelines import (
@@ -157,7 +158,7 @@ def exam_statistics(
 @click.option("--whole-word", is_flag=True, help="Question words as whole words only.")
 @click.option(
     "--keywords",
-    type=click.Path(path_type=Path),
+    type=File(path_type=Path),
     metavar="FILE",
     help="Take the words of Bloom's levels from this YAML.",
 )

@@ -12,6 +12,7 @@ import click
 from core import bank
 from core.bank import Scheme, save_drafts, set_categories, set_item
 from core.cli.generate import model_options
+from core.cli.guests import File
 from core.cli.item_checks import (
     check,
     checked_items,
@@ -206,7 +207,7 @@ def retire(item_ids: tuple[str, ...], project_path: Path | None, note: str | Non
 
 
 @items.command(name="import")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=File(path_type=Path))
 @project_option
 @click.option("--exam", "query_id", default=EXAM, show_default=True, help="The query that the items belong to.")
 @click.option("--preview", is_flag=True, help="Say what the import would do and change nothing.")

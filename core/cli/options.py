@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from core.cli.guests import NAMED, act_of, guest
 from core.cli.reading import only_reads
+from core.cli.through import Elsewhere, answering
 from core.errors import InputError
 from core.project import Project, as_name, current_author, open_project
 from core.text import one_line
@@ -90,6 +93,10 @@ def author_option(command: Command) -> Command:
 
 
 def _named(context: click.Context, option: click.Parameter, author: str) -> str:
+    host = guest()
+    if host is not None and context.get_parameter_source(str(option.name)) is not ParameterSource.COMMANDLINE:
+        # The environment is that of the server.
+        author = host.author
     name = as_name(author)
     if not name:
         raise InputError("The name of the author is empty.", "Give --author NAME, or leave it away.")
@@ -97,28 +104,55 @@ def _named(context: click.Context, option: click.Parameter, author: str) -> str:
 
 
 def required(project_path: Path | None) -> Path:
-    """The path of the project.
+    """The path of the project, for a command that makes it or opens it itself.
 
     Raises:
-        InputError: none was named.
+        InputError: none was named, or a server runs the command for somebody.
     """
+    at_a_shell()
     if project_path is None:
         raise InputError("No project was named.", "Give --project FILE.duckdb, or set EXAM_PROJECT.")
     return project_path
 
 
+def at_a_shell() -> None:
+    """Refuse a command that a server does for nobody.
+
+    Raises:
+        InputError: a server runs it for somebody.
+    """
+    if guest() is not None:
+        raise InputError("This command works on files of a computer.", "Give it at a shell of that computer.")
+
+
 @contextmanager
 def opened(project_path: Path | None) -> Iterator[Project]:
-    """The named project, open until the block ends; beside others that read it where the command only reads."""
+    """The named project, open until the block ends; beside others that read it where the command only reads.
+
+    Raises:
+        Elsewhere: a server has it open, which can do what the command does.
+    """
+    if (host := guest()) is not None:
+        # What the command comes to is looked up for whoever shows a token; the owner may do everything.
+        with host.project.doing(act_of(_words(click.get_current_context()))):
+            yield from _open_already(host.project)
+        return
+    path = required(project_path)
     context = click.get_current_context()
-    read_only = only_reads(_words(context), context.params)
-    project = open_project(required(project_path), read_only)
+    if (door := answering(path)) is not None:
+        raise Elsewhere(door, context.find_root().meta.get(NAMED, {}))
+    project = open_project(path, only_reads(_words(context), context.params))
     try:
-        yield project
-        if project.reopenings:
-            tell("The database failed and was opened again. Nothing that was saved is lost.")
+        yield from _open_already(project)
     finally:
         project.close()
+
+
+def _open_already(project: Project) -> Iterator[Project]:
+    before = len(project.reopenings)
+    yield project
+    if len(project.reopenings) > before:
+        tell("The database failed and was opened again. Nothing that was saved is lost.")
 
 
 def _words(context: click.Context) -> str:

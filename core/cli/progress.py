@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import click
 
+from core.cli.guests import guest
 from core.cli.options import is_terminal
 
 FIRST_WAIT = 10.0
@@ -39,6 +40,8 @@ class ProgressLines:
             rate: things a second; found from the clock for None.
             over: whether the work has ended, so that nothing is left to wait for.
         """
+        if (host := guest()) is not None:
+            host.check_stopped()
         now = self.clock()
         if self.terminal:
             click.echo(f"\r{self._line(done, total, rate, now, over):<78}", err=True, nl=over)

@@ -78,6 +78,7 @@ READING: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "target diff": _always,
     "target list": _always,
     "students list": _always,
+    "token list": _always,
     "unjudged": _always,
     "guidelines show": _always,
     "work list": _always,

@@ -10,10 +10,10 @@ import click
 
 from core import pipelines
 from core.cli.answer_options import caps_options, model_options, say_end, say_price, view_options, watch
+from core.cli.guests import File, close_unfinished, sent_file
 from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
 from core.errors import InputError, Report
 from core.formats import Source, read_answer_verdicts
-from core.grading import close_interrupted
 from core.labels import Policy
 from core.measures import Choosing, Pairing
 from core.measures.answers import CASES
@@ -115,7 +115,12 @@ def _missing(found: Evaluation) -> str:
 @view_options
 @click.option("--prompt", help="Name of the prompt; the usual one of the judge where not given.")
 @click.option("--name", help="What the judge is called; made of the model where not given.")
-@click.option("--human", metavar="FILE", help="Compare the answers that people judged (a source, or a file) instead.")
+@click.option(
+    "--human",
+    type=File(perhaps=True),
+    metavar="FILE",
+    help="Compare the answers that people judged (a source, or a file) instead.",
+)
 @model_options
 @caps_options
 @json_option
@@ -132,7 +137,7 @@ def compare(
 ) -> None:
     """Let a model compare answers (--judge llm or graded); only what is missing is asked, equal texts once."""
     with opened(project_path) as project:
-        close_interrupted(project)
+        close_unfinished(project)
         if human is not None:
             pairs = [one.pair for one in _people(project, human)]
         else:
@@ -341,7 +346,12 @@ def _beside(pair: Pairing | None) -> tuple[float | None, ...]:
 
 @reteval.command("agreement")
 @project_option
-@click.option("--human", metavar="FILE", help="A source of verdicts, or a file of them; all sources where not given.")
+@click.option(
+    "--human",
+    type=File(perhaps=True),
+    metavar="FILE",
+    help="A source of verdicts, or a file of them; all sources where not given.",
+)
 @click.option("--judge", "judges", type=click.Choice(list(JUDGES)), multiple=True, help="Only this judge; may repeat.")
 @click.option("--curve", is_flag=True, help="Print what each judge is worth at each threshold.")
 @json_option
@@ -389,8 +399,8 @@ def _people(project: Project, human: str | None) -> list[PeopleSaid]:
     """What people say: of a source of the project, or of a file that is read and not kept."""
     if human is None or human in dict(pipelines.verdict_sources(project)):
         return people_said(project, human)
-    file = Path(human)
-    if not file.is_file():
+    file = sent_file(human)
+    if file is None:
         known = [name for name, _ in pipelines.verdict_sources(project)]
         raise InputError(
             f"'{human}' is neither a source of verdicts nor a file.",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from core.cli.guests import File
 from core.cli.options import (
     Whole,
     author_option,
@@ -72,7 +73,7 @@ def check(project_path: Path | None, as_json: bool) -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=File(written=True, path_type=Path),
     metavar="FILE.duckdb|FOLDER",
     help="A new file, or a folder; the folder backups beside the project where not given.",
 )
@@ -102,6 +103,7 @@ def backup(
         raise InputError("--every makes backups in the folder beside the project.", "Leave -o out.")
     if listing:
         path = required(project_path)
+        # Nothing of the project is opened for that, so it needs no server.
         _print_list([*list_backups(path, output), *set_aside(path)], as_json)
         return
     with opened(project_path) as project:
@@ -137,7 +139,7 @@ def _print_list(found: list[Backup], as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("backup_path", metavar="BACKUP", type=click.Path(path_type=Path))
+@click.argument("backup_path", metavar="BACKUP", type=File(path_type=Path))
 @project_option
 @author_option
 def restore(backup_path: Path, project_path: Path | None, author: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import Whole, project_option
+from core.cli.options import Whole, at_a_shell, project_option
 from core.errors import InputError
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
@@ -20,6 +20,7 @@ APP = Path(__file__).resolve().parents[2] / "app.py"
 @click.option("--port", type=Whole(), default=8501, show_default=True, help="Port on localhost.")
 def serve(project_path: Path | None, port: int) -> None:
     """Start the app in the browser; with --project, on that project."""
+    at_a_shell()
     environment = dict(os.environ)
     if project_path is not None:
         if not project_path.exists():

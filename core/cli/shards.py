@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from core.cli.guests import File
 from core.cli.options import (
+    at_a_shell,
     author_option,
     counted,
     json_option,
@@ -50,6 +52,7 @@ def board(
     as_json: bool,
 ) -> None:
     """Order the systems by a measure of labels over shards; no project is needed."""
+    at_a_shell()
     lines = ProgressLines("queries")
     found = shard_board(
         Shards(grades, runs, questions), measure, policy, memory, spill,
@@ -67,7 +70,7 @@ def board(
 
 @shards.command()
 @project_option
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="New folder to write.")
+@click.option("-o", "--output", required=True, type=File(True, path_type=Path), help="New folder to write.")
 @author_option
 @policy_options
 @json_option

@@ -9,12 +9,13 @@ from pathlib import Path
 import click
 
 from core import pipelines
+from core.cli.guests import File, close_unfinished
 from core.cli.options import Whole, counted, json_option, opened, print_json, print_table, project_option, tell
 from core.cli.progress import ProgressLines
 from core.errors import GradingError, InputError
 from core.formats import Source
 from core.graders import BACK_ENDS, DTYPES, NORMALISATIONS, acting, naming
-from core.grading import Progress, close_interrupted
+from core.grading import Progress
 from core.pipelines import (
     DEPTH,
     NORMALISE,
@@ -129,9 +130,7 @@ def list_(project_path: Path | None, query_id: str | None, as_json: bool) -> Non
 @click.argument("name")
 @project_option
 @click.option("--with", "retriever", type=click.Choice(RETRIEVERS), help="Rank the project's passages by this.")
-@click.option(
-    "--run", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="A run whose queries are items."
-)
+@click.option("--run", type=File(path_type=Path, exists=True, dir_okay=False), help="A run whose queries are items.")
 @click.option("--depth", type=Whole(1), default=DEPTH, show_default=True, help="Passages that are kept for an item.")
 @_query_option
 def retrieve(
@@ -193,7 +192,7 @@ def sit(
         names or None, query_id, bank_version, limit, max_calls, max_cost, concurrency, retry_failed, only_failed
     )
     with opened(project_path) as project, acting(naming(base_url, key_variable)):
-        close_interrupted(project)
+        close_unfinished(project)
         ended = pipelines.sit(project, request, current_author(), _watch())
     if as_json:
         print_json(

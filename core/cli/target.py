@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from core import pipelines
+from core.cli.guests import File
 from core.cli.options import (
     Whole,
     author_option,
@@ -29,7 +30,7 @@ from core.graders import acting, naming
 from core.pipelines import LEVEL, Fall, Frozen, Target, diff_of_runs, measure_fall, read_target
 from core.project import Project, current_author, drop_freeze, freezes, run_names
 
-_file = click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+_file = click.argument("file", type=File(path_type=Path, exists=True, dir_okay=False))
 
 
 @click.group()

@@ -29,6 +29,7 @@ from core.project.backups import Backup, Restored, backup, backups, restore, set
 from core.project.boards import boards, find_source, official_sources, write_board
 from core.project.bringing_back import bring_back
 from core.project.checkpoints import MARK
+from core.project.doors import Door, door_file, find_door, make_door, remove_door
 from core.project.engine_errors import first_line, no_room
 from core.project.engine_memory import CONFIG, MEMORY, SPILL, engine_config, scratch
 from core.project.families import PARTS, STATE_FAMILIES, Part, state_families, stated_families
@@ -107,6 +108,7 @@ from core.project.project import (
     open_project,
     projects_folder,
     record,
+    recorded_as,
     stage,
     table_of,
 )
@@ -152,6 +154,16 @@ from core.project.students import (
     verdicts,
 )
 from core.project.teamwork import LONGEST_GUIDELINES, Guidelines, done_queries, guidelines, mark_done, set_guidelines
+from core.project.tokens import (
+    MAKE_TOKEN,
+    WITHDRAW_TOKEN,
+    Token,
+    acting_with,
+    find_token,
+    make_token,
+    tokens,
+    withdraw_token,
+)
 
 __all__ = [
     "ABOUT_ROLES",
@@ -164,6 +176,7 @@ __all__ = [
     "IMPORTED",
     "JUDGE",
     "LONGEST_GUIDELINES",
+    "MAKE_TOKEN",
     "MARK",
     "MEMORY",
     "MOST_HOURS",
@@ -181,6 +194,7 @@ __all__ = [
     "STATE_FAMILIES",
     "STATE_MEMBER",
     "WITHDRAW",
+    "WITHDRAW_TOKEN",
     "Act",
     "ActName",
     "Answer",
@@ -193,6 +207,7 @@ __all__ = [
     "Comparison",
     "ConfirmedCase",
     "Cursor",
+    "Door",
     "Freeze",
     "FrozenQuery",
     "Generated",
@@ -213,7 +228,9 @@ __all__ = [
     "Schedule",
     "Sought",
     "Student",
+    "Token",
     "acted_since",
+    "acting_with",
     "activity",
     "activity_csv",
     "add_answers",
@@ -251,13 +268,16 @@ __all__ = [
     "current_author",
     "deepest_rank",
     "done_queries",
+    "door_file",
     "drop_freeze",
     "elsewhere",
     "end_freeze",
     "engine_config",
     "find_answer_model",
+    "find_door",
     "find_source",
     "find_students",
+    "find_token",
     "fingerprint_of",
     "first_line",
     "freezes",
@@ -282,6 +302,8 @@ __all__ = [
     "lent",
     "list_passages",
     "log",
+    "make_door",
+    "make_token",
     "mark_done",
     "mark_gold",
     "migrations",
@@ -307,7 +329,9 @@ __all__ = [
     "rankings",
     "read_schedule",
     "record",
+    "recorded_as",
     "refresh_pool",
+    "remove_door",
     "remove_member",
     "response_runs",
     "restore",
@@ -335,6 +359,7 @@ __all__ = [
     "students",
     "students_of",
     "table_of",
+    "tokens",
     "undo_member",
     "unknown_queries",
     "unstage_ranking",
@@ -343,6 +368,7 @@ __all__ = [
     "withdraw",
     "withdraw_case",
     "withdraw_gold_answer",
+    "withdraw_token",
     "write_board",
     "write_gold",
     "write_judgments",

@@ -89,6 +89,8 @@ _SCREENS = {
     "import ": "home",
     "set role": "people",
     "remove person": "people",
+    "make token": "people",
+    "withdraw token": "people",
     "bring back": "home",
     "answers as responses": "leaderboard",
     "make run": "leaderboard",
@@ -299,6 +301,8 @@ _SENTENCES: dict[str, Callable[[Detail], str]] = {
     "finish query": lambda d: f"is done with {_query(d)}",
     "reopen query": lambda d: f"is not done with {_query(d)} after all",
     "remove person": lambda d: f"took the role of {d.get('person', 'somebody')} away",
+    "make token": lambda d: f"made the token '{d.get('name', '?')}' for a {d.get('role', 'somebody')}",
+    "withdraw token": lambda d: f"withdrew the token '{d.get('name', '?')}'",
     "export backup": lambda d: f"made a backup{_named(d, 'file', ', {}')}",
     "restore project": lambda d: (
         f"restored the project from the backup {d.get('file', '')}"

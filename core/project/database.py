@@ -86,6 +86,11 @@ class Database:
         _open.add(self)
 
     @property
+    def closed(self) -> bool:
+        """Whether it let go of the file."""
+        return self._closed
+
+    @property
     def in_block(self) -> bool:
         """Whether this thread is inside a block that has a cursor."""
         return bool(getattr(self._mine, "blocks", 0))

@@ -44,6 +44,7 @@ MIGRATIONS: tuple[tuple[str, Callable[[duckdb.DuckDBPyConnection], None]], ...] 
     ("0021_batches", _script("0021_batches")),
     ("0022_members", _script("0022_members")),
     ("0023_teamwork", _script("0023_teamwork")),
+    ("0024_tokens", _script("0024_tokens")),
 )
 """Name and step of every migration, oldest first. A released step is never edited."""
 

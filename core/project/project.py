@@ -12,6 +12,7 @@ import shutil
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
@@ -81,15 +82,17 @@ class Project:
         self._state: tuple[int, tuple[int, int, int]] | None = None
         self._answers: dict[Hashable, tuple[int, list[tuple[Any, ...]]]] = {}
         self._identity: str | None = None
+        self._find: Callable[[], Member | None] | None = None
 
-    def acting_as(self, identity: str) -> Project:
+    def acting_as(self, identity: str, find: Callable[[], Member | None] | None = None) -> Project:
         """The same open project for somebody who is logged in; their role is looked up anew at every act.
 
         Args:
             identity: what the login is known by, see `core.project.identity_of`.
+            find: how to look it up; for None among the people of the project.
         """
         other = copy.copy(self)
-        other._identity = identity
+        other._identity, other._find = identity, find
         return other
 
     def unattended(self) -> Project:
@@ -128,7 +131,7 @@ class Project:
         """
         if self._identity is None:
             return None
-        found = self.members().get(self._identity)
+        found = self.members().get(self._identity) if self._find is None else self._find()
         if found is None:
             raise stranger(self._identity, self.organizers())
         return found
@@ -207,6 +210,11 @@ class Project:
     def read_only(self) -> bool:
         """Whether nothing can be written, because it was opened beside others that read it."""
         return self._database.read_only
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed, through whichever handle."""
+        return self._database.closed
 
     @property
     def reopenings(self) -> tuple[Reopening, ...]:
@@ -546,8 +554,23 @@ def projects_folder() -> Path:
     return Path(chosen) if chosen else Path(__file__).resolve().parents[2] / "data" / "projects"
 
 
+_recorded_as: ContextVar[str | None] = ContextVar("recorded as", default=None)
+
+
+@contextmanager
+def recorded_as(name: str) -> Iterator[None]:
+    """Let what this thread does be recorded under a name until the block ends, as where it works for somebody else."""
+    token = _recorded_as.set(name)
+    try:
+        yield
+    finally:
+        _recorded_as.reset(token)
+
+
 def current_author() -> str:
-    """The name under which the person at this machine is recorded."""
+    """The name under which the person at this machine is recorded, or whoever this thread works for."""
+    if (name := _recorded_as.get()) is not None:
+        return name
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -161,7 +161,7 @@ ACTS: Mapping[ActName, Rule] = {
     "set guidelines": Rule(
         "organizer", "write the guidelines of the project and of queries", ("passages",), ("guidelines set",),
     ),
-    "manage people": Rule("organizer", "say who may do what", ("people",), ("people*",)),
+    "manage people": Rule("organizer", "say who may do what", ("people",), ("people*", "token*")),
 }  # fmt: skip
 """Every act that a role is needed for. What is not among them writes as "organize" and reads as "read the bank"."""
 

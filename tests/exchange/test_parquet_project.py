@@ -19,7 +19,7 @@ from core.catalogue import put_grader
 from core.errors import FileError, InputError
 from core.exchange import export_project, graded_file, import_project, publish, qrels, reproduce
 from core.exchange.parquet.manifest import MANIFEST
-from core.exchange.parquet.project import CACHES
+from core.exchange.parquet.project import CACHES, SECRETS
 from core.grading.grades import add_outcomes
 from core.labels import Policy, override, overrides, withdraw
 from core.leaderboard import leaderboard
@@ -97,7 +97,7 @@ def content(project: Project) -> dict[str, tuple[list[tuple], list[tuple]]]:
             ),
         )
         for (name,) in names
-        if name not in CACHES
+        if name not in CACHES | SECRETS
     }
 
 

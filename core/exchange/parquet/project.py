@@ -31,6 +31,8 @@ from core.project import CONFIG, MARK, Cursor, Project, first_line, log, migrati
 
 CACHES = frozenset({"text_vectors"})
 """Tables that hold nothing that could not be computed again: they stay out of exports."""
+SECRETS = frozenset({"tokens"})
+"""Tables that let somebody in, and hold no data: they stay out too."""
 
 SHOWN = 20
 """Faults of an imported project that are named at most."""
@@ -222,7 +224,7 @@ def _tables(cursor: Cursor) -> set[str]:
     rows = cursor.execute(
         "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' AND NOT internal AND NOT temporary"
     ).fetchall()
-    return {name for (name,) in rows} - CACHES
+    return {name for (name,) in rows} - CACHES - SECRETS
 
 
 def _sequences(cursor: Cursor) -> dict[str, int | None]:

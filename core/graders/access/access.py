@@ -91,7 +91,8 @@ def naming(address: str | None, variable: str | None) -> Access:
         InputError: the address is none.
     """
     access = current()
-    if not variable:
+    # Somebody else's words never lead a key of the server's to an address of their choice.
+    if not variable or not access.any_address:
         return access
     return replace(access, named=access.named | {(origin(address or usual_address()), variable)})
 

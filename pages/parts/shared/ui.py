@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -14,8 +15,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
-from core.grading import close_interrupted
-from core.project import ActName, Project, close_projects, keep_backups, open_project, projects_folder
+from core.project import ActName, Project, projects_folder
+from core.server import hold, let_go, open_doors
 from pages.parts.shared import address, login, look, screens
 from pages.parts.shared import person as who
 
@@ -43,24 +44,42 @@ def begin() -> None:
 
 @st.cache_resource(show_spinner="Opening the project")
 def _open(path: str) -> Project:
-    project = open_project(Path(path))
-    try:
-        close_interrupted(project)
-    except WorkbenchError as error:
-        # On a full disk everything can be read all the same.
-        _log.warning("%s: interrupted jobs could not be closed: %s", path, error)
-    project.checkpoint_when_idle()
-    keep_backups(project)
-    return project
+    return hold(Path(path))
 
 
 @asynccontextmanager
 async def served(_: st.App) -> AsyncIterator[None]:
-    """What surrounds the time that a server runs: at its end its projects are closed, whatever ended it."""
+    """What surrounds the time that a server runs: at its end its projects are closed, whatever ended it.
+
+    The project that was named at its start is open from then on, so that commands and scripts find it there.
+    """
+    open_doors(_own_address())
+    if named := os.environ.get("EXAM_PROJECT"):
+        try:
+            await asyncio.to_thread(hold, Path(named))
+        except WorkbenchError as error:
+            # The screens say so too, and /healthz, and both try again.
+            _log.error("%s", error)
     try:
         yield
     finally:
-        close_projects()
+        let_go()
+
+
+def _own_address() -> str | None:
+    """Where this computer reaches this server; None where that takes a certificate for another name."""
+    if st.get_option("server.sslCertFile"):
+        return None
+    address = st.get_option("server.address") or ""
+    host = "127.0.0.1" if address in ("", "localhost", "0.0.0.0", "::") else address
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    place = f"[{host}]" if ":" in host else host
+    return f"http://{place}:{st.get_option('server.port')}/{base}"
+
+
+def hosts() -> Sequence[str]:
+    """The names under which this server may be asked; none for any."""
+    return st.get_option("server.allowedHosts") or ()
 
 
 def projects() -> dict[str, Path]:
@@ -161,7 +180,7 @@ def chosen_project() -> Project | None:
     try:
         found = login.handle(_open(str(path)))
     except ProjectError as error:
-        # Who holds the file was waited for: once in a run of the screen, and not at every place that asks for the project.
+        # Who holds the file was waited for: once in a run of the screen is enough.
         st.session_state["not opened"] = error
         raise
     st.session_state["in use"] = found

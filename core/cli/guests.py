@@ -1,0 +1,150 @@
+"""A command that runs in the server of an open project: its project, its files, its author, and how it is stopped."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core.project import ACTS, ActName, Project
+
+
+@dataclass
+class Guest:
+    """Somebody whose command this thread runs.
+
+    Args:
+        project: the open project, as they have it.
+        author: under whom it is recorded what they do.
+        folder: a new one for their files; nothing outside it is read or written for them.
+        files: what they sent: by the words with which the command names each, where it is now.
+        background: whether a grading job goes on when the command has ended.
+    """
+
+    project: Project
+    author: str
+    folder: Path
+    files: Mapping[str, Path] = field(default_factory=dict)
+    background: bool = False
+    stopping: threading.Event = field(default_factory=threading.Event)
+    outputs: dict[str, Path] = field(default_factory=dict)
+    """What the command may write: by the words that name each."""
+    absent: dict[str, Path] = field(default_factory=dict)
+    """What it asks for and was not sent, likewise: nothing is there."""
+
+    def check_stopped(self) -> None:
+        """End the command here, once, where they have asked for it.
+
+        Raises:
+            KeyboardInterrupt: as Ctrl+C would in a process of its own.
+        """
+        if self.stopping.is_set():
+            self.stopping.clear()
+            raise KeyboardInterrupt
+
+    def place(self, name: str, written: bool) -> Path:
+        """Where a file lies that the command names; somewhere empty where it was not sent."""
+        if not written and name in self.files:
+            return self.files[name]
+        known, kind = (self.outputs, "written") if written else (self.absent, "absent")
+        if name not in known:
+            folder = self.folder / f"{kind}-{len(known)}"
+            folder.mkdir()
+            plain = Path(name.replace("\0", "")).name
+            known[name] = folder / (plain if plain not in ("", "..") else "file")
+        return known[name]
+
+
+_guest: ContextVar[Guest | None] = ContextVar("guest", default=None)
+
+
+def act_of(command: str) -> ActName:
+    """The act that a command comes to in the table of roles.
+
+    Args:
+        command: its words after `exam`; what is in none of the table's rows organizes.
+    """
+    for act, rule in ACTS.items():
+        if any(fnmatchcase(command, pattern) for pattern in rule.commands):
+            return act
+    return "organize"
+
+
+def guest() -> Guest | None:
+    """Whose command this thread runs in a server; None in a process of its own."""
+    return _guest.get()
+
+
+@contextmanager
+def hosting(one: Guest) -> Iterator[None]:
+    """Let this thread run a command of somebody until the block ends."""
+    token = _guest.set(one)
+    try:
+        yield
+    finally:
+        _guest.reset(token)
+
+
+def in_this_context(say: Callable[[str], None]) -> Callable[[str], None]:
+    """The same function, for threads that speak for the command which runs in this one."""
+    context = contextvars.copy_context()
+    return lambda line: context.copy().run(say, line)
+
+
+def close_unfinished(project: Project) -> None:
+    """Mark jobs whose process died; in a server, which did so when it opened the project, others are under way."""
+    if guest() is None:
+        # What only reads need not wait for all that grades.
+        from core.grading import close_interrupted
+
+        close_interrupted(project)
+
+
+NAMED = "exam.files"
+"""Where a command's context keeps the names of its files: by name whether it is written."""
+
+
+class File(click.Path):
+    """A file that a command names. A server reads what it was sent in its place, and nothing else.
+
+    Args:
+        written: whether the command writes it; `-` is standard output then.
+        perhaps: whether the words may also mean something else than a file.
+    """
+
+    def __init__(self, written: bool = False, perhaps: bool = False, **further: Any) -> None:
+        super().__init__(**further)
+        self.written = written
+        self.perhaps = perhaps
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, in a server that of the file which was sent, or of where it is to be written.
+
+        Raises:
+            click.BadParameter: it is not there, and has to be.
+        """
+        name = str(value)
+        if ctx is not None and not (self.written and name == "-"):
+            ctx.find_root().meta.setdefault(NAMED, {})[name] = self.written
+        if (host := guest()) is not None and not (self.written and name == "-"):
+            if self.perhaps and name not in host.files:
+                return name
+            value = host.place(name, self.written)
+            value = value if self.type is not None else str(value)
+        return super().convert(value, param, ctx)
+
+
+def sent_file(name: str) -> Path | None:
+    """The file that words mean which may mean something else; None where there is none, or a server was sent none."""
+    if (host := guest()) is not None and Path(name) not in host.files.values():
+        return None
+    path = Path(name)
+    return path if path.is_file() else None

@@ -1,0 +1,214 @@
+"""A command whose project a server has open: it is sent there, and what it prints there is printed here."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+import click
+
+from core.errors import InputError, ProjectError
+from core.project import Door, current_author, find_door
+
+HEALTH_SECONDS = 20.0
+"""Seconds that a server has to say that it is there."""
+PIECE = 1 << 20
+"""Bytes of a file that are sent at a time."""
+
+
+class Elsewhere(BaseException):
+    """That a command has to go on in a server; no error, so nothing in the command takes it for one."""
+
+    def __init__(self, door: Door, files: Mapping[str, bool]) -> None:
+        super().__init__()
+        self.door, self.files = door, files
+
+
+def answering(path: Path) -> Door | None:
+    """The door of a project behind which its server answers; None where the project is to be opened here."""
+    door = find_door(path)
+    if door is None or door.process == os.getpid():
+        return None
+    connection = _connect(door, HEALTH_SECONDS)
+    try:
+        connection.request("GET", _path(door, "door"), headers=_who(door))
+        return door if connection.getresponse().status == 200 else None
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
+
+
+def go_through(door: Door, words: Sequence[str], named: Mapping[str, bool]) -> int:
+    """Run a command in the server behind a door.
+
+    Args:
+        words: of the command, after `exam`.
+        named: the files that it names, and whether it writes each.
+
+    Returns:
+        Its exit code.
+
+    Raises:
+        InputError: a file cannot be read or written here.
+        ProjectError: the server went away; what it had saved is saved.
+    """
+    number = secrets.token_hex(16)
+    read = {f"file{at}": name for at, name in enumerate(n for n, written in named.items() if not written)}
+    here = {part: name for part, name in read.items() if Path(name).is_file()}
+    asked = {
+        "words": list(words),
+        "author": os.environ.get("EXAM_AUTHOR") or current_author(),
+        "number": number,
+        "terminal": sys.stderr.isatty(),
+        "files": {name: part for part, name in here.items()},
+    }
+    connection = _connect(door, None)
+    try:
+        return _converse(connection, door, asked, here, number)
+    except (OSError, http.client.HTTPException) as error:
+        raise ProjectError(
+            f"The server that has the project open went away ({type(error).__name__}).",
+            "What it had saved is saved. Look how far it came, then try again.",
+        ) from error
+    finally:
+        connection.close()
+
+
+def _converse(
+    connection: http.client.HTTPConnection, door: Door, asked: Mapping[str, Any], files: Mapping[str, str], number: str
+) -> int:
+    boundary = secrets.token_hex(16)
+    head, opened, length = _parts(asked, files, boundary)
+    try:
+        connection.putrequest("POST", _path(door, "run"))
+        for name, value in {
+            **_who(door),
+            "Content-Type": f"multipart/form-data; boundary={boundary}",
+            "Content-Length": str(length),
+        }.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        for start, file in zip(head, [*opened, None], strict=True):
+            connection.send(start)
+            while file is not None and (piece := file.read(PIECE)):
+                connection.send(piece)
+    finally:
+        for file in opened:
+            file.close()
+    with _keyboard(door, number):
+        return _print(_lines(connection.getresponse()))
+
+
+def _parts(
+    asked: Mapping[str, Any], files: Mapping[str, str], boundary: str
+) -> tuple[list[bytes], list[IO[bytes]], int]:
+    """What goes before each file, and at the end; the files; and how many bytes that is in all (RFC 7578)."""
+    begin = f"--{boundary}\r\nContent-Disposition: form-data; name="
+    before = f'{begin}"request"\r\n\r\n{json.dumps(asked)}\r\n'
+    heads, opened, length = [], list[IO[bytes]](), 0
+    try:
+        for part, name in files.items():
+            try:
+                opened.append(Path(name).open("rb"))  # noqa: SIM115
+            except OSError as error:
+                raise InputError(f"{name}: cannot be read ({error.strerror}).") from error
+            heads.append(f'{before}{begin}"{part}"; filename="{part}"\r\n\r\n'.encode())
+            length += os.fstat(opened[-1].fileno()).st_size
+            before = "\r\n"
+    except BaseException:
+        for file in opened:
+            file.close()
+        raise
+    heads.append(f"{before}--{boundary}--\r\n".encode())
+    return heads, opened, length + sum(map(len, heads))
+
+
+@contextmanager
+def _keyboard(door: Door, number: str) -> Iterator[None]:
+    """Let Ctrl+C stop the command in the server, whose last words are still waited for; a second one, this process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        for name in before:
+            signal.signal(name, signal.default_int_handler)
+        threading.Thread(target=_stop, args=(door, number), daemon=True).start()
+
+    before = {name: signal.signal(name, stop) for name in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise click.Abort from None
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+
+
+def _stop(door: Door, number: str) -> None:
+    connection = _connect(door, HEALTH_SECONDS)
+    with suppress(OSError, http.client.HTTPException):
+        connection.request("DELETE", _path(door, f"run/{number}"), headers=_who(door))
+        connection.getresponse()
+    connection.close()
+
+
+def _lines(answer: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
+    """What the server says, as it says it."""
+    if answer.status != 200:
+        said = json.loads(answer.read() or b"{}")
+        raise ProjectError(str(said.get("message") or "The server refused this."), str(said.get("hint") or ""))
+    while line := answer.readline():
+        yield json.loads(line)
+    raise http.client.IncompleteRead(b"")
+
+
+def _print(said: Iterator[dict[str, Any]]) -> int:
+    for one in said:
+        if "folder" in one:
+            Path(one["folder"]).mkdir(parents=True, exist_ok=True)
+        if "exit" in one:
+            return int(one["exit"])
+        if "file" in one:
+            _write(Path(one["file"], one.get("within", "")), base64.b64decode(one["data"]), bool(one.get("more")))
+        else:
+            for name, stream in (("output", sys.stdout), ("error", sys.stderr)):
+                if name in one:
+                    stream.flush()
+                    stream.buffer.write(base64.b64decode(one[name]))
+                    stream.buffer.flush()
+    return 1
+
+
+def _write(path: Path, content: bytes, more: bool) -> None:
+    try:
+        with path.open("ab" if more else "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}).") from error
+
+
+def _connect(door: Door, seconds: float | None) -> http.client.HTTPConnection:
+    place = urlsplit(door.address)
+    return http.client.HTTPConnection(place.hostname or "127.0.0.1", place.port, timeout=seconds)
+
+
+def _path(door: Door, what: str) -> str:
+    return f"{urlsplit(door.address).path}/api/v1/{what}"
+
+
+def _who(door: Door) -> dict[str, str]:
+    return {"Authorization": f"Bearer {door.token}"}

@@ -1,0 +1,63 @@
+"""Commands for tokens: what scripts and other computers show to a server that has the project open."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from core import project as room
+from core.cli.members import ROLE, ROLE_HELP
+from core.cli.options import author_option, json_option, opened, print_json, print_table, project_option, tell
+from core.project import Role
+
+
+@click.group()
+def token() -> None:
+    """Tokens with which scripts and other computers use the API of the server: make, list and withdraw them."""
+
+
+@token.command()
+@click.argument("name")
+@project_option
+@click.option("--role", type=ROLE, required=True, help=ROLE_HELP)
+@author_option
+def make(name: str, project_path: Path | None, role: Role, author: str) -> None:
+    """Make a token and print it, this once. What is done with it is recorded under `token NAME`."""
+    with opened(project_path) as project:
+        made = room.make_token(project, name, role, author)
+    click.echo(made)
+    tell(f"The token '{name}' ({role}) is shown this once: keep it where you keep passwords.")
+
+
+@token.command(name="list")
+@project_option
+@json_option
+def list_tokens(project_path: Path | None, as_json: bool) -> None:
+    """List the tokens: their names, roles and use; not the tokens themselves, which nobody keeps."""
+    with opened(project_path) as project, project.doing("manage people"):
+        found = room.tokens(project)
+    if as_json:
+        print_json({"tokens": [asdict(one) for one in found]})
+        return
+    print_table(
+        ("name", "role", "made", "by", "last used", "withdrawn"),
+        [(one.name, one.role, _day(one.made_at), one.author, _day(one.used_at), _day(one.withdrawn_at))
+         for one in found],
+    )  # fmt: skip
+
+
+@token.command()
+@click.argument("name")
+@project_option
+@author_option
+def withdraw(name: str, project_path: Path | None, author: str) -> None:
+    """Let the token NAME open nothing any more."""
+    with opened(project_path) as project:
+        room.withdraw_token(project, name, author)
+    tell(f"The token '{name}' opens nothing any more.")
+
+
+def _day(at: object) -> str | None:
+    return None if at is None else f"{at:%Y-%m-%d %H:%M}"

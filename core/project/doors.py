@@ -1,0 +1,107 @@
+"""The door of an open project: a file beside it that tells its owner's commands where the server is that has it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+import stat
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_log = logging.getLogger(__name__)
+
+LONGEST = 4096
+"""Bytes of such a file."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """Where the server of an open project answers.
+
+    Args:
+        address: as http://127.0.0.1:8501, without a slash at its end.
+        token: with which it lets in whoever can read the file.
+        process: number of the server's process.
+    """
+
+    address: str
+    token: str
+    process: int
+
+
+def door_file(path: Path) -> Path:
+    """Where the door of a project stands: beside its file, whatever link leads there."""
+    file = path.resolve()
+    return file.with_name(f"{file.name}.door")
+
+
+def make_door(path: Path, address: str) -> Door | None:
+    """Leave a door beside a project that this process has open; only its owner can read the file.
+
+    Args:
+        path: the project's file.
+        address: of the server, to be reached from this computer.
+
+    Returns:
+        None where the folder cannot be written: commands say then who has the project.
+    """
+    door = Door(address.rstrip("/"), secrets.token_urlsafe(32), os.getpid())
+    file = door_file(path)
+    made = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        made.unlink(missing_ok=True)
+        with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as written:
+            json.dump(asdict(door), written)
+        # In the place of one that a killed server left.
+        made.replace(file)
+    except OSError as error:
+        _log.warning("%s: commands cannot be led to this server: %s", path, error.strerror)
+        return None
+    return door
+
+
+def remove_door(path: Path, door: Door) -> None:
+    """Take away a door that this process made, unless another server has made its own meanwhile."""
+    if _read(door_file(path)) == door:
+        door_file(path).unlink(missing_ok=True)
+
+
+def find_door(path: Path) -> Door | None:
+    """The door of a project; None where there is none, or one that cannot be trusted, or whose process is gone.
+
+    A file that is not the user's own, or that others can write, could lead them to a server of somebody else.
+    """
+    file = door_file(path)
+    try:
+        about = file.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(about.st_mode) or (os.name != "nt" and (about.st_uid != os.getuid() or about.st_mode & 0o077)):
+        return None
+    door = _read(file)
+    return door if door is not None and _lives(door.process) else None
+
+
+def _read(file: Path) -> Door | None:
+    try:
+        with file.open("rb") as opened:
+            door = Door(**json.loads(opened.read(LONGEST)))
+    except (OSError, ValueError, TypeError):
+        return None
+    fits = isinstance(door.address, str) and isinstance(door.token, str) and type(door.process) is int
+    return door if fits and door.process > 0 else None
+
+
+def _lives(process: int) -> bool:
+    if os.name == "nt":
+        # There a signal of 0 would end it; whether it answers is seen when it is asked.
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,125 @@
+"""Who is let in: under which name the server is asked, which token is shown, how much and how often one asks."""
+
+from __future__ import annotations
+
+import hmac
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from core.errors import InputError, NotAllowed, WorkbenchError
+from core.limits import exceeded, limit
+from core.project import Project, acting_with, find_token
+from core.server.holding import held
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class Unknown(WorkbenchError):
+    """Somebody shows no token, or one that opens nothing here."""
+
+
+class TooMuch(WorkbenchError):
+    """A request that is larger than allowed."""
+
+
+class TooOften(WorkbenchError):
+    """More requests than are allowed in a minute."""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody who was let in.
+
+    Args:
+        project: as they have it.
+        name: under whom they are recorded; None for the owner, whose commands say it.
+        key: what their requests are counted by.
+    """
+
+    project: Project
+    name: str | None
+    key: str
+
+    @property
+    def owner(self) -> bool:
+        """Whether they read the door's file: whoever the project belongs to, at a shell of this computer."""
+        return self.name is None
+
+
+def check_host(header: str, allowed: Sequence[str]) -> None:
+    """Refuse a request under a name that is not this server's: a web page may point a name of its own here.
+
+    Args:
+        header: the request's `Host`.
+        allowed: names and numbers of this server; those of this computer are, without being named.
+
+    Raises:
+        NotAllowed: it is another name.
+    """
+    host = header.rsplit(":", 1)[0] if not header.endswith("]") else header
+    host = host.strip("[]").lower()
+    if allowed and host not in {*LOOPBACK, *(name.lower() for name in allowed)}:
+        raise NotAllowed("This server is not asked under this name.", "Ask it under one of server.allowedHosts.")
+
+
+def let_in(headers: Mapping[str, str]) -> Visitor:
+    """Whoever shows a token that belongs to a project which is open here.
+
+    Args:
+        headers: of the request, their names in lower case.
+
+    Raises:
+        Unknown: there is no token, or it opens nothing.
+    """
+    kind, _, shown = headers.get("authorization", "").partition(" ")
+    shown = shown.strip()
+    if kind.lower() != "bearer" or not shown or len(shown) > 200 or not shown.isascii():
+        raise Unknown("No token was shown.", "Send one as Authorization: Bearer TOKEN; exam token make makes it.")
+    for one in held():
+        if one.door is not None and hmac.compare_digest(one.door.token, shown):
+            return Visitor(one.project, None, "")
+    for one in held():
+        if (token := find_token(one.project, shown)) is not None:
+            name = token.member().name
+            return Visitor(acting_with(one.project, token), name, f"{one.project.path} {token.key}")
+    raise Unknown("This token opens nothing here.", "It may be withdrawn, or its project is not open on this server.")
+
+
+_counting = threading.Lock()
+_counts: dict[str, tuple[int, int]] = {}
+
+
+def check_rate(visitor: Visitor, now: float | None = None) -> None:
+    """Count a request, and refuse it where there were too many in this minute.
+
+    Args:
+        now: seconds that only grow; the clock's for None.
+
+    Raises:
+        TooOften: there were.
+    """
+    if visitor.owner:
+        return
+    minute, most = int((time.monotonic() if now is None else now) // 60), limit("REQUESTS")
+    with _counting:
+        before, count = _counts.get(visitor.key, (minute, 0))
+        count = count + 1 if before == minute else 1
+        _counts[visitor.key] = minute, count
+    if count > most:
+        raise TooOften(exceeded("in a minute there were more than", "REQUESTS", most), "Ask again in a minute.")
+
+
+def check_size(headers: Mapping[str, str]) -> None:
+    """Refuse a request that does not say how large it is, or is too large.
+
+    Raises:
+        TooMuch: it is.
+        InputError: it does not say.
+    """
+    stated, most = headers.get("content-length", "0"), limit("REQUEST")
+    if headers.get("transfer-encoding") or not stated.isascii() or not stated.isdecimal():
+        raise InputError("The request does not say how large it is.", "Send it with Content-Length.")
+    if len(stated) > 18 or int(stated) > most:
+        raise TooMuch(exceeded("the request is larger than", "REQUEST", most))

@@ -1,0 +1,136 @@
+"""Running a command of somebody in this process, against a project that is open here."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.cli import run
+from core.cli.guests import Guest, hosting
+from core.graders import OWNER, VISITOR, acting
+from core.project import Project, recorded_as
+from core.server.output import Stream, told
+
+PIECE = 3 << 18
+"""Bytes of a file that go into a line of the answer."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Asked:
+    """A command that somebody sent.
+
+    Args:
+        words: after `exam`.
+        project: as they have it.
+        author: under whom they are recorded.
+        owner: whether they are whoever the project's file belongs to, at a shell of this computer.
+        terminal: whether they watch it on a terminal.
+        background: whether a grading job goes on when the command has ended.
+        folder: where their files lie; deleted at the end.
+        files: by the words that name each in the command.
+    """
+
+    words: Sequence[str]
+    project: Project
+    author: str
+    owner: bool = False
+    terminal: bool = False
+    background: bool = False
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="exam-")))
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+class Running:
+    """A command under way in a thread of its own.
+
+    Args:
+        say: is told what it prints, as it does.
+        ended: is told its exit code, and the files that it wrote by the words that named them, which are gone after.
+    """
+
+    def __init__(
+        self,
+        asked: Asked,
+        say: Callable[[Stream, bytes], None],
+        ended: Callable[[int, Mapping[str, Path]], None],
+    ) -> None:
+        self._asked, self._say, self._ended = asked, say, ended
+        self._guest = Guest(asked.project, asked.author, asked.folder, asked.files, asked.background)
+        threading.Thread(target=self._run, name="command", daemon=True).start()
+
+    def stop(self) -> None:
+        """End it as Ctrl+C would, at its next step."""
+        self._guest.stopping.set()
+
+    def _run(self) -> None:
+        asked, code = self._asked, 1
+        try:
+            with (
+                told(self._told, asked.terminal),
+                hosting(self._guest),
+                recorded_as(asked.author),
+                acting(OWNER if asked.owner else VISITOR),
+            ):
+                code = self._code()
+            self._ended(code, {name: path for name, path in self._guest.outputs.items() if path.exists()})
+        except Exception as error:
+            _log.error("a command could not be answered: %s", error, exc_info=error)
+            self._ended(1, {})
+        finally:
+            shutil.rmtree(asked.folder, ignore_errors=True)
+
+    def _code(self) -> int:
+        try:
+            return run(self._asked.words)
+        except Exception as error:
+            number = secrets.token_hex(3).upper()
+            _log.error("error %s: %s", number, error, exc_info=error)
+            said = f"exam: Something failed that should not have. It is in the log of the server under {number}.\n"
+            self._told("error", said.encode())
+            return 1
+
+    def _told(self, stream: Stream, content: bytes) -> None:
+        self._guest.check_stopped()
+        self._say(stream, self._named(content))
+
+    def _named(self, content: bytes) -> bytes:
+        """What is printed, with the names of files as they were given in the place of where they are here."""
+        if bytes(self._asked.folder) not in content:
+            return content
+        for name, path in {**self._guest.absent, **self._guest.files, **self._guest.outputs}.items():
+            content = content.replace(bytes(path), str(Path(name)).encode())
+        return content
+
+
+def file_lines(files: Mapping[str, Path]) -> Iterator[bytes]:
+    """The lines of an answer that hold files, and what lies in folders."""
+    for name, path in files.items():
+        if path.is_dir():
+            yield line(folder=name)
+            for inner in sorted(path.iterdir()):
+                yield from _pieces(name, inner, within=inner.name)
+        else:
+            yield from _pieces(name, path)
+
+
+def _pieces(name: str, path: Path, **further: str) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        more = False
+        while (piece := file.read(PIECE)) or not more:
+            yield line(file=name, data=base64.b64encode(piece).decode(), more=more, **further)
+            more = True
+
+
+def line(**content: object) -> bytes:
+    """A line of an answer."""
+    return json.dumps(content, ensure_ascii=False).encode() + b"\n"

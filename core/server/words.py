@@ -1,0 +1,122 @@
+"""Requests as commands: the words of a command from the parameters of a request, and what commands there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from core.cli import cli
+from core.cli.guests import File
+from core.cli.reading import READING
+from core.errors import InputError
+
+NOT_HERE = frozenset({"init", "demo", "serve", "restore", "shards"})
+"""Commands that work on files of a computer, and so at a shell of it alone."""
+NOT_ASKED = frozenset({"project_path", "as_json", "author"})
+"""Parameters that a request does not have: its token says which project and who, and its answer is JSON."""
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command that can be asked for: its words with a slash between them, as in a path, and the command."""
+    yield from _below(cli, "")
+
+
+def _below(command: click.Command, words: str) -> Iterator[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    if command.invoke_without_command:
+        yield words, command
+    context = click.Context(command)
+    for name in command.list_commands(context):
+        child = command.get_command(context, name)
+        if child is not None and not child.hidden and name not in NOT_HERE:
+            yield from _below(child, f"{words}/{name}".strip("/"))
+
+
+def find(words: str) -> click.Command:
+    """The command of a path.
+
+    Raises:
+        InputError: there is none.
+    """
+    found: click.Command | None = cli
+    for name in words.split("/"):
+        if not isinstance(found, click.Group) or name in NOT_HERE:
+            found = None
+            break
+        found = found.get_command(click.Context(found), name)
+    if found is None or (isinstance(found, click.Group) and not found.invoke_without_command):
+        raise InputError("There is no such command.", "See /api/v1/openapi.json.")
+    return found
+
+
+def may_read(words: str) -> bool:
+    """Whether the command of a path only reads with some parameters at least."""
+    return words.replace("/", " ") in READING
+
+
+def asked_for(command: click.Command) -> list[click.Parameter]:
+    """The parameters that a request may have."""
+    return [one for one in command.params if one.name not in NOT_ASKED and one.expose_value]
+
+
+def written(command: click.Command) -> list[click.Parameter]:
+    """The parameters that name files which the command writes."""
+    return [one for one in asked_for(command) if isinstance(one.type, File) and one.type.written]
+
+
+def words_of(path: str, command: click.Command, given: Sequence[tuple[str, str]]) -> list[str]:
+    """The words of a command.
+
+    Args:
+        given: names of parameters with their values; several of one name where it may be repeated.
+
+    Raises:
+        InputError: a name that the command does not have.
+    """
+    known: Mapping[str, click.Parameter] = {str(one.name): one for one in asked_for(command)}
+    options: list[str] = []
+    places: dict[str, list[str]] = {}
+    for name, value in given:
+        parameter = known.get(name.replace("-", "_"))
+        if parameter is None:
+            raise InputError(f"'{name}' is no parameter of {path}.", f"There are: {', '.join(known) or 'none'}.")
+        if isinstance(parameter, click.Option):
+            options += _option(parameter, value)
+        else:
+            places.setdefault(str(parameter.name), []).append(value)
+    ordered = [value for one in command.params for value in places.get(str(one.name), [])]
+    as_json = ["--json"] if any(one.name == "as_json" for one in command.params) else []
+    # Nothing that is given can be taken for another option: it stands behind = or --.
+    return [*path.split("/"), *as_json, *options, *(["--", *ordered] if ordered else [])]
+
+
+def _option(option: click.Option, value: str) -> list[str]:
+    name = max(option.opts, key=len)
+    if not option.is_flag:
+        return [f"{name}={value}"]
+    if value.lower() in ("true", "1", "yes", ""):
+        return [name]
+    if value.lower() in ("false", "0", "no"):
+        return [max(option.secondary_opts, key=len)] if option.secondary_opts else []
+    raise InputError(f"{option.name} is '{value}'.", "Give true or false.")
+
+
+def described(parameter: click.Parameter) -> dict[str, Any]:
+    """What a parameter takes, as JSON Schema (OpenAPI 3.1)."""
+    kinds: list[tuple[type, dict[str, Any]]] = [
+        (File, {"type": "string", "format": "binary"}),
+        (click.types.IntParamType, {"type": "integer"}),
+        (click.types.FloatParamType, {"type": "number"}),
+        (click.types.BoolParamType, {"type": "boolean"}),
+    ]
+    found = next((said for kind, said in kinds if isinstance(parameter.type, kind)), {"type": "string"})
+    if isinstance(parameter.type, click.Choice):
+        found = {"type": "string", "enum": [str(one) for one in parameter.type.choices]}
+    if isinstance(parameter.type, File) and parameter.type.written:
+        found = {"type": "string"}
+    several = parameter.multiple or parameter.nargs != 1
+    return {"type": "array", "items": found} if several else dict(found)

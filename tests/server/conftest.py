@@ -1,0 +1,71 @@
+"""The server that all tests of doors and of the API share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from core.project import door_file, open_project
+from tests.cli.test_reading_together import fill_all, fill_planned
+from tests.made.browser import ROOT, free_port
+from tests.made.projects import file_of
+
+
+def serve(*paths: Path) -> subprocess.Popen[bytes]:
+    """A server that has projects open; it is there when the door of the last is."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.server.serving", str(free_port()), *map(str, paths)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    while not door_file(paths[-1]).exists():
+        try:
+            raise AssertionError(f"the server ended: {process.wait(timeout=0.05)}")
+        except subprocess.TimeoutExpired:
+            continue
+    return process
+
+
+@pytest.fixture(scope="session")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project that nobody has open, equal to the one that is served."""
+    path = tmp_path_factory.mktemp("apart") / "some.duckdb"
+    file_of(fill_all).write(path)
+    open_project(path).close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a cascade of two graders."""
+    path = tmp_path_factory.mktemp("planned") / "some.duckdb"
+    file_of(fill_planned).write(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def held(apart: Path, planned: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """Projects that one server has open from the first test that asks for them to the end."""
+    paths = {}
+    for name, content in (("read", apart), ("planned", planned), ("changed", apart)):
+        paths[name] = tmp_path_factory.mktemp(name) / "some.duckdb"
+        paths[name].write_bytes(content.read_bytes())
+    process = serve(*paths.values())
+    yield paths
+    process.terminate()
+    process.wait(timeout=60)
+    for path in paths.values():
+        assert not door_file(path).exists()
+        # It let go of the file.
+        open_project(path).close()
+
+
+@pytest.fixture(scope="session")
+def changed(held: dict[str, Path]) -> Path:
+    """A project that a server has open and tests change."""
+    return held["changed"]

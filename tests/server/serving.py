@@ -1,0 +1,36 @@
+"""The server without its screens, whose start takes long: python -m tests.server.serving PORT PROJECT..."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+
+from core.project import CONFIG
+from core.server import hold, let_go, open_doors, routes
+
+CONFIG["threads"] = 1
+
+
+@asynccontextmanager
+async def served(_: Starlette) -> AsyncIterator[None]:
+    open_doors(f"http://127.0.0.1:{sys.argv[1]}")
+    for path in sys.argv[2:]:
+        await asyncio.to_thread(hold, Path(path))
+    try:
+        yield
+    finally:
+        let_go()
+
+
+if __name__ == "__main__":
+    app = Starlette(routes=routes(lambda: ["localhost"]), lifespan=served)
+    # It listens before the projects are open, as the app does: who follows a door at once waits, and is heard.
+    listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+    uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])

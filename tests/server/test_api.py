@@ -1,0 +1,219 @@
+"""The API: who is let in, what a role may ask, and that nobody reads or writes files of the server."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from core import cli
+from core.errors import NotAllowed
+from core.project import ACTS, Project, find_door, make_token, open_project, withdraw_token
+from core.server.guarding import TooOften, Visitor, check_host, check_rate
+from core.server.words import find, words_of
+
+
+class Api:
+    """Asks the server of a project with a token, or without one."""
+
+    def __init__(self, path: Path) -> None:
+        door = find_door(path)
+        assert door is not None
+        self.path, self.place, self.door = path, urlsplit(door.address), door
+
+    def ask(
+        self, method: str, path: str, token: str = "", body: object = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(str(self.place.hostname), self.place.port, timeout=60)
+        sent = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        given = {"Authorization": f"Bearer {token}"} if token else {}
+        connection.request(method, path, sent, {**given, **(headers or {})})
+        answer = connection.getresponse()
+        content = answer.read()
+        assert "access-control-allow-origin" not in {name.lower() for name, _ in answer.getheaders()}
+        assert b"Traceback" not in content
+        connection.close()
+        return answer.status, content
+
+    def get(self, path: str, token: str, **further: Any) -> Any:
+        status, content = self.ask("GET", f"/api/v1/{path}", token, **further)
+        assert status == 200, content
+        return json.loads(content)
+
+
+@pytest.fixture(scope="module")
+def api(changed: Path) -> Api:
+    return Api(changed)
+
+
+@pytest.fixture(scope="module")
+def tokens(api: Api) -> dict[str, str]:
+    """A token of each role, made by the owner through the door."""
+    made = {}
+    for role in ("viewer", "assessor", "organizer"):
+        status, content = api.ask("POST", "/api/v1/token/make", api.door.token, {"name": f"a {role}", "role": role})
+        assert status == 200
+        made[role] = content.decode().strip()
+    return made
+
+
+def test_nobody_comes_in_without_a_token_that_is_known(api: Api, tokens: dict[str, str]) -> None:
+    for token in ("", "exam_", "exam_" + "x" * 43, "x" * 5000, tokens["viewer"][:-1]):
+        for path in ("status", "openapi.json", "door", "bank/list", "jobs/current"):
+            status, content = api.ask("GET", f"/api/v1/{path}", token)
+            assert status == 401 and set(json.loads(content)) == {"message", "hint"}
+
+
+def test_a_request_under_another_name_is_refused(api: Api) -> None:
+    status, _ = api.ask("GET", "/healthz", headers={"Host": "evil.example"})
+    assert status == 403
+    assert api.ask("GET", "/healthz")[0] == 200
+    check_host("[::1]:8501", ["exam.example"])
+    check_host("EXAM.example", ["exam.example"])
+    with pytest.raises(NotAllowed):
+        check_host("localhost.evil.example:8501", ["localhost"])
+
+
+def test_what_is_read_is_what_the_command_prints(
+    api: Api, tokens: dict[str, str], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert cli.run(["leaderboard", "--json", "--measure=AP", "--project", str(api.path)]) == 0
+    printed = capsysbinary.readouterr().out
+    assert api.ask("GET", "/api/v1/leaderboard?measure=AP", tokens["viewer"]) == (200, printed)
+
+
+def test_a_viewer_sees_boards_and_neither_questions_nor_grades(api: Api, tokens: dict[str, str]) -> None:
+    assert api.get("leaderboard", tokens["viewer"])["systems"]
+    secret = [
+        "bank/list", "bank/diff?before=1", "passages", "responses", "agreement", "changes?before=1&after=1", "plan",
+        "disagreements/list", "override/list", "judge/list", "failures", "jobs", "activity", "proposals/list",
+        "unjudged", "publications", "token/list", "jobs/current", "exam-board", "items/list", "audit/list",
+    ]  # fmt: skip
+    for path in secret:
+        status, content = api.ask("GET", f"/api/v1/{path}", tokens["viewer"])
+        assert status == 403, (path, content)
+        assert b"A?" not in content
+    for what in ("bank", "qrels", "graded", "project"):
+        status, content = api.ask("POST", "/api/v1/export", tokens["viewer"], {"what": what, "output": "x"})
+        assert status == 403, content
+
+
+def test_who_acts_is_the_token_and_a_role_does_what_it_includes(api: Api, tokens: dict[str, str]) -> None:
+    judged = {"query": "q1", "passage": "p1", "value": 1}
+    names = {one.name for one in find("judge/set").params}
+    given = {name: value for name, value in judged.items() if name in names}
+    for other, value in (("query_id", "q1"), ("passage_id", "p1")):
+        if other in names:
+            given[other] = value
+    assert api.ask("POST", "/api/v1/judge/set", tokens["viewer"], given)[0] == 403
+    status, content = api.ask("POST", "/api/v1/judge/set", tokens["assessor"], given)
+    assert status == 200, content
+    assert "token a assessor" in json.dumps(api.get("activity?limit=1", tokens["assessor"]))
+    assert api.ask("POST", "/api/v1/token/make", tokens["assessor"], {"name": "more", "role": "viewer"})[0] == 403
+    assert api.ask("POST", "/api/v1/jobs", tokens["assessor"], {})[0] == 403
+
+
+def test_a_token_is_kept_as_a_hash_alone_and_opens_nothing_once_it_is_withdrawn(
+    api: Api, tokens: dict[str, str], apart: Path, tmp_path: Path
+) -> None:
+    made = (
+        api.ask("POST", "/api/v1/token/make", api.door.token, {"name": "short", "role": "viewer"})[1].decode().strip()
+    )
+    assert api.ask("GET", "/api/v1/status", made)[0] == 200
+    assert api.ask("POST", "/api/v1/token/withdraw", api.door.token, {"name": "short"})[0] == 200
+    assert api.ask("GET", "/api/v1/status", made)[0] == 401
+    listed = api.get("token/list", tokens["organizer"])["tokens"]
+    assert [one["name"] for one in listed if one["withdrawn_at"]] == ["short"]
+    path = tmp_path / "p.duckdb"
+    path.write_bytes(apart.read_bytes())
+    project = open_project(path)
+    text = make_token(project, "one", "viewer", "olga")
+    withdraw_token(project, "one", "olga")
+    project.close()
+    assert text.encode() not in path.read_bytes()
+
+
+def test_no_name_of_a_file_leads_to_one_of_the_server(api: Api, tokens: dict[str, str], tmp_path: Path) -> None:
+    secret = tmp_path / "secret.run"
+    secret.write_text("q1 Q0 p2 1 2.0 stolen\n", encoding="utf-8")
+    target = tmp_path / "out.txt"
+    for name in (str(secret), f"../../../../../../../../../..{secret}", "/etc/passwd", "..", "", "\0"):
+        status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], {"kind": "runs", "files": [name]})
+        assert status in (400, 409), content
+        assert b"stolen" not in content and b"root:" not in content
+        status, content = api.ask(
+            "POST", "/api/v1/export", tokens["organizer"], {"what": "qrels", "output": str(target)}
+        )
+        assert status == 200 and content.startswith(b"q1 0 p1 ")
+    assert not target.exists()
+    for command in ("init", "demo", "serve"):
+        assert api.ask("POST", f"/api/v1/{command}", tokens["organizer"], {})[0] == 400
+    status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], {"kind": "project", "files": ["x"]})
+    assert status == 400, content
+    human = api.ask("GET", f"/api/v1/reteval/agreement?human={secret}", tokens["organizer"])
+    assert human[0] == 400 and b"neither a source" in human[1]
+
+
+def test_a_form_sends_a_file_and_gets_one_back(api: Api, tokens: dict[str, str]) -> None:
+    form = (
+        b"--b\r\nContent-Disposition: form-data; name=kind\r\n\r\nruns\r\n"
+        b'--b\r\nContent-Disposition: form-data; name=files; filename="../sent.run"\r\n\r\n'
+        b"q1 Q0 p1 1 2.0 sent\n\r\n--b--\r\n"
+    )
+    kind = {"Content-Type": "multipart/form-data; boundary=b"}
+    status, content = api.ask("POST", "/api/v1/import", tokens["organizer"], form, kind)
+    assert status == 200 and json.loads(content)["counts"], content
+    assert "sent" in [one["run"] for one in api.get("leaderboard", tokens["viewer"])["systems"]]
+
+
+def test_what_is_wrong_with_a_request_is_a_sentence(api: Api, tokens: dict[str, str]) -> None:
+    token = tokens["organizer"]
+    asked: list[tuple[str, str, object]] = [
+        ("GET", "leaderboard?measure=x", None), ("GET", "leaderboard?nonsense=1", None), ("GET", "nothing", None),
+        ("GET", "leaderboard?min_rating=--help", None), ("POST", "leaderboard", b"{"), ("POST", "leaderboard", [1]),
+        ("POST", "run", b"x"), ("DELETE", "run/1", None), ("POST", "jobs/current/pause", None),
+        ("GET", "..%2f..", None), ("POST", "jobs", {"grader": "nobody"}),
+    ]  # fmt: skip
+    for method, path, body in asked:
+        status, content = api.ask(method, f"/api/v1/{path}", token, body)
+        assert 400 <= status < 500 and json.loads(content)["message"], (path, status, content)
+    assert api.ask("GET", "/api/v1/judge/set", token)[0] == 405
+    size = {"Content-Length": str(1 << 60)}
+    assert api.ask("POST", "/api/v1/import", token, b"", size)[0] == 413
+
+
+def test_the_description_has_every_route_with_its_parameters(api: Api, tokens: dict[str, str]) -> None:
+    described = api.get("openapi.json", tokens["viewer"])
+    paths = described["paths"]
+    assert {"get", "post"} == set(paths["/api/v1/leaderboard"]) and "get" not in paths["/api/v1/judge/set"]
+    measure = next(one for one in paths["/api/v1/leaderboard"]["get"]["parameters"] if one["name"] == "measure")
+    assert measure["schema"] == {"type": "string"}
+    names = [one["operationId"] for path in paths.values() for one in path.values()]
+    assert len(names) == len(set(names))
+
+
+def test_values_are_never_taken_for_options() -> None:
+    command = find("leaderboard")
+    assert words_of("leaderboard", command, [("measure", "--help")]) == ["leaderboard", "--json", "--measure=--help"]
+    assert words_of("leaderboard", command, [("queries", "true"), ("no-overrides", "false")])[2:] == ["--queries"]
+    shown = words_of("prompts/show", find("prompts/show"), [("name", "--project=x")])
+    assert shown[-2:] == ["--", "--project=x"]
+
+
+def test_a_token_may_ask_so_often_in_a_minute(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EXAM_LIMIT_REQUESTS", "3")
+    visitor = Visitor(project, "token x", "counted here")
+    for _ in range(3):
+        check_rate(visitor, now=60.0)
+    with pytest.raises(TooOften):
+        check_rate(visitor, now=119.0)
+    check_rate(visitor, now=120.0)
+
+
+def test_tokens_are_for_organizers() -> None:
+    assert ACTS["manage people"].role == "organizer" and "token*" in ACTS["manage people"].commands

@@ -1,0 +1,113 @@
+"""Commands whose project a server has open go through it, and do and print what they would without it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from core import cli
+from core.cli.reading import READING
+from core.project import door_file, find_door, open_project
+from tests.cli.test_reading_together import ARGUMENTS
+from tests.server.conftest import serve
+
+Said = tuple[int, bytes, bytes]
+
+
+def said(path: Path, words: Sequence[str], capture: pytest.CaptureFixture[bytes]) -> Said:
+    capture.readouterr()
+    code = cli.run([*words, "--project", str(path)])
+    told = capture.readouterr()
+    return code, told.out, told.err
+
+
+# A grader would be loaded twice for a line of the one; each backup of the other has another name.
+@pytest.mark.parametrize("command", sorted(set(READING) - {"graders test", "backup"}))
+def test_a_reading_command_prints_the_same_bytes_through_the_server(
+    apart: Path, planned: Path, held: dict[str, Path], capsysbinary: pytest.CaptureFixture[bytes], command: str
+) -> None:
+    given = ARGUMENTS.get(command, ())
+    if command == "prompts show":
+        given = (said(apart, ["prompts", "list"], capsysbinary)[1].decode().splitlines()[1].split()[0],)
+    words = [*command.split(), *given]
+    cascaded = command.startswith("cascade")
+    here = said(planned if cascaded else apart, words, capsysbinary)
+    assert here[0] == 0
+    assert said(held["planned" if cascaded else "read"], words, capsysbinary) == here
+
+
+def test_qrels_are_exported_to_the_byte_while_the_server_has_the_project(
+    apart: Path,
+    changed: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsysbinary: pytest.CaptureFixture[bytes],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = said(apart, ["export", "qrels", "-o", "here.txt"], capsysbinary)
+    there = said(changed, ["export", "qrels", "-o", "there.txt"], capsysbinary)
+    assert there == (here[0], here[1], here[2].replace(b"here.txt", b"there.txt"))
+    assert Path("there.txt").read_bytes() == Path("here.txt").read_bytes() != b""
+    assert said(changed, ["export", "qrels", "-o", "-"], capsysbinary)[1] == Path("here.txt").read_bytes()
+    whole = said(changed, ["export", "project", "-o", "folder"], capsysbinary)
+    assert whole[0] == 0 and not Path("folder/tokens.parquet").exists()
+    assert json.loads(Path("folder/manifest.json").read_bytes())["tables"]
+    refused = said(changed, ["export", "qrels", "-o", "nowhere/there.txt"], capsysbinary)
+    assert refused[0] == 2 and b"nowhere/there.txt: cannot be written" in refused[2]
+
+
+def test_a_file_is_imported_through_the_server_under_its_name_and_author(
+    changed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EXAM_AUTHOR", "anna")
+    Path("later.run").write_text("q1 Q0 p2 1 2.0 later\nq1 Q0 p1 2 1.0 later\n", encoding="utf-8")
+    Path("broken.run").write_text("q1 Q0 p2 1 much later\n", encoding="utf-8")
+    assert said(changed, ["import", "runs", "later.run"], capsysbinary)[0] == 0
+    assert b"later" in said(changed, ["runs", "list"], capsysbinary)[1]
+    newest = json.loads(said(changed, ["activity", "--limit", "1", "--json"], capsysbinary)[1])
+    assert "anna" in json.dumps(newest)
+    refused = said(changed, ["import", "runs", "broken.run"], capsysbinary)
+    assert refused[0] == 2 and refused[2].startswith(b"exam: broken.run:1")
+    missing = said(changed, ["import", "runs", "./missing.run"], capsysbinary)
+    assert missing[0] == 2 and b"exam: missing.run" in missing[2] and b"/tmp" not in missing[2]
+
+
+def test_a_door_that_a_dead_server_left_or_that_others_could_have_made_leads_nowhere(
+    apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(apart.read_bytes())
+    door = door_file(path)
+    content = {"address": "http://127.0.0.1:9", "token": "t", "process": os.getppid()}
+    for content_now, mode in (
+        (content, 0o600),
+        (content, 0o644),
+        ({**content, "process": 2**22 + 1}, 0o600),
+        ("x", 0o600),
+    ):
+        door.write_text(json.dumps(content_now), encoding="utf-8")
+        door.chmod(mode)
+        assert said(path, ["status"], capsysbinary)[0] == 0
+    door.chmod(0o644)
+    assert find_door(path) is None
+
+
+def test_a_server_that_is_killed_frees_the_project_and_loses_nothing(
+    apart: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    path = tmp_path / "some.duckdb"
+    path.write_bytes(apart.read_bytes())
+    process = serve(path)
+    assert said(path, ["judge", "set", "q1", "p1", "0"], capsysbinary)[0] == 0
+    process.kill()
+    process.wait()
+    assert door_file(path).exists()
+    assert b"ungraded" not in said(path, ["status"], capsysbinary)[1]
+    project = open_project(path)
+    assert project.value("SELECT count(*) FROM activity WHERE act LIKE '%judg%'")
+    project.close()
