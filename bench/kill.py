@@ -300,6 +300,12 @@ def _killed(context: Any, folder: str, seed: int, dice: random.Random) -> tuple[
     return told, under_way
 
 
+def killed(say: Callable[..., None]) -> None:
+    """A short drill among the other measurements."""
+    lost = drill(25, 17, lambda line: say("kill", line))
+    say("kill", f"{len(lost)} lost or wrong")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=100)

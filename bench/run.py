@@ -27,6 +27,7 @@ from bench.clicks import clicks
 from bench.exams import exams
 from bench.graders import injections, readers
 from bench.intervals import intervals
+from bench.kill import killed
 from bench.large import make_large
 from bench.openqa import openqa
 from bench.peers import peers
@@ -240,6 +241,7 @@ BENCHES = {
     "cascade": lambda: cascade(say, SHARED),
     "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
+    "kill": lambda: killed(say),
 }
 
 

@@ -111,7 +111,9 @@ def requirements() -> list[str]:
     """Every direct dependency, those of development included, as `name==version`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     run = (ROOT / "requirements.txt").read_text(encoding="utf-8").split()
-    return run + list(project["optional-dependencies"]["dev"])
+    extras = {name: list(packages) for name, packages in project["optional-dependencies"].items()}
+    develop = extras.pop("dev")
+    return run + [package for packages in extras.values() for package in packages] + develop
 
 
 def test_dependencies_are_pinned() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -104,7 +104,8 @@ def deal_ahead(project: Project, audit: Audit, assessor: str, passages: int, lea
         while waits < passages:
             # What somebody skipped comes to them once nothing else is left.
             again = not kept
-            chosen = _choose(cursor, state, name, [(claim.query_key, claim.turn) for claim in kept], again)
+            has = [(claim.query_key, claim.turn) for claim in kept]
+            chosen = _choose(cursor, state, name, has, again, lambda query: project.allows("judge audits", query))
             if chosen is None:
                 break
             own = next((claim for claim in held if (claim.query_key, claim.turn) == chosen), None)
@@ -234,7 +235,12 @@ def _waiting(state: State, assessor: str, query_key: int, turn: int, again: bool
 
 
 def _choose(
-    cursor: Cursor, state: State, assessor: str, but: Sequence[tuple[int, int]], skipped: bool
+    cursor: Cursor,
+    state: State,
+    assessor: str,
+    but: Sequence[tuple[int, int]],
+    skipped: bool,
+    may: Callable[[str], bool],
 ) -> tuple[int, int] | None:
     """The query and turn to deal next: first what nobody has judged, then second judgments, then what was skipped.
 
@@ -243,6 +249,7 @@ def _choose(
     Args:
         but: queries and turns that they have already.
         skipped: whether what they skipped comes to them at all.
+        may: whether a query is theirs to judge, by its id.
     """
     before = {
         key
@@ -250,7 +257,8 @@ def _choose(
             "SELECT query_key FROM audit_claims WHERE batch_key = ? AND assessor = ?", [state.batch_key, assessor]
         ).fetchall()
     }
-    queries = list(dict.fromkeys(one.query_key for one in state.places))
+    ids = {one.query_key: one.query_id for one in state.places}
+    queries = [key for key, query_id in ids.items() if may(query_id)]
     queries.sort(key=lambda key: key not in before)
     for again in (False, True)[: 1 + skipped]:
         for turn in (1, 2):

@@ -78,7 +78,7 @@ def save(project: Project, changed: Sequence[Question], note: str, author: str) 
     Raises:
         InputError: a question that could not be scored, or of an unknown query.
     """
-    with project.transaction(act="save the bank", queries={one.query_id for one in changed}, author=author) as cursor:
+    with project.transaction(act="save the bank", queries=[one.query_id for one in changed], author=author) as cursor:
         version = save_questions(cursor, changed, note, author)
         if version is not None:
             log(cursor, author, "save bank", version=version, note=note)

@@ -81,6 +81,8 @@ def read_exam(source: Source, report: Report) -> list[ExamItem]:
             report.remark(source.name, None, "an item is there twice: the first one counts")
     if not data:
         report.refuse(source.name, None, "the exam has no items in it")
+    elif not found and not report.count:
+        report.refuse(source.name, None, "no item of the exam has its right answer among its choices")
     return list(found.values())
 
 

@@ -51,8 +51,10 @@ def read_run_lines(source: Source, report: Report) -> Iterator[RunLine]:
         if len(cells) > len(COLUMNS):
             report.remark(source.name, number, "what follows the six columns is ignored")
         query, _, passage, rank, score = cells[:5]
-        if cells[5] != tag:
-            tag_before, tag = tag, cells[5]
+        # Other blanks than those between columns become what they become where the run is written.
+        name = cells[5] if cells[5].isascii() else "_".join(cells[5].split())
+        if name != tag:
+            tag_before, tag = tag, name
         try:
             good_id(passage, "passage")
             value = _score(score)

@@ -47,7 +47,7 @@ def override(project: Project, question_id: str, passage_id: str, rating: int, r
         InputError: a rating out of range, no reason, or an unknown question or passage.
     """
     with project.transaction(
-        act="override ratings", queries=lambda: _queries(project, [question_id]), author=author
+        act="override ratings", queries=lambda: queries_of_questions(project, [question_id]), author=author
     ) as cursor:
         return write_override(project, cursor, question_id, passage_id, rating, reason, author)
 
@@ -67,7 +67,7 @@ def override_all(project: Project, passage_id: str, ratings: Mapping[str, int], 
     if not ratings:
         raise InputError("No rating is given.", "Choose a rating for at least one question.")
     with project.transaction(
-        act="override ratings", queries=lambda: _queries(project, ratings), author=author
+        act="override ratings", queries=lambda: queries_of_questions(project, ratings), author=author
     ) as cursor:
         return [
             write_override(project, cursor, question_id, passage_id, rating, reason, author)
@@ -182,7 +182,7 @@ def overrides(project: Project, query_id: str | None = None, version: int | None
     ]
 
 
-def _queries(project: Project, question_ids: Iterable[str]) -> set[str]:
+def queries_of_questions(project: Project, question_ids: Iterable[str]) -> set[str]:
     """Ids of the queries that questions belong to."""
     wanted = set(question_ids)
     rows = project.rows("SELECT question_id, query_id FROM questions JOIN queries USING (query_key)")

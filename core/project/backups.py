@@ -84,11 +84,20 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
         author: who takes it, for the log; for the empty text it is not logged.
 
     Raises:
+        NotAllowed: whoever the project is open for may not take everything out.
         InputError: the target is there already, or cannot be written; or nothing is to be kept.
         ProjectError: the copy is not whole. Nothing is left of it.
     """
     if keep is not None and keep < 1:
         raise InputError(f"{keep} backups cannot be kept.", "Give a number from 1.")
+    with project.doing("take everything out", author=author or None):
+        found = _backup(project, target, keep)
+        if author:
+            record(project, author, "export backup", file=found.path.name)
+    return found
+
+
+def _backup(project: Project, target: Path | None, keep: int | None) -> Backup:
     of_file = target is not None and target.suffix == ".duckdb" and not target.is_dir()
     folder = target.parent if of_file and target else target or project.path.parent / FOLDER
     if of_file and target and target.exists():
@@ -109,15 +118,12 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
         if keep is not None and not of_file:
             for old in [one for one in backups(project.path, folder) if one.path != path][keep - 1 :]:
                 old.path.unlink(missing_ok=True)
-        found = _found(path, "backup")
+        return _found(path, "backup")
     except OSError as error:
         raise InputError(
             f"{error.filename or folder}: the backup cannot be written ({error.strerror}).",
             "Free some space, or name another place with -o.",
         ) from error
-    if author:
-        record(project, author, "export backup", file=path.name)
-    return found
 
 
 def _taken(path: Path) -> InputError:

@@ -30,8 +30,8 @@ from core.audit import (
     skip,
     take_back,
 )
-from core.errors import InputError
-from core.project import Project, activity, judgments, open_project
+from core.errors import InputError, NotAllowed
+from core.project import Project, activity, judgments, open_project, set_member
 from tests.made.audits import fill_audited, truth
 from tests.made.projects import copy_of
 
@@ -125,6 +125,15 @@ def test_at_one_moment_two_people_hold_different_queries(drawn: Project) -> None
     assert card is not None
     with pytest.raises(InputError, match="is being judged by ann"):
         judge(drawn, audit, one.query.query_id, card.passage_id, 1, "bob")
+
+
+def test_an_assessor_is_dealt_the_queries_that_are_theirs_alone(drawn: Project) -> None:
+    set_member(drawn, "lea@x.org", "assessor", "shell", queries=["q2", "q5"])
+    lea, audit = drawn.acting_as("lea@x.org"), find_audit(drawn)
+    dealt = deal_ahead(lea, audit, "lea", 1000)
+    assert {one.query.query_id for one in dealt} <= {"q2", "q5"} and dealt
+    with pytest.raises(NotAllowed, match="recorded as done by ann"):
+        deal(lea, audit, "ann")
 
 
 def test_the_next_queries_are_there_before_the_one_that_is_judged_ends(drawn: Project) -> None:

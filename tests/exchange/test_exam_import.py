@@ -118,3 +118,10 @@ def test_the_shell_imports_lists_checks_and_retires(tmp_path: Path) -> None:
     opened = open_project(path)
     assert [item.active for item in exam_items(opened)] == [True, False]
     opened.close()
+
+
+def test_an_exam_of_whose_items_none_has_its_right_answer_is_refused() -> None:
+    report = Report()
+    item = {"question": "t", "choices": ["k", "Dt"], "correct_answer": "d", "documentation": "w"}
+    assert exam.read_exam(Source("e.json", data=json.dumps([item]).encode()), report) == []
+    assert "no item of the exam has its right answer among its choices" in str(report.problems[0])

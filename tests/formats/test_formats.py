@@ -483,3 +483,10 @@ def test_a_query_may_have_several_correct_answers(tmp_path: Path) -> None:
     out = io.StringIO()
     write_queries(read, out)
     assert '"answers":["Ada","Ada Lovelace"]' in out.getvalue() and '"answer":"1843"' in out.getvalue()
+
+
+def test_a_tag_with_blanks_that_separate_no_columns_is_read_as_it_is_written() -> None:
+    report = Report()
+    source = Source("some.run", data="1 0 6 3 5 o\u3000\n1 0 7 4 4 a\u3000b\n".encode())
+    found = list(read_run_lines(source, report))
+    assert [line.tag for line in found] == ["o", "a_b"] and not report.count

@@ -40,7 +40,7 @@ class Rehearsal(Project):
             yield cursor
 
     @contextmanager
-    def transaction(self, only: str = "") -> Iterator[Cursor]:
+    def transaction(self, only: str = "", **_whose: object) -> Iterator[Cursor]:
         if self._open is not None:
             # An act may take several transactions: they become one, which is undone as one.
             try:

@@ -73,7 +73,7 @@ _IDS = (
     ("runs", "name"), ("sources", "name"), ("boards", "name"), ("board_scores", "run"),
 )  # fmt: skip
 _TREC_IDS = _IDS[:2]
-_TEXTS = (("queries", "text"), ("question_texts", "text"), ("question_revisions", "answer_key"), ("subtopics", "text"),
+_TEXTS = (("queries", "text"), ("question_revisions", "answer_key"), ("subtopics", "text"),
           ("question_revisions", "choices"), ("queries", "narrative"))  # fmt: skip
 _NUMBERS = (
     ("question_revisions", "weight"),
@@ -93,6 +93,12 @@ _RULES: tuple[tuple[str, Sequence[tuple[str, str]], str], ...] = (
     ("an id or a name has a control sign", _IDS, r"regexp_matches({0}, '[\p{{Cc}}\p{{Zl}}\p{{Zp}}]')"),
     ("an id or a name is blank or too long", _IDS, "trim({0}) = '' OR length({0}) > 1000"),
     ("a text has a control sign", _TEXTS, r"regexp_matches({0}, '[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]')"),
+    # What was asked with its key and choices has them behind a sign of its own.
+    (
+        "what was asked has a control sign",
+        (("question_texts", "text"),),
+        r"regexp_matches({0}, '[\x00-\x08\x0b\x0c\x0e-\x1e\x7f]')",
+    ),
     ("a number is not finite", _NUMBERS, "NOT isfinite({0})"),
     ("a rating is off the scale", (("grades", "rating"), ("overrides", "rating")), "{0} NOT BETWEEN 0 AND 5"),
     ("a confidence is no share", (("grades", "confidence"),), "{0} NOT BETWEEN 0 AND 1"),

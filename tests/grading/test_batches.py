@@ -10,7 +10,7 @@ import pytest
 
 from core.catalogue import set_price
 from core.errors import GradingError
-from core.graders import Grader, PassingError, Price, acting, make_grader, naming
+from core.graders import Grader, PassingError, Price, Prompt, acting, make_grader, naming
 from core.graders.endpoint.batches import BatchEndpoint
 from core.grading import (
     Request,
@@ -36,6 +36,7 @@ from tests.made.endpoint_server import EndpointServer, Reply, Seen, chat, status
 from tests.made.projects import fill, new_project
 
 PAIRS = 8
+ASKED = "\nPassage: {context}\nQuestion: {question}\nRating:"
 
 
 def behave(seen: Seen) -> Reply:
@@ -140,6 +141,26 @@ def test_batches_give_the_grades_of_calls_at_half_the_price_that_was_told(
     assert job.cost == pytest.approx(tag.batch_cost, rel=0.05)
     assert job.message.startswith(f"Billed: {PAIRS} calls, {job.input_tokens:,} tokens read and")
     assert f"Told before: {PAIRS} calls, {tag.input_tokens:,} tokens read and" in job.message
+
+
+def test_a_price_tag_knows_thinking_and_cached_tokens_and_says_what_earlier_jobs_took(
+    project: Project, server: EndpointServer
+) -> None:
+    plain = price_tag(project, rater(server), 1)
+    grader = rater(server, thinking_tokens=400)
+    tag = price_tag(project, grader, 1)
+    # Until it has graded, all the room that there is for it.
+    assert (tag.thinking_tokens, tag.output_tokens) == (400 * PAIRS, plain.output_tokens + 400 * PAIRS)
+    assert tag.cached_tokens == 0
+    long = Prompt("long", "Long", "self-rating", "Rate it. " * 600 + ASKED, "rating", "ours", system="Rate it. " * 600)
+    with acting(naming(server.url, None)):
+        many = make_grader("self-rating", {"model": "m", "base_url": server.url, "prompt": "long"}, {"long": long})
+    set_price(project, "m", Price(100.0, 1000.0, cached=10.0), "ann")
+    cheap = price_tag(project, many, 1)
+    set_price(project, "m", Price(100.0, 1000.0), "ann")
+    dear = price_tag(project, many, 1)
+    assert 0.5 * cheap.input_tokens < cheap.cached_tokens == dear.cached_tokens < cheap.input_tokens
+    assert (dear.cost or 0) - (cheap.cost or 0) == pytest.approx(90 * cheap.cached_tokens / 1e6)
 
 
 class Killed(BaseException):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import Any
@@ -108,7 +109,11 @@ class Visitor:
             path,
             query,
         )
-        tab.run()
+        try:
+            tab.run()
+        except BaseException:
+            tab.close()
+            raise
         return tab
 
     def log_in(self) -> Window:
@@ -128,8 +133,10 @@ class Window:
         session: id of the tab at the server.
     """
 
-    def __init__(self, socket: ClientConnection, path: str, query: str) -> None:
-        self.socket, self.path, self.query = socket, path, query
+    def __init__(self, connecting: AbstractContextManager[ClientConnection], path: str, query: str) -> None:
+        self._open = ExitStack()
+        self.socket = self._open.enter_context(connecting)
+        self.path, self.query = path, query
         self.arrived: list[bytes] = []
         self.drawn: list[ForwardMsg] = []
         self.session = self.sent_on = self.page = ""
@@ -138,10 +145,23 @@ class Window:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.socket.close()
+        self.close()
+
+    def close(self) -> None:
+        self._open.close()
 
     def run(self, *widgets: WidgetState, fragment: str = "") -> None:
         """Have the screen drawn, with what was done to widgets, or a part of it alone, and wait until it stands."""
+        self.send(*widgets, fragment=fragment)
+        self.drawn = []
+        ends = {ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_WITH_COMPILE_ERROR}
+        if fragment:
+            ends.add(ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
+        while (message := self._next()).WhichOneof("type") != "script_finished" or message.script_finished not in ends:
+            self.drawn.append(message)
+
+    def send(self, *widgets: WidgetState, fragment: str = "") -> None:
+        """Ask for what `run` does, and do not wait: for a part that is not there nothing ever comes."""
         asked = BackMsg()
         state = asked.rerun_script
         state.query_string, state.fragment_id = self.query, fragment
@@ -151,30 +171,21 @@ class Window:
             state.page_name = self.path
         state.widget_states.widgets.extend(widgets)
         self.socket.send(asked.SerializeToString())
-        self.drawn = []
-        self.look()
 
-    def look(self) -> None:
-        """Take in what comes until the screen stands."""
-        again = False
-        while True:
-            raw = self.socket.recv(DEADLINE)
-            assert isinstance(raw, bytes)
-            self.arrived.append(raw)
-            message = ForwardMsg.FromString(raw)
-            kind = message.WhichOneof("type")
-            if kind == "new_session":
-                self.session = message.new_session.initialize.session_id
-                self.page = message.new_session.page_script_hash
-                self.drawn = []
-                again = False
-            elif kind == "auth_redirect":
-                self.sent_on = message.auth_redirect.url
-            elif kind == "script_finished":
-                again = message.script_finished == ForwardMsg.FINISHED_EARLY_FOR_RERUN
-                if not again:
-                    return
-            self.drawn.append(message)
+    def _next(self) -> ForwardMsg:
+        raw = self.socket.recv(DEADLINE)
+        assert isinstance(raw, bytes)
+        self.arrived.append(raw)
+        message = ForwardMsg.FromString(raw)
+        kind = message.WhichOneof("type")
+        if kind == "new_session":
+            self.session = message.new_session.initialize.session_id
+            self.drawn = []
+        elif kind == "navigation":
+            self.page = message.navigation.page_script_hash
+        elif kind == "auth_redirect":
+            self.sent_on = message.auth_redirect.url
+        return message
 
     def elements(self) -> list[Any]:
         """What is drawn, as the browser is told it."""
@@ -195,6 +206,16 @@ class Window:
 
     def press(self, label: str) -> None:
         self.run(WidgetState(id=self.widget(label).id, trigger_value=True))
+
+    def fetch(self, file: str) -> str:
+        """Ask for a file that is made when somebody presses its button; its address, empty where it is refused."""
+        asked = BackMsg()
+        wanted = asked.backend_operation_request
+        wanted.request_id, wanted.session_id, wanted.deferred_file.file_id = "1", self.session, file
+        self.socket.send(asked.SerializeToString())
+        while (message := self._next()).WhichOneof("type") != "backend_operation_response":
+            self.drawn.append(message)
+        return message.backend_operation_response.deferred_file.url
 
     @property
     def parts(self) -> set[str]:

@@ -150,6 +150,14 @@ def test_a_login_is_older_than_allowed_after_half_a_day(monkeypatch: pytest.Monk
     assert login.expired({"iat": 1000}, 1000 + 1.1 * 3600)
 
 
+def test_of_several_providers_each_has_its_own_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitor, "secrets", lambda: {"auth": {"ours": {"client_id": "a"}, "other": {"client_id": "b"}}})
+    assert login.meant_for_us({"provider": "ours", "aud": "a"})
+    assert login.meant_for_us({"provider": "ours", "aud": ["c", "a"]})
+    for provider, audience in ("other", "a"), ("third", "a"), (None, "a"), ("ours", ["b"]), ("ours", None), (None, None):
+        assert not login.meant_for_us({"provider": provider, "aud": audience})
+
+
 def test_what_is_done_is_recorded_under_the_login(project: Project, log_in: Callable[..., None]) -> None:
     put(project)
     log_in("olga")

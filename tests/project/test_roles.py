@@ -37,6 +37,7 @@ from core.project import (
     activity_csv,
     add_gold_answer,
     assessed,
+    backup,
     boards,
     bring_back,
     change_member,
@@ -165,6 +166,14 @@ DONE: dict[ActName, Callable[[Project, str], Any]] = {
     "set guidelines": lambda project, by: set_guidelines(project, "Read first.", by),
     "manage people": lambda project, by: set_member(project, f"new-{by}@x.org", "viewer", by),
 }
+
+
+def test_only_who_may_take_everything_out_makes_a_backup(project: Project) -> None:
+    made = []
+    for role, name in NAMES.items():
+        if not refused(lambda name=name: made.append(backup(as_(project, name), author=name))):
+            assert role == "organizer"
+    assert len(made) == 1
 
 
 def refused(work: Callable[[], Any]) -> bool:
@@ -362,6 +371,8 @@ def test_an_assessor_acts_in_the_queries_that_are_theirs_alone(project: Project)
     }
     assert [name for name, do in tries.items() if refused(lambda do=do: do("q1"))] == []
     assert [name for name, do in tries.items() if not refused(lambda do=do: do("q2"))] == []
+    with pytest.raises(NotAllowed, match="Query q2 is not assigned to lea"):
+        review.settle_by_override(lea, a_case(project), ["q2/b"], 2, "by a case of q1", LIMITED)
     with pytest.raises(NotAllowed, match="Query q2 is not assigned to lea"):
         tries["judge"]("q2")
     # Everything is read, as judging by the example of others is.

@@ -7,7 +7,7 @@ from typing import Any
 
 from core.catalogue import find_grader
 from core.errors import InputError
-from core.labels import overrides, write_override, write_withdrawal
+from core.labels import overrides, queries_of_questions, write_override, write_withdrawal
 from core.project import Cursor, Project, as_name, find_source, log
 from core.review.disagreements.agreement import Pair
 from core.review.disagreements.record import NO_REASON, Case, settled
@@ -66,7 +66,13 @@ def settle_by_override(
     """
     if not question_ids:
         raise InputError("No question is chosen.", "Choose the questions whose rating is wrong.")
-    with project.transaction(act="settle disagreements", queries=[case.query_id], author=author) as cursor:
+
+    def queries() -> set[str]:
+        # What a topic asks belongs to the query that it is a topic of.
+        asked = queries_of_questions(project, question_ids)
+        return {case.query_id} | {query for query in asked if not case.query_id.startswith(f"{query}/")}
+
+    with project.transaction(act="settle disagreements", queries=queries, author=author) as cursor:
         for question_id in question_ids:
             _keys(project, case, question_id)
         keys = [

@@ -38,7 +38,7 @@ def view(project: Project, evaluation: Evaluation) -> None:
     if len(evaluation.view.runs or ()) < 2:
         ui.empty("There is one run, so nothing is chosen.", "Import another, or generate answers from another.", "home")
     ks = evaluation.view.ks
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    left, right = st.columns([1, 2], vertical_alignment="bottom")
     k = left.segmented_control(
         "Depth", ks, default=ks[min(1, len(ks) - 1)], format_func=lambda k: f"k = {k}", key="depth", required=True
     )

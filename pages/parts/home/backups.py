@@ -93,7 +93,7 @@ def _download(project: Project, found: list[Backup]) -> None:
         name = st.selectbox("Backup to download", list(names), key="backup to download")
         st.download_button(
             "Download",
-            lambda: recorded(project, author, "backup", name, names[name].path.read_bytes),
+            lambda: _content(project, author, names[name]),
             file_name=name,
             mime="application/octet-stream",
             icon=":material/download:",
@@ -101,3 +101,8 @@ def _download(project: Project, found: list[Backup]) -> None:
             disabled=not author,
             help="It holds everything of the project: questions, grades, judgments. Keep it as you keep the project.",
         )
+
+
+def _content(project: Project, author: str, one: Backup) -> bytes:
+    with project.doing("take everything out", author=author):
+        return recorded(project, author, "backup", one.path.name, one.path.read_bytes)

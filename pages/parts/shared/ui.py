@@ -14,7 +14,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.errors import FileError, NotAllowed, WorkbenchError
+from core.errors import FileError, NotAllowed, ProjectError, WorkbenchError
 from core.project import ActName, Project, projects_folder
 from core.server import hold, let_go, open_doors
 from pages.parts.shared import address, login, look, screens
@@ -100,6 +100,7 @@ def frame(screen: str) -> DeltaGenerator:
         The place for the menu of the screens, whose links take along what is chosen.
     """
     st.session_state["framed"] = True
+    st.session_state.pop("not opened", None)
     look.put_on()
     address.arrive(screen)
     if opened := st.session_state.pop("opened", None):
@@ -174,7 +175,14 @@ def chosen_project() -> Project | None:
     path = projects().get(str(st.session_state.get("project")))
     if path is None:
         return None
-    found = login.handle(_open(str(path)))
+    if (failed := st.session_state.get("not opened")) is not None:
+        raise failed
+    try:
+        found = login.handle(_open(str(path)))
+    except ProjectError as error:
+        # Who holds the file was waited for: once in a run of the screen, and not at every place that asks for the project.
+        st.session_state["not opened"] = error
+        raise
     st.session_state["in use"] = found
     say_reopened()
     _say_not_closed(found)

@@ -1,0 +1,350 @@
+"""Logins against the app as it is served, with a provider of the test's own; what a viewer tries stands beside it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+
+from core.project import set_member
+from core.types import Question
+from tests.made.browser import ready, serving, visit
+from tests.made.openid_provider import CLIENT, SECRET, OpenIdProvider
+from tests.made.projects import fill, new_project
+from tests.made.viewer_ways import FOR_VIEWERS, WAYS, Scene
+from tests.made.visitor import Visitor
+
+COOKIE, TOKENS, SESSION = "_streamlit_user", "_streamlit_user_tokens", "_streamlit_session"
+SIGNS = "what-signs-the-cookies-of-this-test-and-of-no-other"
+WORD = "Zanzibar"
+"""Of every question."""
+PASSAGE = "text of p1"
+HOURS = 2
+
+
+@dataclass
+class Served:
+    """The app on a shared server, with who logs people in."""
+
+    address: str
+    provider: OpenIdProvider
+    log: Path
+
+    def visitor(self) -> Visitor:
+        return Visitor(self.address)
+
+    def come(self, name: str, **says: Any) -> Visitor:
+        """Somebody who has just logged in."""
+        visitor = self.visitor()
+        self.provider.behave(email=f"{name}@x.org", sub=f"subject of {name}", **says)
+        visitor.log_in().close()
+        return visitor
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("logins")
+    project = new_project(folder / "projects" / "test.duckdb")
+    questions = [Question("q1/a", "q1", f"What is {WORD}?"), Question("q2/b", "q2", f"Where is {WORD}?")]
+    ratings = {(questions[0].text or "", "p1"): 4, (questions[1].text or "", "p2"): 2}
+    fill(project, questions, ratings, {"fine": {"q1": ["p1", "p2"], "q2": ["p2"]}, "poor": {"q1": ["p2"]}})
+    for name, role in ("vera", "viewer"), ("asta", "assessor"), ("olga", "organizer"):
+        set_member(project, f"{name}@x.org", role, "shell")  # type: ignore[arg-type]
+    project.close()
+    secrets = folder / ".streamlit" / "secrets.toml"
+    secrets.parent.mkdir()
+    with OpenIdProvider() as provider, pytest.MonkeyPatch.context() as patched:
+        secrets.write_text(
+            "[auth]\n"
+            'redirect_uri = "http://localhost:{port}/oauth2callback"\n'
+            f'cookie_secret = "{SIGNS}"\nclient_id = "{CLIENT}"\nclient_secret = "{SECRET}"\n'
+            f'server_metadata_url = "{provider.url}/.well-known/openid-configuration"\n'
+        )
+        patched.setenv("EXAM_LOGIN_HOURS", str(HOURS))
+        with serving(folder / "projects", folder / "server.log", secrets=secrets) as server:
+            yield Served(server.address, provider, folder / "server.log")
+
+
+@pytest.fixture(scope="module")
+def vera(app: Served) -> Visitor:
+    """A viewer."""
+    return app.come("vera")
+
+
+@pytest.fixture(scope="module")
+def olga(app: Served) -> Visitor:
+    """An organizer."""
+    return app.come("olga")
+
+
+def test_one_logs_in_and_out_again_in_every_tab(app: Served) -> None:
+    visitor = app.visitor()
+    app.provider.behave(email="Asta@X.org")
+    with visitor.log_in() as tab, visitor.open("question_bank") as other:
+        assert "asta, assessor" in tab.text and other.holds(WORD)
+        assert app.provider.asked[-1]["redirect_uri"] == f"{app.address}/oauth2callback"
+        kept = dict(visitor.cookies)
+        tab.press("Log out")
+        way = visitor.follow(tab.sent_on)
+        assert way[0] == "/auth/logout" and way[-1] == "/"
+        assert app.provider.ended[-1] == {
+            "client_id": CLIENT,
+            "post_logout_redirect_uri": f"{app.address}/oauth2callback",
+            "id_token_hint": app.provider.made[-1],
+        }
+        assert not {COOKIE, TOKENS} & visitor.cookies.keys()
+        other.run()
+        assert "You are not logged in." in other.text and WORD not in other.text
+    # Neither does what somebody copied of the cookies open the door again.
+    for browser in visitor, Visitor(app.address, kept):
+        with browser.open("question_bank") as tab:
+            assert "You are not logged in." in tab.text and not tab.holds(WORD)
+
+
+def test_a_login_counts_for_as_many_hours_as_the_server_says(app: Served) -> None:
+    now = int(time.time())
+    visitor = app.come("olga", iat=now - int((HOURS + 1) * 3600))
+    with visitor.open("question_bank") as tab:
+        assert "Your login has ended." in tab.text and not tab.holds(WORD)
+    with app.come("olga", iat=now - int((HOURS - 1) * 3600)).open("question_bank") as tab:
+        assert tab.holds(WORD)
+
+
+REFUSED = "You were not logged in: the provider refused, or what it said of you was not sound."
+OTHERS = "Your login was made for another application."
+
+
+@pytest.mark.parametrize(
+    ("faults", "told"),
+    [
+        ({"aud": "another application"}, REFUSED),
+        # As Authlib has it, who asked (azp) makes up for an audience that is another.
+        ({"aud": "another application", "azp": CLIENT}, OTHERS),
+        ({"aud": ["another application", "third"], "azp": CLIENT}, OTHERS),
+        ({"azp": "another application"}, REFUSED),
+        ({"nonce": "of another login"}, REFUSED),
+        ({"nonce": None}, REFUSED),
+        ({"exp": 1_700_000_000, "iat": 1_699_990_000}, REFUSED),
+        ({"iss": "http://evil.example"}, REFUSED),
+        ({"sub": None}, REFUSED),
+        ("unknown_key", REFUSED),
+        ("unsigned", REFUSED),
+        ("denies", REFUSED),
+    ],
+)
+def test_a_login_that_is_not_sound_is_refused_with_a_sentence(
+    app: Served, faults: dict[str, Any] | str, told: str
+) -> None:
+    visitor = app.visitor()
+    app.provider.behave(email="olga@x.org")
+    if isinstance(faults, str):
+        setattr(app.provider, faults, True)
+    else:
+        app.provider.faults = faults
+    with visitor.log_in() as tab:
+        assert told in tab.text and "olga" not in tab.text
+        assert tab.widget("Log in").id
+    assert told == OTHERS or COOKIE not in visitor.cookies
+    with visitor.open("question_bank") as tab:
+        assert not tab.holds(WORD)
+
+
+def test_a_token_for_several_applications_counts_for_each(app: Served) -> None:
+    with app.come("asta", aud=["another application", CLIENT], azp=CLIENT).open("question_bank") as tab:
+        assert tab.holds(WORD)
+
+
+def test_an_address_that_is_not_verified_gives_nobodys_role(app: Served) -> None:
+    visitor = app.come("olga", email_verified=False)
+    for screen in "", "question_bank", "people", "leaderboard":
+        with visitor.open(screen) as tab:
+            assert "subject of olga has no role in this project" in tab.text
+            assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
+
+
+def test_who_has_no_role_sees_nothing_and_nobody_sees_less(app: Served) -> None:
+    for visitor, told in (app.come("stray"), "has no role in this project"), (app.visitor(), "not logged in"):
+        for screen in "", "question_bank", "leaderboard", "export":
+            with visitor.open(screen) as tab:
+                assert told in tab.text
+                assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
+
+
+def test_a_role_that_changes_counts_at_the_next_act(app: Served, olga: Visitor) -> None:
+    asta = app.come("asta")
+    with olga.open("people") as people, asta.open("question_bank") as bank, asta.open("export") as export:
+
+        def become(role: str) -> None:
+            at = next(at for at in range(9) if people.widget("Role", at).default == ROLES.index(before))
+            people.run(WidgetState(id=people.widget("Role", at).id, string_value=role))
+            assert "Changed what asta may do." in people.text
+
+        ROLES, before = ["viewer", "assessor", "organizer"], "assessor"
+        parts = bank.parts
+        files = [one.deferred_file_id for one in export.elements() if getattr(one, "deferred_file_id", "")]
+        assert bank.holds(WORD) and parts and files
+        become("viewer")
+        try:
+            # What is drawn alone, what is made on a press, and the whole screen.
+            for part in parts:
+                bank.run(fragment=part)
+                assert WORD not in bank.text
+            assert [export.fetch(file) for file in files] == [""] * len(files)
+            for tab in bank, export:
+                tab.run()
+                assert "asta is viewer of this project" in tab.text and WORD not in tab.text
+        finally:
+            before = "viewer"
+            people.press("Undo")
+        bank.run()
+        assert WORD in bank.text
+
+
+def signed(claims: dict[str, Any], secret: str = SIGNS, name: str = COOKIE) -> str:
+    return create_signed_value(secret, name, json.dumps(claims)).decode()
+
+
+def test_a_cookie_that_somebody_made_or_changed_is_nobodys(app: Served, olga: Visitor) -> None:
+    mine = {
+        "origin": app.address, "is_logged_in": True, "provider": "default", "aud": CLIENT,
+        "email": "olga@x.org", "sub": "x", "iat": int(time.time()),
+    }  # fmt: skip
+    # One with the secret of the server would do, so that the others are refused for what is wrong with them.
+    with Visitor(app.address, {COOKIE: signed(mine)}).open("people") as tab:
+        assert "olga, organizer" in tab.text
+    value = olga.cookies[COOKIE]
+    middle = len(value) // 3
+    made = {
+        "other secret": signed(mine, "another secret of another server"),
+        "no secret": signed(mine, ""),
+        "for another purpose": signed(mine, name=TOKENS),
+        "cut": value[:-1],
+        "one letter": value[:middle] + ("A" if value[middle] != "A" else "B") + value[middle + 1 :],
+        "no signature": value.rsplit(".", 1)[0],
+        "tokens": olga.cookies[TOKENS],
+        "begun login": olga.cookies[SESSION],
+        "plain": json.dumps(mine).replace('"', "'"),
+        "another site": signed({**mine, "origin": "http://evil.example"}),
+        "another audience": signed({**mine, "aud": "another application"}),
+        "no time": signed({name: said for name, said in mine.items() if name != "iat"}),
+    }
+    for name, cookie in made.items():
+        with Visitor(app.address, {COOKIE: cookie}).open("question_bank") as tab:
+            assert not tab.holds(WORD) and "olga, organizer" not in tab.text, name
+            assert tab.widget("Log in").id, name
+
+
+def test_a_login_leads_nowhere_but_to_the_provider_and_back(app: Served, olga: Visitor) -> None:
+    evil = "http://evil.example/"
+    asked = "&".join(f"{name}={evil}" for name in ("next", "redirect", "redirect_uri", "return_to", "url", "state"))
+    visitor = app.visitor()
+    with visitor.open() as tab:
+        tab.press("Log in")
+    there = visitor.ask(f"{tab.sent_on}&{asked}").location
+    assert there.startswith(f"{app.provider.url}/authorize?")
+    assert parse_qs(urlsplit(there).query)["redirect_uri"] == [f"{app.address}/oauth2callback"]
+    assert "evil" not in there
+    back = visitor.ask(there).location
+    assert visitor.ask(f"{back}&{asked}".replace(f"&state={evil}", "")).location == "/"
+    assert visitor.cookies[COOKIE]
+    for path in (
+        f"/auth/login?{asked}", f"/auth/login?provider=x.y.z&{asked}", f"/oauth2callback?{asked}",
+        f"/oauth2callback?code=1&{asked}", f"/oauth2callback?error=x&error_uri={evil}&{asked}",
+    ):  # fmt: skip
+        assert app.visitor().ask(path).location in ("/", "/?login=refused"), path
+    assert "evil" not in Visitor(app.address, dict(olga.cookies)).ask(f"/auth/logout?{asked}").location
+    for path in "//evil.example/", "//evil.example/..", "/\\evil.example/", "/%2f%2fevil.example/", "//evil.example":
+        answer = app.visitor().ask(path)
+        assert not answer.location or urlsplit(answer.location).netloc in ("", urlsplit(app.address).netloc), path
+
+
+def test_nobody_comes_in_by_a_login_that_another_browser_began(app: Served) -> None:
+    app.provider.behave(email="olga@x.org")
+    attacker, victim = app.visitor(), app.visitor()
+    with attacker.open() as tab:
+        tab.press("Log in")
+    back = attacker.ask(attacker.ask(tab.sent_on).location).location
+    made = len(app.provider.made)
+    assert victim.ask(back).location == "/?login=refused"
+    assert victim.ask("/oauth2callback?code=1&state=2").location == "/?login=refused"
+    assert COOKIE not in victim.cookies and len(app.provider.made) == made
+    # The one who began it comes in, once.
+    assert attacker.ask(back).location == "/"
+    del attacker.cookies[COOKIE]
+    assert attacker.ask(back).location == "/?login=refused" and COOKIE not in attacker.cookies
+
+
+def test_what_a_browser_had_before_a_login_is_not_what_it_has_after(app: Served, vera: Visitor) -> None:
+    with vera.open() as planted:
+        visitor = Visitor(app.address, {COOKIE: vera.cookies[COOKIE], TOKENS: vera.cookies[TOKENS]})
+        app.provider.behave(email="asta@x.org")
+        with app.visitor().open() as tab:
+            tab.press("Log in")
+        begun = visitor.ask(tab.sent_on)
+        before = dict(visitor.cookies)
+        callback = visitor.ask(visitor.ask(begun.location).location)
+        assert callback.location == "/"
+        assert {name for name in (COOKIE, TOKENS, SESSION) if visitor.cookies.get(name) == before[name]} == set()
+        assert "httponly" in callback.headers["set-cookie"].lower()
+        # Nor does one tab take up another's, whoever has its number: that of somebody else, and that before the login.
+        for number in planted.session, tab.session:
+            with visitor.open("question_bank", session=number) as own:
+                assert own.session != number and "asta, assessor" in own.text
+        planted.run()
+        assert "vera, viewer" in planted.text
+
+
+def test_neither_the_log_nor_a_screen_tells_secrets(app: Served, olga: Visitor) -> None:
+    app.provider.behave(email="olga@x.org")
+    app.provider.faults = {"aud": "another application"}
+    with app.visitor().log_in() as tab:
+        said = b"".join(tab.arrived)
+    log = app.log.read_text(encoding="utf-8", errors="replace")
+    assert "OAuth token exchange failed" in log
+    for secret in (SECRET, SIGNS, app.provider.made[-1], olga.cookies[COOKIE]):
+        assert secret not in log and secret.encode() not in said
+
+
+def test_a_viewer_gets_at_no_question_by_any_way(app: Served, vera: Visitor, olga: Visitor) -> None:
+    assert len(WAYS) > 30
+    with ExitStack() as tabs:
+        hidden = {name: tabs.enter_context(olga.open(name)) for name in ("question_bank", "passages", "export")}
+        assert hidden["question_bank"].holds(WORD) and hidden["passages"].holds(PASSAGE)
+        scene = Scene(vera, hidden)
+        got = {way: tried(scene) for way, tried in WAYS.items()}
+        # In what arrives at an organizer by the same way it is found.
+        assert PASSAGE.encode() in WAYS["a link to passages"](Scene(olga, {}))
+    assert [way for way, arrived in got.items() if WORD.encode() in arrived or PASSAGE.encode() in arrived] == []
+    assert [way for way, arrived in got.items() if not arrived and way != "another origin"] == []
+    for name in FOR_VIEWERS:
+        assert b"vera, viewer" in got[f"a link to {name}"]
+    assert b"fine" in got["a link to leaderboard"]
+
+
+@pytest.mark.browser
+def test_in_a_browser_one_logs_in_and_out(app: Served, tab_of: Callable[[str], Page]) -> None:
+    page = tab_of("")
+    app.provider.behave(email="asta@x.org")
+    visit(page, f"{app.address}/question_bank")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("asta, assessor")).to_be_visible()
+    assert page.evaluate("document.cookie").find(COOKIE) == -1
+    page.get_by_role("link", name="Question bank").click()
+    expect(page.get_by_role("heading", name="Question bank", level=1)).to_be_visible()
+    ready(page)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_text("You are not logged in.")).to_be_visible()
+    assert not [one for one in page.context.cookies() if one["name"].startswith(COOKIE)]
+    app.provider.denies = True
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text(REFUSED)).to_be_visible()
