@@ -88,6 +88,7 @@ def backup(project: Project, target: Path | None = None, keep: int | None = None
         InputError: the target is there already, or cannot be written; or nothing is to be kept.
         ProjectError: the copy is not whole. Nothing is left of it.
     """
+    project.require("take everything out")
     if keep is not None and keep < 1:
         raise InputError(f"{keep} backups cannot be kept.", "Give a number from 1.")
     with project.doing("take everything out", author=author or None):

@@ -23,7 +23,7 @@ from core.exchange import demo
 from core.labels import Policy, basis, label_qrels
 from core.project import database, open_project
 from tests.made.browser import free_port, wait_until_healthy
-from tests.made.projects import new_project
+from tests.made.projects import File, new_project
 
 QUERIES = "q1\tWhy is the sea salty?\nq2\tHow does bread rise?\n"
 PASSAGES = (
@@ -101,7 +101,7 @@ def write_files(folder: Path) -> None:
 
 
 @functools.cache
-def imported_file() -> bytes:
+def imported_file() -> File:
     """The file of a project as the commands make it of the files."""
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -116,7 +116,7 @@ def imported_file() -> bytes:
             # It would leave with a code, if anything were wrong.
             cli.main()
         assert "Traceback" not in said.getvalue()
-        return Path("p.duckdb").read_bytes()
+        return File(Path("p.duckdb"))
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def imported(exam: Exam, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Exa
     """`exam` on a project that has all it needs to be graded, beside the files that it was made of."""
     monkeypatch.setenv("EXAM_PROJECT", "p.duckdb")
     write_files(tmp_path)
-    (tmp_path / "p.duckdb").write_bytes(imported_file())
+    imported_file().write(tmp_path / "p.duckdb")
     return exam
 
 

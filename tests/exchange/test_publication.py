@@ -53,7 +53,7 @@ from core.project import (
 )
 from core.project.runs import stage_rankings
 from core.types import Grade, GraderSpec, Passage, Query, Question, Ranked
-from tests.made.projects import SPEC, fill, grade, import_bank, judge, made_project, new_project
+from tests.made.projects import SPEC, File, fill, grade, import_bank, judge, made_project, new_project
 
 A = Question("q1/a", "q1", "What is A?", weight=2.0, subtopic_id="s1", note="=important")
 B = Question("q1/b", "q1", "What is B?")
@@ -262,7 +262,7 @@ class Earlier:
     packed: bytes
     noted: bytes
     labels: bytes
-    since: bytes
+    since: File
 
 
 @functools.cache
@@ -284,13 +284,13 @@ def earlier() -> Earlier:
             if what != "a run is replaced":
                 edit(project)
         project.close()
-        return Earlier(first, written, packed, noted, labels, project.path.read_bytes())
+        return Earlier(first, written, packed, noted, labels, File(project.path))
 
 
 @pytest.fixture
 def later(tmp_path: Path) -> Iterator[Project]:
     """The project as `earlier` left it; one to be changed."""
-    (tmp_path / "test.duckdb").write_bytes(earlier().since)
+    earlier().since.write(tmp_path / "test.duckdb")
     project = open_project(tmp_path / "test.duckdb")
     yield project
     project.close()

@@ -41,13 +41,14 @@ def test_an_upgrade_that_fails_half_way_leaves_everything_and_names_the_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "old.duckdb"
-    path.write_bytes(file_of(fill_most))
+    file_of(fill_most).write(path)
+    before = path.read_bytes()
     with monkeypatch.context() as newer:
         newer.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, ("0999_breaks", breaks)))
         for copy in ("old.duckdb.before-0999_breaks", "old.duckdb.before-0999_breaks-2"):
             with pytest.raises(ProjectError, match=rf"cannot be upgraded.*{copy} is as it was before"):
                 open_project(path)
-            assert path.with_name(copy).read_bytes() == file_of(fill_most)
+            assert path.with_name(copy).read_bytes() == before
     project = open_project(path)
     assert not any(check(project).values())
     assert project.value("SELECT count(*) FROM grades") == 3
@@ -119,11 +120,12 @@ print(project.value("SELECT count(*) FROM grades"), [one.name for one in Path(sy
 
 def test_where_the_disk_is_full_a_backup_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "some.duckdb"
-    path.write_bytes(file_of(fill_most))
+    file_of(fill_most).write(path)
+    before = path.read_bytes()
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, timeout=120, check=False
     )
     said, then = done.stdout.splitlines()
     assert "The backup cannot be written" in said and "Free some space" in said
     assert then == "3 []"
-    assert path.read_bytes() == file_of(fill_most)
+    assert path.read_bytes() == before

@@ -310,6 +310,7 @@ WAYS: list[Callable[[Project], Any]] = [
     lambda p: exchange.qrels_head(p, Policy(), False),
     lambda p: exchange.bundle(p, Policy(), "vera"),
     lambda p: exchange.project_zip(p, "vera"),
+    lambda p: backup(p),
     lambda p: exchange.publications(p),
     lambda p: labels.overrides(p),
     lambda p: labels.pool_summary(p, basis(p, Policy())),
@@ -353,6 +354,7 @@ def test_only_the_project_itself_reaches_the_database_past_the_check() -> None:
         ("core/exchange/published.py", "_database"),
         *((f"core/{name}.py", "unattended") for name in (
             "grading/running", "pipelines/background", "pipelines/background_writing", "pipelines/answers/background",
+            "server/routes",
         )),
     }  # fmt: skip
 

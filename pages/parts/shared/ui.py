@@ -180,7 +180,7 @@ def chosen_project() -> Project | None:
     try:
         found = login.handle(_open(str(path)))
     except ProjectError as error:
-        # Who holds the file was waited for: once in a run of the screen, and not at every place that asks for the project.
+        # Who holds the file was waited for: once in a run of the screen is enough.
         st.session_state["not opened"] = error
         raise
     st.session_state["in use"] = found
