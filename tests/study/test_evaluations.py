@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from core.bank import question_text_key
 from core.labels import Policy
 from core.leaderboard import leaderboard
 from core.project import Project
 from core.study import BoardChoice, boards_to_choose_by, compare_choices, score_table
-from tests.made.projects import fill, judge
+from core.types import GraderSpec
+from tests.made.projects import fill, grade, judge
 from tests.study.test_retriever_selection import BANK, JUDGMENTS, RATINGS, RUNS
 
 
@@ -42,10 +44,20 @@ def test_judgments_and_every_grader_that_graded_are_offered_to_choose_by(project
     assert boards_to_choose_by(project, 5) == {}
     fill(project, BANK, RATINGS, RUNS)
     judge(project, JUDGMENTS)
+    with project.transaction() as cursor:
+        for query in ("query q1", "query q2"):
+            question_text_key(cursor, query)
+    # A judge of passages says 1 or 0 of each, and is asked no question of the bank.
+    binary = {("query q1", "p1"): 0, ("query q1", "p2"): 1, ("query q1", "p3"): 0, ("query q1", "p5"): 0}
+    binary |= {("query q2", "p4"): 1, ("query q2", "p1"): 0}
+    grade(project, binary, GraderSpec("binary judge", "direct", "m", max_rating=1))
     offered = boards_to_choose_by(project, 5)
     assert [(one.source, one.measure) for one in offered.values()] == [
         ("assessors", "nDCG@10"),
         ("exam", "EXAM-Cover@5"),
+        ("exam", "nDCG@10"),
     ]
     compared = compare_choices(project, offered, Policy(), {}, samples=10)
     assert [one.evaluation for one in compared.found.choices] == list(offered) and not compared.left_out
+    by_judge = next(one for one in compared.found.choices if one.evaluation.startswith("binary judge"))
+    assert by_judge.chosen == ["y"]
