@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from core.errors import EngineError, InputError, NotAllowed, WorkbenchError
 from core.grading import current_job
+from core.project import current_author
 from core.server import words
 from core.server.describing import description
 from core.server.guarding import TooMuch, TooOften, Unknown, Visitor, check_host, check_rate, check_size, let_in
@@ -195,7 +196,7 @@ async def _asked(request: Request, visitor: Visitor) -> tuple[Asked, str]:
         asked = Asked(
             said,
             visitor.project,
-            visitor.name or str(content.get("author") or "unknown"),
+            visitor.name or str(content.get("author") or current_author()),
             visitor.owner,
             bool(content.get("terminal")),
         )
@@ -244,7 +245,7 @@ async def _read(request: Request, visitor: Visitor) -> Response:
             {"message": f"{path} does not only read.", "hint": f"POST /api/v1/{path} does it."}, 405, {"Allow": "POST"}
         )
     said = words.words_of(path, command, request.query_params.multi_items())
-    return await _answer(Asked(said, visitor.project, visitor.name or "unknown", visitor.owner))
+    return await _answer(Asked(said, visitor.project, visitor.name or current_author(), visitor.owner))
 
 
 async def _do(request: Request, visitor: Visitor) -> Response:
@@ -278,7 +279,9 @@ async def _posted(request: Request, visitor: Visitor, path: str) -> Asked:
     for one in words.written(command):
         if one.required and one.name not in {name for name, _ in given}:
             given.append((str(one.name), "output"))
-    asked = Asked(words.words_of(path, command, given), visitor.project, visitor.name or "unknown", visitor.owner)
+    asked = Asked(
+        words.words_of(path, command, given), visitor.project, visitor.name or current_author(), visitor.owner
+    )
     asked.files = await _kept(asked, files)
     return asked
 
