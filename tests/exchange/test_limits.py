@@ -80,7 +80,9 @@ def test_every_limit_is_heeded_can_be_set_and_says_how(
 
 
 def test_every_limit_of_files_has_its_test() -> None:
-    assert {name for name, _ in SENTENCES} | {"RATIO"} >= {name for name in LIMITS if not name.startswith(("ENDPOINT", "REQUEST"))}
+    assert {name for name, _ in SENTENCES} | {"RATIO"} >= {
+        name for name in LIMITS if not name.startswith(("ENDPOINT", "REQUEST"))
+    }
 
 
 @pytest.mark.parametrize("value", ["0", "-3", "many", "1.5", "9" * 30])

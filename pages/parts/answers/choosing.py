@@ -14,13 +14,15 @@ from core.text import first_few, how_many
 from pages.parts.shared import policy_widgets, ui
 from pages.parts.shared.html import visible
 
-RUNS = 6
+RUNS = 5
 """Runs that have a column of their own: those that are chosen most."""
+MOST_NAMED = 3
+"""Runs that tie and are named."""
 REFERENCE = "LLM-retEval"
 
 STYLE = """
 .ew-choice { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-.ew-choice :is(th, td) { padding: 0.25rem 0.7rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
+.ew-choice :is(th, td) { padding: 0.25rem 0.5rem; text-align: right; border-bottom: 1px solid var(--ew-line); }
 .ew-choice :is(th, td) { overflow-wrap: normal; }
 .ew-choice :is(th, td):is(:first-child, .words) { text-align: left; overflow-wrap: break-word; min-width: 7.5rem;
  max-width: 16rem; }
@@ -114,9 +116,16 @@ def _row(found: Choosing, choice: Choice, runs: list[str], reference: str) -> st
         else f"<td>{interval(pair.kendall)}</td><td>{pair.same_chance:.0%}</td><td>{interval(pair.loss)}</td>"
     )
     return (
-        f"<tr><th>{visible(choice.evaluation)}</th><td class='words'>{visible(' = '.join(choice.chosen))}</td>"
+        f"<tr><th>{visible(choice.evaluation)}</th><td class='words'>{_chosen(choice.chosen)}</td>"
         f"<td>{said}</td>{cells}{beside}</tr>"
     )
+
+
+def _chosen(runs: list[str]) -> str:
+    """The run that is chosen, as HTML; of many that tie their number, and which they are on hover."""
+    if len(runs) <= MOST_NAMED:
+        return visible(" = ".join(runs))
+    return f'<span class="dim" title="{visible(" = ".join(runs))}">{len(runs)} runs tie</span>'
 
 
 def interval(one: Interval) -> str:
