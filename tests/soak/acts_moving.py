@@ -63,6 +63,11 @@ def go_back(person: Person) -> str:
         person.arrive()
         raise NotNow
     person.arrive()
+    if person.asked().get("project") == SECOND_PROJECT:
+        # Back in the project that was looked into: what is asked after every act is about the other one.
+        person.page.go_forward()
+        person.arrive()
+        raise NotNow
     return f"from {before} to {person.page.url}"
 
 
