@@ -8,6 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, expect
 
+from tests.soak.checks import REFUSED_SAVES
 from tests.soak.person import PATIENCE, Broken, NotNow, Person
 from tests.soak.screens import opened_query, rows
 
@@ -181,7 +182,7 @@ def _save(person: Person, note: str) -> str:
         return "a conflict came up"
     mine = person.unsaved.now
     before = {one["version"] for one in person.facts("versions")}
-    person.warned += ["no words yet", "has no text", "changed by somebody else"]
+    person.warned += REFUSED_SAVES
     with person.drawn():
         if person.chance(0.3):
             person.page.keyboard.press("Control+s")

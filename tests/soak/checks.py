@@ -62,6 +62,10 @@ def _busy(inside: Inside) -> bool:
     return job is not None and not job["over"]
 
 
+REFUSED_SAVES = ("no words yet", "has no text", "changed by somebody else")
+"""What a save may be refused for."""
+
+
 def check(person: Person, before: Before, log: Log, others: bool) -> None:
     """Everything that must hold after an act of a person.
 
@@ -85,8 +89,13 @@ def _nothing_went_wrong(person: Person, log: Log) -> None:
     said = person.page.locator(ERRORS).all_inner_texts()
     wrong = [text for text in said if not any(words in text for words in person.warned)]
     _hold(not wrong, f"The screen {person.page.url} shows an error: {wrong}")
-    # What was said once may not come again by itself.
-    person.warned = [words for words in person.warned if any(words in text for text in said)]
+    # What was said once may not come again by itself; of a save that was refused the bank says it as long as that holds.
+    elsewhere = person.screen() != "Question bank"
+    person.warned = [
+        words
+        for words in person.warned
+        if any(words in text for text in said) or (elsewhere and words in REFUSED_SAVES)
+    ]
     lost = person.page.get_by_text(LOST)
     _hold(not person.there(lost), "The connection is lost.")
     _hold(not person.page_errors, f"The browser reports errors: {person.page_errors}")
