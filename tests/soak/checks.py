@@ -89,7 +89,7 @@ def _nothing_went_wrong(person: Person, log: Log) -> None:
     said = person.page.locator(ERRORS).all_inner_texts()
     wrong = [text for text in said if not any(words in text for words in person.warned)]
     _hold(not wrong, f"The screen {person.page.url} shows an error: {wrong}")
-    # What was said once may not come again by itself; of a save that was refused the bank says it as long as that holds.
+    # What was said once may not come again by itself; why a save was refused is said as long as that holds.
     elsewhere = person.screen() != "Question bank"
     person.warned = [
         words
