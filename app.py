@@ -49,7 +49,7 @@ if __name__ == "__main__":
             presence.accompany()
     finally:
         with place:
-            screens.menu(address.travelling(), ui.sees)
+            screens.menu(address.travelling(), ui.visible())
     with ui.errors():
         ui.check(name)
         if login.begins_with_work() and name == "home":

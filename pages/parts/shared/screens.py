@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from itertools import chain
 
 import streamlit as st
@@ -78,7 +78,7 @@ def navigation() -> tuple[str, st.Page]:
     return pages[page], page
 
 
-def menu(choices: Mapping[str, str], shows: Callable[[str], bool] = lambda screen: True) -> None:
+def menu(choices: Mapping[str, str], visible: Collection[str] = SCREENS) -> None:
     """Links to the screens, in groups.
 
     Streamlit's own list of them drops what the address says. Each choice would then be written into it anew on the
@@ -86,12 +86,12 @@ def menu(choices: Mapping[str, str], shows: Callable[[str], bool] = lambda scree
 
     Args:
         choices: what goes along to the next screen, as the address says it.
-        shows: whether a screen is among them, by its name.
+        visible: names of the screens that are among them.
     """
     _home(key="links-to-home")
     with st.container(key="menu"):
         for group, screens in GROUPS.items():
-            if not (shown := {name: screen for name, screen in screens.items() if shows(name)}):
+            if not (shown := {name: screen for name, screen in screens.items() if name in visible}):
                 continue
             st.caption(group)
             for name, (title, icon) in shown.items():
