@@ -54,6 +54,7 @@ LONGEST, LONG, LONGER = 4_000, 60_000, 0.01
 KINDS = (*ROUND_TRIPS, "ratings", "detect")
 GIVEN = {"options": {"source": None, "skip_unknown": True, "gold": False}, "preview": False}
 TOKEN = re.compile(rb'"(?:[^"\\\n]|\\.)*"|[^\s,:{}\[\]"]+')
+QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 WORDS = re.compile("[a-z]{3,}")
 NUMBER = struct.Struct("q")
 
@@ -164,7 +165,8 @@ def outcome(sent: Input) -> object:
 
 
 def _gist(reason: str) -> str:
-    return " ".join(WORDS.findall(reason)[:5])
+    """The first words of a reason that are ours: what it quotes is the input's."""
+    return " ".join(WORDS.findall(QUOTED.sub("", reason))[:5])
 
 
 def read_all(
