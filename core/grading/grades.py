@@ -139,4 +139,9 @@ def _each_once(found: pa.Table) -> bool:
         found[name].to_numpy() for name in ("grader_key", "question_text_key", "passage_text_key")
     )
     pairs = (questions.astype(np.int64) << 32) | passages
-    return all(len(np.unique(own)) == len(own) for own in (pairs[graders == grader] for grader in np.unique(graders)))
+    for grader in np.unique(graders):
+        # Sorted and compared, since numpy.unique goes by hashes and takes ten times as long.
+        own = np.sort(pairs[graders == grader])
+        if (own[1:] == own[:-1]).any():
+            return False
+    return True
