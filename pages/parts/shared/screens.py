@@ -22,6 +22,7 @@ GROUPS = {
     "Review": {
         "passages": ("Passages", ":material/article:"),
         "disagreements": ("Disagreements", ":material/compare_arrows:"),
+        "adjudication": ("Adjudication", ":material/balance:"),
         "changes": ("Changes", ":material/difference:"),
     },
     "Exams": {
