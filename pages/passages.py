@@ -125,7 +125,10 @@ def opened(project: Project) -> tuple[str, str | None] | None:
         return None
     if query is not None and passage is None and query not in pooled_queries(project):
         st.warning(f"No passage here is of a query {ui.plain(query)}. This is the first one.", icon=":material/info:")
-    return last if query is None else (query, passage)
+    # After a link to a query alone the browser knows which passage of it is shown, and Streamlit does not.
+    if query is None or (last is not None and passage is None and last[0] == query):
+        return last
+    return query, passage
 
 
 def find(project: Project, policy: Policy | None, wanted: Filters, place: tuple[str, str | None] | None) -> Found:
@@ -196,7 +199,8 @@ def _open() -> None:
 
 def _passage(project: Project, policy: Policy | None, shown: list[str], at: tuple[str, str], hidden: bool) -> None:
     read = read_passage(project, policy, *at, shown if policy else ())
-    if "query" in st.query_params:
+    named = st.query_params.get("query")
+    if "passage" in st.query_params or named not in (None, at[0]):
         st.query_params.update(query=at[0], passage=at[1])
     else:
         address.begin_at(query=at[0], passage=at[1])
