@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from core.bank import counts, judged_queries, speaking_passages
+from core.bank import asked_models, counts, judged_queries, speaking_passages
 from core.cli.options import json_option, opened, print_json, print_table, project_option
 from core.project import Project
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _bills(project: Project) -> list[Bill]:
-    # With it comes what grades, which a project without graders need not load.
+    # With it comes what grades, which a project that asked nobody need not load.
     from core.grading import bills
 
     return bills(project)
@@ -31,7 +31,7 @@ def status(project_path: Path | None, as_json: bool) -> None:
     with opened(project_path) as project:
         speaking = {"passages that speak to the grader": len(speaking_passages(project))}
         found = {**counts(project), **judged_queries(project).as_dict(), **speaking}
-        paid = _bills(project) if found["graders"] else []
+        paid = _bills(project) if asked_models(project) else []
     if as_json:
         print_json({**found, "bills": [asdict(bill) for bill in paid]})
         return
