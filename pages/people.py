@@ -1,4 +1,4 @@
-"""People: who has which role in the project, and in which queries assessors work."""
+"""People: who has which role, in which queries assessors work and until when, and how well people agree."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from core.project import (
     undo_member,
 )
 from core.review import shares
+from pages.parts.people import assigning
 from pages.parts.shared import login, presses, ui
 
 # What is said of a person stands in one line where there is room, and below one another where there is not.
@@ -120,14 +121,9 @@ texts = ui.told_apart({query.query_id: query.text for query in queries_of(projec
 for one in project.members().values():
     row(project, one, texts)
 adding(project, texts)
+assigning.latest()
 if found := shares(project):
     st.header("How far assessors are", anchor=False)
-    st.dataframe(
-        {
-            "Name": [one.member.name for one in found],
-            "Queries done": [one.done for one in found],
-            "Queries": [one.queries for one in found],
-            "Passages judged": [one.judged for one in found],
-        },
-        hide_index=True,
-    )
+    assigning.due_days(project, texts, found)
+assigning.double_assignments(project, texts, [one.name for one in project.members().values() if one.role != "viewer"])
+assigning.agreement_between(project)
