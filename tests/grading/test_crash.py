@@ -20,7 +20,7 @@ from tests.made.endpoint_server import EndpointServer, digit, moody
 from tests.made.projects import examples, new_project
 from tests.made.projects import fill as fill_project
 
-KILLS = examples(5)
+KILLS = examples(3)
 QUERIES, QUESTIONS, PASSAGES = 5, 10, 2 * KILLS
 
 
