@@ -26,6 +26,7 @@ async def job(request: Request, visitor: Visitor) -> Response:
             "state": now.state, "paused": found.control.paused, "grader": found.grader_name, "total": now.total,
             "graded": now.graded, "failed": now.failed, "defaulted": now.defaulted, "seconds": round(now.seconds, 2),
             "seconds_left": now.seconds_left, "message": now.message, "calls": now.usage.calls, "cost": now.usage.cost,
+            "waits": None if found.control.awaited is None else str(found.control.awaited),
         }  # fmt: skip
 
     return JSONResponse(await run_in_threadpool(look))
