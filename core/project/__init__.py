@@ -111,6 +111,7 @@ from core.project.members import (
     set_member,
     undo_member,
 )
+from core.project.opening import create, open_project, projects_folder
 from core.project.passages import add_passages, kept_as_they_are, name_passages, name_passages_of, passage_texts
 from core.project.peeking import peek_members
 from core.project.pool import list_passages, pool_depth, pool_rows, pooled_queries, refresh_pool, set_pool_depth
@@ -120,16 +121,10 @@ from core.project.project import (
     as_act,
     as_name,
     close_projects,
-    create,
     current_author,
-    lent,
     log,
-    open_project,
-    projects_folder,
     record,
     recorded_as,
-    stage,
-    table_of,
 )
 from core.project.queries import add_queries, check_new, queries_of, unknown_queries
 from core.project.replacing import Keeper, Replaced
@@ -154,6 +149,7 @@ from core.project.runs import (
     write_runs,
     write_stated_ranks,
 )
+from core.project.staging import lent, stage, table_of
 from core.project.students import (
     CLOSED_BOOK,
     ELSEWHERE,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import duckdb
 
+from core.project.acting import MEMBERS
 from core.project.checkpoints import log_of
 from core.project.database import is_open
 from core.project.engine_memory import engine_config
-from core.project.project import MEMBERS
 
 _seen: dict[Path, tuple[tuple[int, ...], frozenset[str]]] = {}
 """What was found in each file, with what the file looked like then."""
