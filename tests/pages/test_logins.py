@@ -168,12 +168,12 @@ def test_an_address_that_is_not_verified_gives_nobodys_role(app: Served) -> None
     visitor = app.come("olga", email_verified=False)
     for screen in "", "question_bank", "people", "leaderboard":
         with visitor.open(screen) as tab:
-            assert "subject of olga has no role in this project" in tab.text
+            assert "subject of olga has no role in any project of this server" in tab.text
             assert not any(tab.holds(secret) for secret in (WORD, PASSAGE, "fine"))
 
 
 def test_who_has_no_role_sees_nothing_and_nobody_sees_less(app: Served) -> None:
-    for visitor, told in (app.come("stray"), "has no role in this project"), (app.visitor(), "not logged in"):
+    for visitor, told in (app.come("stray"), "has no role in any project"), (app.visitor(), "not logged in"):
         for screen in "", "question_bank", "leaderboard", "export":
             with visitor.open(screen) as tab:
                 assert told in tab.text
@@ -266,6 +266,17 @@ def test_a_login_leads_nowhere_but_to_the_provider_and_back(app: Served, olga: V
     for path in "//evil.example/", "//evil.example/..", "/\\evil.example/", "/%2f%2fevil.example/", "//evil.example":
         answer = app.visitor().ask(path)
         assert not answer.location or urlsplit(answer.location).netloc in ("", urlsplit(app.address).netloc), path
+
+
+def test_no_other_site_shows_the_app_in_a_frame_or_sends_it_a_file(app: Served, olga: Visitor) -> None:
+    for path in "/", "/question_bank", "/healthz", "/api/v1/status", "/auth/login", "/static/none.js":
+        headers = {name.lower(): value for name, value in app.visitor().ask(path).headers.items()}
+        assert headers["x-frame-options"] == "DENY" and headers["x-content-type-options"] == "nosniff", path
+        assert headers["content-security-policy"] == "frame-ancestors 'none'", path
+    with olga.open() as tab:
+        # A form of another site has the cookies at best, and not what the app's own script reads from one of them.
+        sent = olga.ask(f"/_stcore/upload_file/{tab.session}/1", "PUT", b"q1\tA?", Origin="http://evil.example")
+        assert sent.status in (400, 403), sent
 
 
 def test_nobody_comes_in_by_a_login_that_another_browser_began(app: Served) -> None:
