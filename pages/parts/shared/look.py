@@ -146,7 +146,7 @@ STYLE = """
 [class*="st-key-beside"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
 [class*="st-key-beside"] [data-testid="stColumn"] { min-width: min(24rem, 100%); }
 /* What listens and shows nothing takes no room. */
-.st-key-remember, .st-key-place, .st-key-links-to-home { display: none; }
+.st-key-remember, .st-key-place, .st-key-redraw, .st-key-links-to-home { display: none; }
 """
 """Density, and the few things that the theme cannot say."""
 
