@@ -24,6 +24,7 @@ from bench.answers import answers
 from bench.audit import audit
 from bench.cascade import cascade
 from bench.clicks import clicks
+from bench.encoder import encoder
 from bench.exams import exams
 from bench.graders import injections, readers
 from bench.intervals import intervals
@@ -35,6 +36,7 @@ from bench.planted import planted
 from bench.published import published
 from bench.runs import runs
 from bench.shards import shards
+from bench.team import short as team
 from bench.vectors import vectors
 from bench.watching import watching
 from core.bank import questions
@@ -228,6 +230,7 @@ BENCHES = {
     "runs": lambda: runs(say),
     "readers": lambda: readers(say),
     "injections": lambda: injections(say),
+    "encoder": lambda: encoder(say, SHARED),
     "vectors": lambda: vectors(say, SHARED),
     "watching": lambda: watching(say),
     "exams": lambda: exams(say),
@@ -242,6 +245,7 @@ BENCHES = {
     "shards": lambda: shards(say),
     "clicks": lambda: clicks(say),
     "kill": lambda: killed(say),
+    "team": lambda: team(say),
 }
 
 

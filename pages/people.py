@@ -80,8 +80,11 @@ def row(project: Project, one: Member, texts: dict[str, str]) -> None:
         )  # fmt: skip
         if one.role == "assessor":
             key = f"queries {stamp}"
+            theirs = len(one.queries or ())
             st.multiselect(
-                "Queries", list(texts), [q for q in one.queries or () if q in texts], key=key, placeholder=ALL,
+                # The box has room for one or two of them.
+                f"Queries ({theirs} of {len(texts)})" if theirs else "Queries", list(texts),
+                [q for q in one.queries or () if q in texts], key=key, placeholder=ALL,
                 format_func=lambda query: texts[query], on_change=changed, args=(key,), width=360,
                 kwargs={"queries": lambda chosen: chosen or None, "all_queries": lambda chosen: not chosen},
             )  # fmt: skip
