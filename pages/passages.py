@@ -15,7 +15,7 @@ from core.review import NONE, Filters, Found, State, read_passage, search, where
 from core.types import RATINGS
 from pages.parts.review import beside, passage_list
 from pages.parts.review import desk as desk_parts
-from pages.parts.review.guiding import guidelines_beside
+from pages.parts.review.guiding import blind_beside, guidelines_beside
 from pages.parts.review.passage_list import PASSAGES_A_PAGE
 from pages.parts.shared import address, policy_widgets, presence, ui
 from pages.parts.shared.html import answer_marks, passage_html
@@ -216,6 +216,7 @@ def _passage(project: Project, policy: Policy | None, shown: list[str], at: tupl
                 ui.go("question_bank", "These questions in the bank", query=read.query_id)
     with st.container(key="desk-beside"):
         presence.beside(project, read.query_id)
+        blind_beside(project, read.query_id, read.passage_id)
         guidelines_beside(project, read.query_id)
         beside.judge(project, read)
         if hidden:

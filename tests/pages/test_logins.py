@@ -343,6 +343,33 @@ def test_a_viewer_gets_at_no_question_by_any_way(app: Served, vera: Visitor, olg
 
 
 @pytest.mark.browser
+def test_a_screen_shows_what_others_saved_once_nobody_types_there(
+    app: Served, olga: Visitor, tab_of: Callable[[str], Page]
+) -> None:
+    page = tab_of("")
+    app.provider.behave(email="asta@x.org", sub="subject of asta")
+    visit(page, f"{app.address}/activity")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_text("asta, assessor")).to_be_visible()
+    page.get_by_role("link", name="Activity").click()
+    find = page.get_by_role("textbox", name="Find")
+    find.press_sequentially("half a wo")
+    with olga.open("my_work") as tab:
+        tab.press("Done")
+    # What a browser says when somebody turns to its window: otherwise it looks every few seconds.
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.get_by_text("olga saved something since.")).to_be_visible()
+    expect(find).to_have_value("half a wo")
+    expect(page.get_by_text("is done with")).to_have_count(0)
+    find.fill("")
+    page.evaluate("document.activeElement.blur()")
+    expect(page.get_by_text("is done with")).to_be_visible()
+    expect(page.get_by_text("saved something since.")).to_have_count(0)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_text("You are not logged in.")).to_be_visible()
+
+
+@pytest.mark.browser
 def test_in_a_browser_one_logs_in_and_out(app: Served, tab_of: Callable[[str], Page]) -> None:
     page = tab_of("")
     app.provider.behave(email="asta@x.org")

@@ -191,6 +191,8 @@ def chosen_project() -> Project | None:
         raise failed
     try:
         found = login.handle(_open(str(path)))
+        if not login.needed():
+            found = found.seen_by(person())
     except ProjectError as error:
         # Who holds the file was waited for: once in a run of the screen is enough.
         st.session_state["not opened"] = error
