@@ -24,6 +24,7 @@ from bench.answers import answers
 from bench.audit import audit
 from bench.cascade import cascade
 from bench.clicks import clicks
+from bench.encoder import encoder
 from bench.exams import exams
 from bench.graders import injections, readers
 from bench.intervals import intervals
@@ -229,6 +230,7 @@ BENCHES = {
     "runs": lambda: runs(say),
     "readers": lambda: readers(say),
     "injections": lambda: injections(say),
+    "encoder": lambda: encoder(say, SHARED),
     "vectors": lambda: vectors(say, SHARED),
     "watching": lambda: watching(say),
     "exams": lambda: exams(say),
